@@ -47,7 +47,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[House,
     made = {path.name for path in results.iterdir() if path.is_file()}
     tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
-    reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json", "thresholds.env"}
+    reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
     # The CPU's speed-ups are those of a GPU measured elsewhere; it waits for no host.
     drawn = {str(path.relative_to(results / "figures")) for path in (results / "figures").rglob("*.*")}

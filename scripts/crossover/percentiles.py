@@ -34,11 +34,11 @@ def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
     if ranks is None:
         return None
     ordered = sorted(samples)
-    place = (len(ordered) - 1) * percent / 100
-    below = math.floor(place)
+    rank = (len(ordered) - 1) * percent / 100
+    below = math.floor(rank)
     above = min(below + 1, len(ordered) - 1)
-    value = ordered[below] + (place - below) * (ordered[above] - ordered[below])
-    return Percentile(value, *(ordered[rank - 1] for rank in ranks))
+    value = ordered[below] + (rank - below) * (ordered[above] - ordered[below])
+    return Percentile(value, *(ordered[end - 1] for end in ranks))
 
 
 def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:

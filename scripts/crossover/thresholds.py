@@ -44,9 +44,9 @@ def should_use_gpu(
 ) -> bool | None:
     """Whether the GPU is faster at a size, counted as the crossover is; `default` where that is not known.
 
-    It is known at the sizes measured, outside of the 95 % interval of the crossover, where the trials tell the devices
-    apart. Three more answers count only if asked for: those of a GPU that was measured on another machine, those from a
-    single trial (a lead of 1.25 times), and beyond the sizes measured that at the nearest of them.
+    It is known within the sizes measured and outside of the 95 % interval of the crossover, where the difference is
+    significant. Three more answers need an argument: those of a GPU measured on another machine, those from a single
+    trial (a device at least twice as fast), and, beyond the sizes measured, the answer at the nearest of them.
 
     `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.
@@ -86,7 +86,7 @@ def should_use_gpu(
 
 
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
-    """Whether a series has the value; one without a GPU agrees with any, since it has the default for each."""
+    """Whether a series has the value; a series without a GPU agrees with any, since its answer is the default."""
     return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
 
 

@@ -1,1 +1,1 @@
-"""From numbers to answers: one row each, no sentences."""
+"""Answers from the tables: one row each, without sentences."""

@@ -1,4 +1,4 @@
-"""All tables of a run, computed from its rows in the order of the rooms: statistics, claims, answers."""
+"""All tables of a run, computed from its rows in the order of the packages: statistics, claims, answers."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `ways` added are in the comparison of devices at their best and among the problems, and in
-    nothing else; `references`, machines measured elsewhere, in pairs `reference` and their answers.
+    Trials of cells that only `ways` added count in the comparison of devices at their best and among the problems only;
+    `references`, machines measured elsewhere, in pairs `reference` and their answers only.
     """
-    ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
-    every, measurements = measurements, of_own_grid(measurements, ways)
+    ways = {name: spec for name, study in studies.items() if (spec := Ways.of(study))}
+    all_trials, measurements = measurements, of_own_grid(measurements, ways)
     studies = with_x_axes(studies, measurements)
-    # Each pair is cut out of these: of all hundred columns that takes seconds.
-    compared, every_compared = measurements[COMPARED], every[COMPARED]
+    # Pairs select rows of these; with all hundred columns that takes seconds.
+    compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
     roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
@@ -74,8 +74,8 @@ def analyse(
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
         ratios=_joined(ratios_of(compared), ratios_across),
-        crossovers=_joined(crossovers_of(every_compared, x_axes, prices, ways), across),
-        best_ways=best_ways_of(every_compared, ways),
+        crossovers=_joined(crossovers_of(all_compared, x_axes, prices, ways), across),
+        best_ways=best_ways_of(all_compared, ways),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality_table(trainings, classes),
@@ -83,7 +83,7 @@ def analyse(
         references=table_of("references", [reference.facts.row for reference in references]),
         reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,
-        problems=list_problems({"trial": every, "training": trainings, "search": searches}, cells, missing),
+        problems=list_problems({"trial": all_trials, "training": trainings, "search": searches}, cells, missing),
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
@@ -94,5 +94,4 @@ def analyse(
 
 
 def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Both tables in one."""
     return pd.concat([first, second], ignore_index=True) if len(second) else first

@@ -9,12 +9,10 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
-from crossover.answers.comparisons import comparison_answers, cores_answers, without_accelerator
-from crossover.answers.crossovers import best_answers, crossover_answers, transfers
+from crossover.answers.comparisons import asked_answers, comparison_answers, cores_answers, without_accelerator
+from crossover.answers.crossovers import best_answers, crossover_answers, reference_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
-from crossover.answers.questions import asked_answers
-from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
 from crossover.config.studies import Asks, asks_for_crossovers
@@ -41,50 +39,50 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     return table_of("answers", _with_fullest(rows))
 
 
-def _published_first(own: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study with the crossovers that its first published claim on one is about before the others."""
+def _published_first(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+    """The tables of a study, with the crossovers that its first published claim is about first."""
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
     where = next((form.where for form in published if isinstance(form, CrossoverBetween)), {})
-    first = rows_with(own.crossovers, list(where), where)
-    return replace(own, crossovers=pd.concat([first, own.crossovers.drop(first.index)]))
+    first = rows_with(tables.crossovers, list(where), where)
+    return replace(tables, crossovers=pd.concat([first, tables.crossovers.drop(first.index)]))
 
 
-def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    found = _timed(own, spec) if (own.cells["trials"] > 0).any() else []
-    if len(own.quality):
-        found.append(quality_answer(own.quality, own.quality_pairs))
-    if not any(row.get("main") for row in found):
-        found.insert(0, _missing(own.cells, spec))
-    found += bottleneck_answers(own.bottlenecks, own.cells, spec["x_axis"])
-    found += memory_answers(own.cells) + largest_batch_answers(own.largest_batches)
-    return found + [_claim(row) for row in records(own.claims)]
+def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    answers = _timed(tables, spec) if (tables.cells["trials"] > 0).any() else []
+    if len(tables.quality):
+        answers.append(quality_answer(tables.quality, tables.quality_pairs))
+    if not any(row.get("main") for row in answers):
+        answers.insert(0, _missing(tables.cells, spec))
+    answers += bottleneck_answers(tables.bottlenecks, tables.cells, spec["x_axis"])
+    answers += memory_answers(tables.cells) + largest_batch_answers(tables.largest_batches)
+    return answers + [_claim(row) for row in records(tables.claims)]
 
 
-def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers from times; where the study asks for one side over another, no other is its main answer."""
+def _timed(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """The answers from times; only those that the study asks for, if any, are main answers."""
     asks = Asks.of_study(spec)
     if asks is None:
-        return _of_figures(own, spec)
-    return asked_answers(own, asks) + [row | {"main": False} for row in _of_figures(own, spec)]
+        return _of_figures(tables, spec)
+    return asked_answers(tables, asks) + [row | {"main": False} for row in _of_figures(tables, spec)]
 
 
-def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    cores = cores_answers(own.cores_worth, own.cells)
+def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    cores = cores_answers(tables.cores_worth, tables.cells)
     if not asks_for_crossovers(spec["figures"]):
-        return cores + comparison_answers(own, spec)
-    crossovers = crossover_answers(own)
+        return cores + comparison_answers(tables, spec)
+    crossovers = crossover_answers(tables)
     if cores:
         crossovers = [row | {"main": False} for row in crossovers]
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
-    elsewhere = reference_answers(own, accelerated=not alone)
+    elsewhere = reference_answers(tables, accelerated=not alone)
     if alone:
         if elsewhere:
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
-        known = crossovers + without_accelerator(own, spec["x_axis"])
-        crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in known]
+        measured = crossovers + without_accelerator(tables, spec["x_axis"])
+        crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return cores + crossovers + best_answers(own) + transfers(own) + elsewhere
+    return cores + crossovers + best_answers(tables) + transfers(tables) + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
@@ -117,7 +115,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest(rows: Sequence[Row]) -> list[Row]:
-    """Of all answers on memory the one that says most stands first: what ran out, else what is fullest."""
+    """The answers, with the fullest memory as a main one: what ran out, else the largest share."""
     peaks = [row for row in rows if row["kind"] == "memory"]
 
     def fullness(row: Row) -> tuple[int, float]:

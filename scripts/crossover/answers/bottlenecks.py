@@ -1,4 +1,4 @@
-"""Answers on what bounds a step: on each device of a line, up to which size, and what its remedy gained."""
+"""Answers on bottlenecks: on each device of a line, up to which size, and the gain of the remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, estimate, trials_columns
 from crossover.config.words import BASELINE
 from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
@@ -16,21 +16,20 @@ from crossover.tables.registry import CELL_AXES, LINE_AXES, REMEDIES, SPLIT
 def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: str) -> list[Row]:
     """One answer for each line and device with bottlenecks, from the smallest size on.
 
-    The first line's on an accelerator is a main one.
+    The first on an accelerator is a main answer.
     """
-    known = cells[[*CELL_AXES, "size_name", "parameters"]]
-    rows = on_all_cores(bottlenecks).merge(known, on=CELL_AXES).sort_values("size", kind="stable")
+    sizes = cells[[*CELL_AXES, "size_name", "parameters"]]
+    rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values("size", kind="stable")
     several = varying(cells, LINE_AXES)
-    lines = rows.groupby(DEVICE_LINE_AXES, sort=False)
-    found = [_answer(records(own), several, x_axis) for _, own in lines]
-    main = next((row for row in found if row["device"] != side_word(BASELINE)), None)
-    return [row | {"main": row is main} for row in found]
+    answers = [_answer(records(line), several, x_axis) for _, line in rows.groupby(DEVICE_LINE_AXES, sort=False)]
+    main = next((row for row in answers if row["device"] != side_word(BASELINE)), None)
+    return [row | {"main": row is main} for row in answers]
 
 
 def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
     first, last = rows[0], rows[-1]
     cause = first["bottleneck"]
-    changed = next((place for place, row in enumerate(rows) if row["bottleneck"] != cause), len(rows))
+    changed = next((index for index, row in enumerate(rows) if row["bottleneck"] != cause), len(rows))
     reach = rows[changed - 1]
     return {
         "kind": "bottleneck",
@@ -40,15 +39,11 @@ def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
         "status": "throughout" if changed == len(rows) else "up_to",
         "quantity": SPLIT[cause],
         "reason": SPLIT.get(first["also"]),
-        "value": first[f"{cause}_share"],
-        "low": first[f"{cause}_share_low"],
-        "high": first[f"{cause}_share_high"],
-        "unit": axis_label({"x_axis": x_axis, "size_name": first["size_name"]}),
+        **estimate(first, f"{cause}_share", axis_label({"x_axis": x_axis, "size_name": first["size_name"]})),
         "bracket_low": first[x_axis],
         "reach": reach[x_axis],
         "winner": REMEDIES.get(first["remedy"]),
         "factor": first["gain"],
         "loser": SPLIT[last["bottleneck"]],
-        "trials": min(row["trials"] for row in rows),
-        "doubts": ["one_trial"] if min(row["trials"] for row in rows) == 1 else [],
+        **trials_columns(min(row["trials"] for row in rows)),
     }

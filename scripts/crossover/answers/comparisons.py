@@ -1,50 +1,56 @@
-"""Answers at a single place: loading, two devices, latency, throughput, settings, and cores."""
+"""Answers at a single size: two sides that a study asks for, devices, settings, loading, latency, throughput, cores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate, ratio_columns
+from crossover.answers.vocabulary import Row, doubts_of, estimate, interval_columns, ratio_columns, trials_columns
+from crossover.claims.cell_claims import ratio_of_sides
+from crossover.claims.findings import NoFindingError
+from crossover.config.claim_forms import Side
+from crossover.config.studies import Asks
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
-from crossover.statistics.choices import choose
-from crossover.statistics.fastest import fastest
+from crossover.statistics.choices import choose, fastest
 from crossover.statistics.intervals import (
+    FASTER,
     INCONCLUSIVE,
     SINGLE_TRIAL,
+    SLOWER,
     Interval,
     SampleMean,
+    compared,
     decided,
     time_over_trials,
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
+from crossover.tables.registry import CELL_AXES, DETERMINISTIC, LINE_AXES, WAYS
 from crossover.tables.run_tables import RunTables
 
 BOUND = 0.5
-"""Share of a step above which what takes it bounds the run."""
+"""Share of a step above which loading bounds it."""
 
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
-"""The settings with nothing switched on."""
+"""The default settings."""
 
 
-def comparison_answers(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """Answers of a study that does not ask where two sides cross, by what its figures show."""
-    loading, ratios = _loading(own), _ratios(own)
+def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """Answers of a study without crossovers, by the kinds of its figures."""
+    loading, ratios = _loading(tables), _ratios(tables)
     if "latency" in spec["figures"]:
-        asked = _latencies(own)
+        main = _latencies(tables)
     elif "throughput" in spec["figures"]:
-        asked = _of_devices(own.cells, lambda cells: _best_rate(cells, own.measurements))
-    elif loading or _one_cell_a_device(own.cells):
-        asked = []
+        main = _of_devices(tables.cells, lambda cells: _best_rate(cells, tables.measurements))
+    elif loading or _one_cell_a_device(tables.cells):
+        main = []
     else:
-        asked = _of_devices(own.cells, lambda cells: _setting(cells, own.measurements))
+        main = _of_devices(tables.cells, lambda cells: _setting(cells, tables.measurements))
     general = loading or ratios
-    return [row | {"main": True} for row in asked] + [row | {"main": not asked} for row in general]
+    return [row | {"main": True} for row in main] + [row | {"main": not main} for row in general]
 
 
 def _one_cell_a_device(cells: pd.DataFrame) -> bool:
@@ -53,25 +59,25 @@ def _one_cell_a_device(cells: pd.DataFrame) -> bool:
     return BASELINE in set(timed["device"]) and timed["device"].nunique() > 1 and bool((counts == 1).all())
 
 
-def _of_devices(cells: pd.DataFrame, answer: Any) -> list[Row]:
-    """An answer for each device of each machine that has a time."""
+def _of_devices(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> list[Row]:
+    """One answer for each device of each machine with a time."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
-    found = []
-    for machine in timed["machine"].unique():
+    answers = []
+    for machine, of_machine in timed.groupby("machine", sort=False):
+        line = machine if timed["machine"].nunique() > 1 else ""
         for device in DEVICES:
-            own = timed[(timed["machine"] == machine) & (timed["device"] == device)]
-            if len(own):
-                line = machine if timed["machine"].nunique() > 1 else ""
-                found.append({"machine": machine, "line": line, "device": side_word(device)} | answer(own))
-    return found
+            of_device = of_machine[of_machine["device"] == device]
+            if len(of_device):
+                answers.append({"machine": machine, "line": line, "device": side_word(device)} | answer(of_device))
+    return answers
 
 
 def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The most samples per second, without what the largest of several noisy rates owes to the choice."""
+    """The most samples per second, corrected for selection bias."""
     rows = records(cells)
-    times_s = [[time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))] for cell in rows]
+    times_s = [_times_per_sample(cell, measurements) for cell in rows]
     best = fastest([np.log(times) for times in times_s])
-    cell = rows[best.place]
+    cell = rows[best.index]
     rate = time_over_trials(np.exp(best.logs).tolist()).inverted()
     if rate.low is None:
         status = SINGLE_TRIAL
@@ -82,96 +88,80 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     return {
         "kind": "throughput",
         "status": status,
-        "value": rate.mean,
-        "low": rate.low,
-        "high": rate.high,
-        "unit": "samples/s",
+        **interval_columns(rate, "samples/s"),
         "place": name_by(cell, ["batch_size", *named]),
         "trials": cell["trials"],
         "doubts": doubts_of(pd.DataFrame([cell])),
     }
 
 
-def _samples(cell: Mapping[str, Any]) -> float:
-    """Samples in a step of a cell."""
-    return float(cell["samples_per_s"] * cell["step_time_s"])
+def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
+    """Seconds a sample of each ok trial of a cell."""
+    samples = float(cell["samples_per_s"] * cell["step_time_s"])
+    trials = rows_with(measurements, CELL_AXES, cell)
+    ok = trials[trials["status"] == "ok"]
+    return [float(time) / samples for time in ok["step_time_s"].dropna()]
 
 
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """At the largest size the cell of least time per sample over the plain one, or over the next if it is plain."""
-    own = cells[cells["size"] == cells["size"].max()]
-    rows = records(own)
-    place = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
+    """The cell of least time per sample at the largest size, against the plain one, or the next if that is itself."""
+    at_largest = cells[cells["size"] == cells["size"].max()]
+    rows = records(at_largest)
+    at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
     if len(rows) == 1:
-        return step_time(rows[0]) | {"place": place}
-    plain = [
-        index for index, cell in enumerate(rows) if all(cell[axis] == PLAIN_SETTING[axis] for axis in PLAIN_SETTING)
-    ]
-    times = [
-        SampleMean.of_times([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
-        for cell in rows
-    ]
+        return _step_time(rows[0]) | {"place": at_size}
+    plain = [index for index, cell in enumerate(rows) if PLAIN_SETTING.items() <= cell.items()]
+    times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
     choice = choose(times, plain[-1] if plain else None)
     best, other = rows[choice.chosen], rows[choice.other]
-    named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]
+    named = [axis for axis in varying(at_largest, NAMED_AXES) if axis != "machine"]
     return {
         "kind": "setting",
         **ratio_columns(choice.ratio),
         "winner": name_by(best, named),
         "loser": name_by(other, named),
-        "place": place,
+        "place": at_size,
         "trials": min(best["trials"], other["trials"]),
         "doubts": doubts_of(pd.DataFrame([best, other])),
     }
 
 
-def _times(trials: pd.DataFrame) -> list[float]:
-    ok = trials[trials["status"] == "ok"]
-    return [float(time) for time in ok["step_time_s"].dropna()]
-
-
-def step_time(cell: Mapping[str, Any]) -> Row:
-    """The time of a step of one cell, where nothing can be compared with it."""
+def _step_time(cell: Mapping[str, Any]) -> Row:
+    """The time of a step of a cell that nothing can be compared with."""
     return {
         "kind": "step_time",
         "status": "measured",
         "machine": cell["machine"],
         "device": side_word(cell["device"]),
-        "value": cell["step_time_s"],
-        "low": cell["step_time_low_s"],
-        "high": cell["step_time_high_s"],
-        "unit": "s",
+        **interval_columns(Interval(*(cell[f"step_time{end}_s"] for end in ("", "_low", "_high"))), "s"),
         "trials": cell["trials"],
         "doubts": doubts_of(pd.DataFrame([cell])),
     }
 
 
-def without_accelerator(own: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at both ends of each series: the half that was measured. The one nearest to plain comes first."""
-    cells = on_all_cores(own.cells).dropna(subset=["step_time_s"])
+def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
+    """The CPU's time at both ends of each series, the plainest series first."""
+    cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
     several = varying(cells, LINE_AXES)
-    found = []
-    lines = [line for _, line in cells.groupby(LINE_AXES, sort=False)]
-    for line in sorted(
-        lines, key=lambda line: sum(line[axis].iloc[0] != plain for axis, plain in PLAIN_SETTING.items())
-    ):
-        for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES)):
-            place = name_by(cell, ["size"])
-            found.append(step_time(cell) | {"place": place, "line": name_by(cell, several), "main": True})
-    return found
+    switched_on = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
+    lines = (
+        cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(LINE_AXES, sort=False)
+    )
+    return [
+        _step_time(cell) | {"place": name_by(cell, ["size"]), "line": name_by(cell, several), "main": True}
+        for _, line in lines
+        for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES))
+    ]
 
 
-def _ratios(own: RunTables) -> list[Row]:
-    """How many times as fast one device is as the other, on lines that were measured at one size."""
-    table = own.ratios
+def _ratios(tables: RunTables) -> list[Row]:
+    """The speed-up of one device over the other, on lines that were measured at one size."""
+    table = tables.ratios
     of_devices = table[(table["pair"] == "device") & (table["baseline"] == BASELINE)]
     of_devices = of_devices[of_devices["baseline_machine"] == of_devices["machine"]]
-    several = varying(own.cells, LINE_AXES)
-    found = []
-    for _, line in of_devices.groupby([*LINE_AXES, "contender"], sort=False):
-        if len(line) == 1:
-            found.append(_ratio(first_row(line), own.cells, several))
-    return found
+    several = varying(tables.cells, LINE_AXES)
+    lines = (line for _, line in of_devices.groupby([*LINE_AXES, "contender"], sort=False))
+    return [_ratio(first_row(line), tables.cells, several) for line in lines if len(line) == 1]
 
 
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
@@ -194,25 +184,23 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     }
 
 
-def _loading(own: RunTables) -> list[Row]:
-    """What loading its data takes of a step: all that the published protocol does beside the arithmetic."""
-    pairs = own.ratios[own.ratios["pair"] == "protocol"]
+def _loading(tables: RunTables) -> list[Row]:
+    """The share of a step that loading and moving its data takes."""
+    pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
-    several = [axis for axis in varying(own.cells, [*LINE_AXES, "size"]) if axis != "protocol"]
-    return [_share(row, own.cells, several) for row in records(pairs)]
+    several = [axis for axis in varying(tables.cells, [*LINE_AXES, "size"]) if axis != "protocol"]
+    return [_share(row, tables.cells, several) for row in records(pairs)]
 
 
 def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
-    status = decided(low, high, 0.0, "slows", "no_slowdown")
-    if low is not None and low > BOUND:
-        status = "bounds"
+    is_bound = low is not None and low > BOUND
     both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "loading",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": status,
+        "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
         "value": value,
         "low": low,
         "high": high,
@@ -225,26 +213,24 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     }
 
 
-def _latencies(own: RunTables) -> list[Row]:
-    """The mistake that is surely off by the largest factor; of the CPU only where no accelerator was measured."""
-    table = own.latencies
+def _latencies(tables: RunTables) -> list[Row]:
+    """The mistake with the largest significant error; of the CPU only where no accelerator was measured."""
+    table = tables.latencies
     accelerated = table[~table["device"].map(is_cpu)]
     table = accelerated if len(accelerated) else table[table["device"] == BASELINE]
-    found = []
+    answers = []
     for (machine, device), ways in table.groupby(["machine", "device"], sort=False):
         mistakes = ways[ways["kind"] == "mistake"].dropna(subset=["ratio"])
-        # Of several cells no single mistake is the worst.
         if len(ways.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
             continue
-        cell = rows_with(own.cells, CELL_AXES, first_row(ways))
-        trials = int(cell["trials"].min())
+        cell = rows_with(tables.cells, CELL_AXES, first_row(ways))
         row: Row = {
             "kind": "latency",
             "machine": machine,
             "line": machine if table["machine"].nunique() > 1 else "",
             "device": side_word(str(device)),
             "status": "none_found",
-            "trials": trials,
+            "trials": int(cell["trials"].min()),
             "doubts": doubts_of(cell),
         }
         sure = mistakes[mistakes["is_error"].astype(bool)]
@@ -252,12 +238,68 @@ def _latencies(own: RunTables) -> list[Row]:
             factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
             worst = first_row(sure.loc[[factors.idxmax()]])
             row |= {"status": "error", "quantity": WAYS[worst["way"]], **estimate(worst, "ratio", "times")}
-        found.append(row)
-    return found
+        answers.append(row)
+    return answers
+
+
+def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
+    """One answer a metric for each series and device that has both sides, at its largest size; accelerators first.
+
+    The study makes the choice, not the data, so no interval needs to allow for it.
+    """
+    cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
+    of, over = (rows_with(cells, list(side), side) for side in (asks.of, asks.over))
+    shared = [axis for axis in CELL_AXES if axis not in {*asks.of, *asks.over}]
+    both = of.merge(over[shared], on=shared)
+    if both.empty:
+        return []
+    series = [axis for axis in shared if axis != "size"]
+    largest = both[both["size"] == both.groupby(series)["size"].transform("max")]
+    several = [axis for axis in varying(both, LINE_AXES) if axis in shared]
+    ordered = largest.sort_values("device", key=lambda devices: devices.map(is_cpu), kind="stable")
+    answers = (
+        _asked(metric, {axis: cell[axis] for axis in shared}, tables, asks) | {"line": name_by(cell, several)}
+        for cell in records(ordered)
+        for metric in asks.metrics
+    )
+    return [row for row in answers if "value" in row]
+
+
+def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
+    """The answer in a metric, for times with the faster side first; empty where no trial has the metric."""
+    of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
+    try:
+        ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
+    except NoFindingError:
+        return {}
+    differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
+    alike = [axis for axis in asks.of if axis not in differing]
+    names = [name_by(side, differing) for side in (asks.of, asks.over)]
+    if metric == "step_time_s" and ratio.mean < 1:
+        ratio = ratio.inverted()
+    elif metric == "step_time_s":
+        names.reverse()
+    words = (FASTER, SLOWER) if metric == "step_time_s" else ("more", "less")
+    cells = pd.concat([rows_with(tables.cells, list(side.axes), side.axes) for side in (of, over)])
+    counted = metric in DETERMINISTIC
+    return {
+        "kind": "asked",
+        "main": True,
+        "machine": shared["machine"],
+        "status": compared(ratio, 0.0, *words),
+        "quantity": metric,
+        **interval_columns(Interval(ratio.mean) if counted else ratio, "times"),
+        "winner": names[0],
+        "loser": names[1],
+        "device": side_word(shared["device"]),
+        "place": name_by(first_row(cells), [*varying(tables.cells, ["size"]), *alike]),
+        "trials": trials,
+        "doubts": [] if counted else doubts_of(cells),
+    }
 
 
 def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
-    """How many CPU cores each accelerator is worth, on every line and size; at the largest size it is the answer."""
+    """How many CPU cores each accelerator is worth, on every line and size; the main answer is at the largest size."""
     several = varying(cells, LINE_AXES)
     largest = table.groupby([*LINE_AXES, "contender"])["size"].transform("max")
     return [
@@ -273,8 +315,7 @@ def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
             "bracket_low": min(row["measured_cores"], default=None),
             "bracket_high": max(row["measured_cores"], default=None),
             "near": row["measured_cores"],
-            "trials": row["trials"],
-            "doubts": ["one_trial"] if row["trials"] == 1 else [],
+            **trials_columns(row["trials"]),
         }
         for row, most in zip(records(table), largest, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Answers on memory: how full a device was, what ran out of it, which setting takes least, the largest batch."""
+"""Answers on memory: the peak, what ran out, the setting that takes least, and the largest batch."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from crossover.tables.frames import at_common_sizes, device_name_of, first_row, 
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
-"""The axes that a reader may change to save memory, the work of a step staying the same."""
+"""The axes that a reader may change to save memory without changing the work of a step."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which little else fits: its context and what is reserved stand beside tensors."""
+"""Share of a device's memory above which little else fits: its context and reserved memory come on top of tensors."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
     """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory is known."""
-    found = []
-    for _, own in on_all_cores(cells).groupby("machine", sort=False):
-        devices = [device for device in DEVICES if (own["device"] == device).any()]
+    answers = []
+    for _, of_machine in on_all_cores(cells).groupby("machine", sort=False):
+        devices = [device for device in DEVICES if (of_machine["device"] == device).any()]
         for device in [device for device in devices if device != BASELINE] or devices:
-            of_device = own[own["device"] == device]
-            known = of_device[of_device["status"] == "ok"].dropna(subset=["peak_bytes"])
+            of_device = of_machine[of_machine["device"] == device]
+            with_peak = of_device[of_device["status"] == "ok"].dropna(subset=["peak_bytes"])
             lost = of_device[of_device["status"] == "oom"].sort_values(["size", "batch_size"])
-            if len(known) or len(lost):
-                found.append(_peak(of_device, known, lost))
+            if len(with_peak) or len(lost):
+                answers.append(_peak(of_device, with_peak, lost))
             if device != BASELINE:
-                found += _settings(of_device, known)
-    return found
+                answers += _settings(of_device, with_peak)
+    return answers
 
 
 def _label(rows: pd.DataFrame) -> str:
@@ -39,9 +39,9 @@ def _label(rows: pd.DataFrame) -> str:
     return device_label(first["device"], device_name_of(rows), first["machine"])
 
 
-def _peak(rows: pd.DataFrame, known: pd.DataFrame, lost: pd.DataFrame) -> Row:
+def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Row:
     named = varying(rows)
-    most = first_row(known.loc[[known["peak_bytes"].idxmax()]]) if len(known) else None
+    most = first_row(with_peak.loc[[with_peak["peak_bytes"].idxmax()]]) if len(with_peak) else None
     capacity = rows["capacity_bytes"].min()
     capacity = None if pd.isna(capacity) else float(capacity)
     peak = None if most is None else float(most["peak_bytes"])
@@ -66,13 +66,13 @@ def _peak(rows: pd.DataFrame, known: pd.DataFrame, lost: pd.DataFrame) -> Row:
     }
 
 
-def _settings(rows: pd.DataFrame, known: pd.DataFrame) -> list[Row]:
+def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
     """Which setting takes least memory and which most, at the largest size and batch that all of them have."""
-    named = varying(known, SETTINGS)
+    named = varying(with_peak, SETTINGS)
     if not named:
         return []
-    keys = pd.Series(list(zip(*(known[axis] for axis in named), strict=True)), known.index)
-    common = at_common_sizes(known.assign(setting=keys), "setting")
+    keys = pd.Series(list(zip(*(with_peak[axis] for axis in named), strict=True)), with_peak.index)
+    common = at_common_sizes(with_peak.assign(setting=keys), "setting")
     common = common[common["size"] == common["size"].max()]
     if common.empty:
         return []
@@ -83,7 +83,7 @@ def _settings(rows: pd.DataFrame, known: pd.DataFrame) -> list[Row]:
         return []
     names = [name_by(dict(zip(named, setting, strict=True)), named) for setting in peaks.index]
     least, most = float(peaks.iloc[0]), float(peaks.iloc[-1])
-    row = {
+    answer = {
         "kind": "memory_setting",
         "machine": first_row(rows)["machine"],
         "device": _label(rows),
@@ -95,11 +95,11 @@ def _settings(rows: pd.DataFrame, known: pd.DataFrame) -> list[Row]:
         "loser": names[-1],
         "place": name_by(first_row(common), ["size", "batch_size"]),
     }
-    return [row]
+    return [answer]
 
 
 def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
-    """What each search for the largest batch found."""
+    """One answer for each search for the largest batch."""
     named = varying(table, [axis for axis in NAMED_AXES if axis != "batch_size"])
     return [
         {
@@ -110,13 +110,13 @@ def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
             "unit": "rows",
             "capacity": row["memory_limit_bytes"],
             "reason": row["reason"],
-            **_found(row),
+            **_outcome(row),
         }
         for row in records(table)
     ]
 
 
-def _found(row: dict[str, Any]) -> Row:
+def _outcome(row: dict[str, Any]) -> Row:
     if row["status"] == "oom":
         return {"status": "none_fits", "value": row["smallest_failing"]}
     if row["status"] != "ok":

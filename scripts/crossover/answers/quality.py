@@ -16,11 +16,11 @@ from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
 DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""The decisions on a study's cells; the first that a cell has is the study's."""
+"""The conclusions on cells; the first in this order that any cell has is the study's."""
 
 
 def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
-    """A study's conclusion on accuracy, never beyond what the intervals over seeds and rows hold.
+    """A study's conclusion on accuracy, from the intervals over seeds and rows.
 
     `trained` has one row a training, `pairs` one a cell and metric: its mean difference from the CPU in fp32.
     """
@@ -51,7 +51,7 @@ def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
 
 
 def _data(training: Mapping[str, Any]) -> str:
-    """The rows that tell models apart: '899 rows of digits', '154,770 generated rows'."""
+    """The test data as text: '899 rows of digits', '154,770 generated rows'."""
     rows = f"{sum(training['class_support']):,}"
     if training["generated_data"]:
         return f"{rows} generated rows"
@@ -59,7 +59,7 @@ def _data(training: Mapping[str, Any]) -> str:
 
 
 def _names(rows: Iterable[dict[str, object]], compared: pd.DataFrame) -> str:
-    """'GPU in tf32 and GPU in bf16'; sizes where there are several."""
+    """Cells as text: 'GPU in tf32 and GPU in bf16', with sizes where there are several."""
     several = compared["size"].nunique() > 1
     return listed(
         [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -23,7 +22,7 @@ GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each series and accelerator, its GPU here or measured elsewhere.
+    """The content of thresholds.json: one entry for each series and accelerator, here or measured elsewhere.
 
     A series without an accelerator has an entry, too: its `device` and `gpu` are null.
     """
@@ -40,10 +39,8 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios
-    here, there = (
-        _host(tables, row["baseline_machine"], row["baseline"]),
-        _host(tables, row["machine"], row["contender"]),
-    )
+    here = _host(tables, row["baseline_machine"], row["baseline"])
+    there = _host(tables, row["machine"], row["contender"])
     return {
         **{axis: row[axis] for axis in LINE_AXES},
         "device": row["contender"],
@@ -67,7 +64,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats) -> Iterator[dict[str, Any]]:
     """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
 
-    They end before a measured size at which the trials do not show it. The ratios are the speed-ups of the GPU.
+    They end before a measured size without a significant difference. The ratios are the speed-ups of the GPU.
     """
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
@@ -94,34 +91,7 @@ def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widt
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
-    """What is known of the machine beside a device, measured here or elsewhere."""
-    own = tables.measurements[tables.measurements["machine"] == machine]
-    found = own[own["device"] == device] if len(own) else tables.references[tables.references["machine"] == machine]
-    return next(iter(records(found.head(1))), {})
-
-
-HEADER = "# Sizes at which a GPU of this machine is faster, by several trials; thresholds.json has all others.\n"
-
-
-def as_environment(thresholds: Sequence[Mapping[str, Any]]) -> str:
-    """The same for a shell: variables for both ends of the sizes at which a GPU is faster, `_FROM` and `_UNTIL`.
-
-    GPUs that were measured elsewhere and single trials are left out, as `should_use_gpu` leaves them out.
-    """
-    lines = [HEADER]
-    for series in thresholds:
-        if series["gpu_measured_elsewhere"] or series["single_trial"]:
-            continue
-        words = [series["study"], series["machine"], series["variant"], series["protocol"]]
-        words += [f"batch {series['batch_size']}", series["precision"], series["execution"], series["device"], "faster"]
-        caveats = f"; caveats: {', '.join(series['caveats'])}" if series["caveats"] else ""
-        ranges = [sizes for sizes in series["ranges"] if sizes["faster"] == GPU]
-        for number, sizes in enumerate(ranges, start=1):
-            lines.append(
-                f"# {series['unit']}; {series['gpu']}; {series['status']}; trials: {series['trials']}{caveats}\n"
-            )
-            for end in ("from", "until"):
-                numbered = [*words, end, *([number] if len(ranges) > 1 else [])]
-                name = re.sub(r"\W+", "_", " ".join(map(str, numbered))).upper()
-                lines.append(f"{name}={int(sizes[end]) if sizes[end].is_integer() else sizes[end]}\n")
-    return "".join(lines)
+    """A row with the facts of a device's machine, measured here or elsewhere; empty if there is none."""
+    rows = tables.measurements[tables.measurements["machine"] == machine]
+    rows = rows[rows["device"] == device] if len(rows) else tables.references[tables.references["machine"] == machine]
+    return next(iter(records(rows.head(1))), {})

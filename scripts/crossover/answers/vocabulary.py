@@ -1,4 +1,4 @@
-"""The closed sets of words that an answer is made of; the columns of its row are in the registry of tables."""
+"""The words that an answer is made of, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import pandas as pd
 
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
-from crossover.statistics.intervals import (
-    EQUIVALENT,
-    FASTER,
-    INCONCLUSIVE,
-    SINGLE_TRIAL,
-    Interval,
-    compared,
-)
+from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
 
@@ -24,7 +17,7 @@ Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
-"""How the side that is ahead compares with the other."""
+"""How the faster side compares with the other."""
 
 KINDS = {
     "asked": (*COMPARED, EQUIVALENT, "more", "less"),
@@ -51,7 +44,7 @@ KINDS = {
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }
-"""What an answer can be, each with its statuses; report/words.j2 puts them into words."""
+"""The kinds of answers with their statuses; report/words.j2 puts them into words."""
 
 DOUBTS = {
     "one_trial": "a cell that gives it has one trial only",
@@ -68,12 +61,26 @@ def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
 
 
+def interval_columns(interval: Interval, unit: str) -> Row:
+    """The value of an answer, its 95 % interval and its unit."""
+    return {"value": interval.mean, "low": interval.low, "high": interval.high, "unit": unit}
+
+
 def ratio_columns(ratio: Interval) -> Row:
-    """How many times as fast the side is that is ahead, with the interval of the ratio and the word on it."""
-    return {"status": compared(ratio), "value": ratio.mean, "low": ratio.low, "high": ratio.high, "unit": "times"}
+    """The speed-up of the side that is ahead, with its interval and the conclusion from it."""
+    return {"status": compared(ratio), **interval_columns(ratio, "times")}
+
+
+def trials_columns(trials: int) -> Row:
+    """The fewest trials behind an answer, and the doubt about a single one."""
+    return {"trials": trials, "doubts": ["one_trial"] if trials == 1 else []}
+
+
+def flags_of(cells: pd.DataFrame) -> list[str]:
+    """The flags of some cells, sorted."""
+    return sorted(set(cells["flags"].explode().dropna()))
 
 
 def doubts_of(cells: pd.DataFrame) -> list[str]:
-    """What the cells that give an answer leave in doubt: a single trial, and their flags."""
-    flags = sorted({flag for own in cells["flags"] for flag in own})
-    return ["one_trial", *flags] if (cells["trials"] == 1).any() else flags
+    """The doubts about an answer from some cells: a single trial, and their flags."""
+    return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

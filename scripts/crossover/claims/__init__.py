@@ -1,1 +1,1 @@
-"""Published statements held against the measurements."""
+"""Published statements, checked against the measurements."""

@@ -14,12 +14,12 @@ from crossover.claims.findings import (
     DIFFERS,
     NO_DATA,
     REPRODUCED,
+    ROUNDING,
     Finding,
     NoFindingError,
     axes_label,
     check_single,
     judge,
-    just_below,
     pinned,
 )
 from crossover.config.claim_forms import RatioWithin, SameQuality, Side
@@ -35,13 +35,14 @@ from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts on several cells of a claim, that of the claim first."""
+"""Verdicts on the cells of a claim; the first in this order that any cell has is the claim's."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
     """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
-    least, most = (0.0, just_below(form.high)) if form.low is None else (form.low, form.high)
+    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # the limit does not count as below it
+    least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
     if finding.reason == "one_trial" and trials > 1:
         return replace(finding, reason="first_trial")
@@ -66,13 +67,13 @@ def ratio_of_sides(
 
 
 def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """A side's trials, their right latencies those that the other side's mistake is compared with in every table."""
+    """A side's trials, with its right latencies replaced by those that table `latencies` compares the mistake with."""
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
     both = rows[[RIGHT, other.metric]].notna().all(axis=1)
     samples = [
-        right_samples(trial, other.metric) if held else None
-        for trial, held in zip(records(rows[[RIGHT, other.metric]]), both, strict=True)
+        right_samples(trial, other.metric) if has_both else None
+        for trial, has_both in zip(records(rows[[RIGHT, other.metric]]), both, strict=True)
     ]
     return rows.assign(**{RIGHT: pd.Series(samples, rows.index, dtype=object)})
 
@@ -88,7 +89,7 @@ def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Int
 
 
 def _ratio_of_counts(of: pd.Series, over: pd.Series, of_metric: str, over_metric: str) -> Interval:
-    """What a ratio of two deterministic metrics may be: from all trials that have them, with the tolerance of both."""
+    """The ratio of two deterministic metrics, with the range over trials widened by the tolerance of both."""
     factor = _factor(of, of_metric) * _factor(over, over_metric)
     return Interval(of.mean() / over.mean(), of.min() / over.max() / factor, of.max() / over.min() * factor)
 
@@ -99,10 +100,10 @@ def _factor(values: pd.Series, metric: str) -> float:
 
 
 def _ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -> pd.DataFrame:
-    own = of_study(measurements, study)
-    if own.empty:
+    trials = of_study(measurements, study)
+    if trials.empty:
         raise NoFindingError("no_rows")
-    rows = pinned(own, axes)
+    rows = pinned(trials, axes)
     check_single(rows, study, axes)
     ok = rows[rows["status"] == "ok"]
     if ok.empty:
@@ -134,8 +135,8 @@ def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Ser
     else:
         values = rows[side.metric].astype(float)
     if values.isna().all() or (values <= 0).any():
-        place = ", ".join(filter(None, [side.metric, axes_label(side.axes)]))
-        raise NoFindingError("not_measured" if values.isna().all() else "zero", place)
+        label = ", ".join(filter(None, [side.metric, axes_label(side.axes)]))
+        raise NoFindingError("not_measured" if values.isna().all() else "zero", label)
     return values
 
 
@@ -146,18 +147,17 @@ def _mean(values: Any) -> float:
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_pairs: pd.DataFrame) -> Finding:
     """Hold the differences of each accelerator and precision from the CPU in fp32, paired by seed, against their limit.
 
-    The claim holds if all of them lie within it; the finding is that of the decisive one. A precision that a device
-    lacks is left out, a training that failed otherwise keeps the claim open. The CPU's other precisions count only if
-    `where` pins it. Raises NoFindingError, also where models were trained on generated rows, from which nothing
-    follows for real ones.
+    The claim holds if all of them lie within it; the finding is that of the decisive cell. Unsupported precisions are
+    left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where` pins it.
+    Raises NoFindingError, also for models trained on generated rows, which say nothing about real ones.
     """
     trained = form.study or study
-    own = of_study(quality, trained)
-    if own.empty:
+    trainings = of_study(quality, trained)
+    if trainings.empty:
         raise NoFindingError("not_trained", trained)
-    if own["generated_data"].fillna(False).any():
-        raise NoFindingError("generated_data", f"datasets.{workload_traits(own['workload'].iloc[0]).dataset}")
-    chosen = pinned(own, form.where)
+    if trainings["generated_data"].fillna(False).any():
+        raise NoFindingError("generated_data", f"datasets.{workload_traits(trainings['workload'].iloc[0]).dataset}")
+    chosen = pinned(trainings, form.where)
     others = chosen[~is_baseline(chosen)]
     if "device" not in form.where:
         others = others[others["device"] != BASELINE]
@@ -165,13 +165,16 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_
             raise NoFindingError("no_accelerator")
     others = others[others["status"] != "unsupported"]
     pairs = quality_pairs[quality_pairs["metric"] == form.metric]
-    baseline = own[is_baseline(own)]
+    baseline = trainings[is_baseline(trainings)]
     findings = [_compare(form, rows, pairs, baseline) for _, rows in others.groupby(CELL_AXES, sort=False)]
     if not findings:
         raise NoFindingError("no_contender")
     verdicts = {finding.verdict for finding in findings}
     decisive = next(verdict for verdict in MOST_DECISIVE if verdict in verdicts)
-    return max((own for own in findings if own.verdict == decisive), key=lambda finding: abs(finding.measured or 0))
+    return max(
+        (trainings for trainings in findings if trainings.verdict == decisive),
+        key=lambda finding: abs(finding.measured or 0),
+    )
 
 
 def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, baseline: pd.DataFrame) -> Finding:

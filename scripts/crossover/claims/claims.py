@@ -1,4 +1,4 @@
-"""Published statements held against the measurements: one verdict a claim and machine."""
+"""Published statements, checked against the measurements: one verdict a claim and machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from crossover.claims.cell_claims import check_quality, check_ratio
-from crossover.claims.crossover_claims import check_crossover
-from crossover.claims.findings import Finding, NoFindingError, axes_label
+from crossover.claims.findings import Finding, NoFindingError, axes_label, check_single, judge, pinned
 from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, read_claim
 from crossover.config.words import HERE
-from crossover.tables.frames import of_study, on_all_cores
-from crossover.tables.labels import axis_label
+from crossover.tables.frames import headline_rows, of_study, on_all_cores
+from crossover.tables.labels import axis_label, side_word
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
+from crossover.text import listed, place_text
 
 
 def check_claims(
@@ -34,7 +34,7 @@ def check_claims(
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")
         for machine in _machines(claim, tables):
-            found = _check(claim, _of_machine(tables, machine), (steps_per_run or {}).get(study))
+            finding = _check(claim, _of_machine(tables, machine), (steps_per_run or {}).get(study))
             rows.append(
                 {
                     "study": study,
@@ -42,17 +42,17 @@ def check_claims(
                     "statement": claim.statement,
                     "source": claim.source,
                     "published": claim.published,
-                    "measured": found.measured,
-                    "measured_low": found.low,
-                    "measured_high": found.high,
+                    "measured": finding.measured,
+                    "measured_low": finding.low,
+                    "measured_high": finding.high,
                     "form": claim.form_name,
                     **_measure(claim.form),
                     "tested_low": getattr(claim.form, "low", None),
                     "tested_high": getattr(claim.form, "high", None),
                     **_x_axis(claim, tables.crossovers),
-                    "verdict": found.verdict,
-                    "reason": found.reason,
-                    "place": found.place,
+                    "verdict": finding.verdict,
+                    "reason": finding.reason,
+                    "place": finding.place,
                 }
             )
     return table_of("claims", rows)
@@ -61,14 +61,14 @@ def check_claims(
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
     """The machines that measured or trained what a claim is about, or HERE."""
     studies = [claim.study, getattr(claim.form, "study", None)]
-    found = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
-    return list(dict.fromkeys(pd.concat(found))) or [HERE]
+    machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
+    return list(dict.fromkeys(pd.concat(machines))) or [HERE]
 
 
 def _of_machine(tables: RunTables, machine: str) -> RunTables:
     names = ("measurements", "crossovers", "quality", "quality_pairs")
-    own = {name: getattr(tables, name) for name in names}
-    return replace(tables, **{name: table[table["machine"] == machine] for name, table in own.items()})
+    parts = {name: (table := getattr(tables, name))[table["machine"] == machine] for name in names}
+    return replace(tables, **parts)
 
 
 def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
@@ -83,7 +83,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
-    """What a claim measures: the metrics of both sides, and labels of both and of what they share."""
+    """What a claim measures: the metrics of both sides, and labels of what differs between them and what is shared."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):
@@ -101,8 +101,71 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
 
 
 def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    """What a study's crossovers are read over; nothing for other forms, and if nothing of the study was measured."""
+    """The x axis of a study's crossovers and its unit; empty for other forms, and where nothing was measured."""
     lines = of_study(crossovers, claim.study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
     return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}
+
+
+SINGLE = ("bracketed", "incomplete")
+"""Statuses with one crossing at most, though a size in between may lack a side."""
+
+
+def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
+    """Hold a series' crossover against its claimed range, by its 95 % set, or by the sizes with a significant sign.
+
+    An accelerator that is significantly slower at or above the range, or faster at or below it, contradicts the claim.
+    Without a set, the crossover lies between a significantly slower and a significantly faster size, if there is one
+    crossing at most. Raises NoFindingError, and UserError if several series are selected.
+    """
+    line = _single_line(crossovers, study, form)
+    status = str(line["status"])
+    if status == "no_accelerator":
+        raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
+    if status == "incomplete" and line["doubt"] == "no_common_size":
+        raise NoFindingError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
+    ends = [_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high")]
+    point, low, high = ends if status == "bracketed" else (None, None, None)
+    if low is not None and high is not None:
+        return judge(point, low, high, form.low, form.high)
+    return _by_sizes(form, line, point)
+
+
+def _single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+    lines = headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
+    if lines.empty:
+        raise NoFindingError("no_rows")
+    rows = pinned(lines, form.where)
+    check_single(rows, study, form.where, free="device")
+    if len(rows) > 1:
+        raise NoFindingError("several_devices", listed(rows["device"].tolist()))
+    return rows.iloc[0]
+
+
+def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
+    """The finding from the sizes at which the accelerator is significantly slower or faster."""
+    status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
+    low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
+    if faster is not None and faster <= form.low:
+        return Finding("faster_before", point, low, high, _places(line, [faster]))
+    if slower is not None and slower >= form.high:
+        return Finding("slower_after", point, low, high, _places(line, [slower]))
+    if low is not None and high is not None and status in SINGLE:
+        return judge(point, low, high, form.low, form.high, _places(line, [low, high]))
+    if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
+        bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()
+        return Finding("one_trial", point, low, high, _places(line, bracket))
+    places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["doubt_at"])
+    return Finding(status, point, low, high, _places(line, places))
+
+
+def _places(line: pd.Series, points: Sequence[float]) -> str | None:
+    """Points on the x axis, with its unit."""
+    if not len(points):
+        return None
+    return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"
+
+
+def _number(value: object) -> float | None:
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]

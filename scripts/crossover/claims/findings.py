@@ -1,4 +1,4 @@
-"""Verdicts on published statements: an interval held against a claimed range, and the reasons there are."""
+"""Verdicts on published statements: an interval compared with a claimed range, and the reasons for a verdict."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ REASONS = {
 """Each reason with the verdict that follows from it; report/words.j2 says each in words."""
 
 ROUNDING = 1e-9
-"""Share by which an interval may miss the end of a range, since logarithms round."""
+"""Share by which an interval may exceed a range, for rounding of logarithms."""
 
 TOO_WIDE = 3
-"""An interval so many times as wide as the range says nothing about it where they overlap."""
+"""An interval that is this many times as wide as the range it overlaps is inconclusive."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the data say about a claim; a value that they do not give is None."""
+    """What the data say about a claim; missing values are None."""
 
     reason: str
     """One of REASONS."""
@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The data do not hold what a claim is about."""
+    """The data lack what a claim is about."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
@@ -94,7 +94,7 @@ def judge(
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     """Whether an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0.
 
-    A range from 0 on has no width on that scale: against it, ends that are more than TOO_WIDE times apart are too wide.
+    A range from 0 has no width on that scale: there, ends more than TOO_WIDE times apart are too wide.
     """
     if least == 0:
         return high > TOO_WIDE * low
@@ -103,16 +103,11 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     return high - low > TOO_WIDE * (most - least)
 
 
-def just_below(limit: float) -> float:
-    """The largest end of a range that excludes `limit` itself, for `judge`."""
-    return limit - 2 * ROUNDING * abs(limit)
-
-
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
     """The rows with the pinned values; raises NoFindingError with the first value that no row has."""
     for axis, value in axes.items():
-        known = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
-        table = table[(known == value).fillna(False).astype(bool)]
+        values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
+        table = table[(values == value).fillna(False).astype(bool)]
         if table.empty:
             raise NoFindingError("no_cell", axes_label({axis: value}))
     return table

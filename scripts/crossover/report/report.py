@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from crossover.answers.thresholds import as_environment, thresholds_of
+from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
 from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, is_cpu
 from crossover.figures.registry import FIGURES
@@ -72,13 +72,11 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     known = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
     known |= {"runs": list(run.merged), "progress": run.progress}
     context = context_of(run, known)
-    thresholds = thresholds_of(run.tables, made_at)
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
-        "thresholds.json": json.dumps(thresholds, indent=1) + "\n",
+        "thresholds.json": json.dumps(thresholds_of(run.tables, made_at), indent=1) + "\n",
         "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
         "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
-        "thresholds.env": as_environment(thresholds["thresholds"]),
         "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),

@@ -1,6 +1,6 @@
-"""Each device at its best: at each size its fastest way of those measured, and the pair of two devices so run.
+"""Devices at their best: the fastest way of a device at each size, and the comparison of two devices so run.
 
-A way is an execution, a precision of the study's accuracy class, a variant, and of a CPU the number of cores.
+A way is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import pandas as pd
 
 from crossover.config.studies import Ways
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.fastest import Fastest, fastest
+from crossover.statistics.choices import Fastest, fastest
 from crossover.statistics.intervals import Floats, Interval, time_over_trials
 from crossover.statistics.pairings import Pairing
 from crossover.tables.frames import at_common_sizes, first_row
 from crossover.tables.registry import table_of
 
 BEST_AXES = ["study", "workload", "protocol", "batch_size", "machine"]
-"""The columns that name a line on which devices are compared at their best."""
+"""The axes of a line on which devices are compared at their best."""
 WAY_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that name a way of a device; `device` is its side, as `cpu-1`."""
+"""The columns that identify a way; `device` is its side, as `cpu-1`."""
 BEST = "best"
-"""The pair, and the execution that its rows have: no single one."""
+"""The pair, and the value of `execution` in its rows."""
 
 WAY_MARGIN = 1.1
-"""A way slower than the fastest by more than this factor is out of play."""
+"""A way is in play if it takes at most this many times as long as the fastest."""
 
 WaysByStudy = Mapping[str, Ways]
 Way = tuple[str, ...]
@@ -42,39 +42,38 @@ class WaysAtSizes:
     """The ways of a device, each measured at some sizes."""
 
     logs: Mapping[int, Mapping[Way, Floats]]
-    """ln(seconds) of the ok trials of each way measured at a size; empty where none ended ok."""
+    """ln(seconds) of the ok trials of each way by size; empty where none is ok."""
 
     @cached_property
     def ways(self) -> list[Way]:
-        """The ways that gave a time at any size."""
-        return list(dict.fromkeys(way for own in self.logs.values() for way, logs in own.items() if len(logs)))
+        """The ways with a time at any size."""
+        return list(dict.fromkeys(way for ways in self.logs.values() for way, logs in ways.items() if len(logs)))
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Way, Fastest, dict[Way, float]]]:
-        """At each size with a time: the fastest way, without the optimism of the choice, and each way's chance."""
-        found = {}
-        for size, own in self.logs.items():
-            ok = [way for way in own if len(own[way])]
-            if ok:
-                best = fastest([own[way] for way in ok])
-                found[size] = ok[best.place], best, dict(zip(ok, best.chances.tolist(), strict=True))
-        return found
+        """At each size with a time: the fastest way, corrected for selection bias, and each way's chance."""
+        at_sizes = {}
+        for size, ways in self.logs.items():
+            if timed := [way for way, logs in ways.items() if len(logs)]:
+                best = fastest([ways[way] for way in timed])
+                at_sizes[size] = timed[best.index], best, dict(zip(timed, best.chances.tolist(), strict=True))
+        return at_sizes
 
     def in_play(self, way: Way, size: int) -> bool:
-        """Whether a way may be the fastest at a size; where it was not measured, its neighbours there decide."""
+        """Whether a way may be the fastest at a size; where it was not measured, by the nearest that were."""
         if way in self.logs.get(size, {}):
             return self._is_close(way, size)
-        measured = [other for other, own in self.logs.items() if way in own]
+        measured = [other for other, ways in self.logs.items() if way in ways]
         below = max((other for other in measured if other < size), default=None)
         above = min((other for other in measured if other > size), default=None)
         return any(self._is_close(way, other) for other in (below, above) if other is not None)
 
     def _is_close(self, way: Way, size: int) -> bool:
-        own = self.logs[size]
-        if not len(own[way]):
+        ways = self.logs[size]
+        if not len(ways[way]):
             return False
-        least = min(logs.mean() for logs in own.values() if len(logs))
-        return bool(own[way].mean() - least <= math.log(WAY_MARGIN))
+        least = min(logs.mean() for logs in ways.values() if len(logs))
+        return bool(ways[way].mean() - least <= math.log(WAY_MARGIN))
 
     def counts(self, size: int) -> bool:
         """Whether every way in play at a size was measured there."""
@@ -96,7 +95,7 @@ class WaysAtSizes:
         return {*range(1, 1 + len(self.logs.get(size, {}).get(way, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Way, int], set[int]]:
-        """Numbers of the trials that ways in play lack of the run's, by way and size."""
+        """Numbers of the trials, of 1 to `trials`, that ways in play lack, by way and size."""
         return {
             (way, size): missing
             for size, of_ways in self.logs.items()
@@ -117,11 +116,11 @@ class Device(WaysAtSizes):
         """The device of some trials."""
         trials = {}
         logs: dict[int, dict[Way, Floats]] = {}
-        for key, own in rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False):
+        for key, cell in rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False):
             *axes, size_text = map(str, key)
             way, size = tuple(axes), int(size_text)
-            trials[way, size] = own
-            seconds = pd.to_numeric(own.loc[_is_timed(own), "step_time_s"])
+            trials[way, size] = cell
+            seconds = pd.to_numeric(cell.loc[_is_timed(cell), "step_time_s"])
             logs.setdefault(size, {})[way] = np.log(seconds.to_numpy(float))
         return cls(logs, device, trials)
 
@@ -130,7 +129,10 @@ class Device(WaysAtSizes):
         return {*map(int, self.trials[way, size]["trial"])} if (way, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of its fastest ways at the sizes that count, times corrected; one without where all failed."""
+        """The trials of its fastest ways at the sizes that count, with corrected times.
+
+        Where all failed, one trial without a time.
+        """
         parts = []
         for size, logs in self.best_logs().items():
             way = self.at_best[size][0] if len(logs) else next(iter(self.logs[size]))
@@ -178,35 +180,29 @@ class BestLine:
 
 def best_lines(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[BestLine]:
     """The lines of the studies that have `ways`."""
-    for study, own in ways.items():
+    for study, spec in ways.items():
         rows = measurements[
             (measurements["study"] == study)
-            & measurements["precision"].isin(own.precisions)
-            & measurements["protocol"].isin(own.protocols)
+            & measurements["precision"].isin(spec.precisions)
+            & measurements["protocol"].isin(spec.protocols)
         ]
         for _, line in rows.groupby(BEST_AXES, sort=False):
             names = line["device"].map(lambda side: BASELINE if is_cpu(side) else side)
             devices = {str(name): Device.of(str(name), of_device) for name, of_device in line.groupby(names)}
-            yield BestLine(first_row(line[BEST_AXES]), tuple(own.precisions), devices)
-
-
-def best_pairings(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[Pairing]:
-    """Every pair of devices at their best."""
-    for line in best_lines(measurements, ways):
-        yield from line.pairings()
+            yield BestLine(first_row(line[BEST_AXES]), tuple(spec.precisions), devices)
 
 
 def of_own_grid(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
-    """The trials without those of cells that only `ways` added, which no other comparison takes."""
+    """The trials without those of cells that only `ways` added, which no other comparison uses."""
     if not ways:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", "execution", "precision", "device")]
-    own = [study not in ways or ways[study].has_own(*way) for study, *way in zip(*columns, strict=True)]
-    return measurements[np.array(own, dtype=bool)]
+    in_grid = [study not in ways or ways[study].has_own(*way) for study, *way in zip(*columns, strict=True)]
+    return measurements[np.array(in_grid, dtype=bool)]
 
 
 def best_ways_of(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
-    """One row a way of each device at each size, with its chance to be the fastest."""
+    """Table `best_ways`: one row a way, device and size, with the way's chance to be the fastest."""
     rows = [
         {**line.axes, **_row(device, way, size)}
         for line in best_lines(measurements, ways)

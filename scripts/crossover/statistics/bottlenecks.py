@@ -1,9 +1,9 @@
-"""What bounds a step, from what it gains by each remedy that was tried, and from the roofs of its device.
+"""What bounds a step, from the gain of each remedy that was tried and from the roofs of its device.
 
-Remedies come one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. Where no
-CUDA graph was replayed, a GPU's idle time in the step on a held batch, by the profiler, takes the place of its gain. It
-is the host's own work if a graph cannot hold the step, and else starting kernels, less what the host works between two
-operators. What is left is the device's own work, which its measured bandwidth and peak explain, or nothing does.
+Remedies are tried one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step.
+Where no CUDA graph was replayed, the profiler's idle time of the GPU, in the step on a batch that stays on the device,
+stands for the graph's gain: host work if a graph cannot hold the step, else launch overhead, less the host's work
+between two operators. The rest is the device's work, explained by its measured bandwidth and peak or unexplained.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
-from crossover.statistics.roofs import ROOF_TIMES
+from crossover.statistics.roofs import ROOF_TIMES, or_nan
 from crossover.tables.registry import CELL_AXES, SPLIT, table_of
 
 NEAR = 1 / 3
-"""Share of a step's remaining work that its roof must explain."""
+"""Least share of a step's remaining work that a roof must explain to be its cause."""
 
 ALSO = 0.4
 """A second cause is named if its share is at least this much of the first's, and at least LEAST of the step."""
 LEAST = 0.2
 
 PREDICTABLE = 0.1
-"""Share of a step that must remain: after a long wait a shorter rest runs at another pace than from warm caches."""
+"""Least share of a step that must remain for a prediction: a short rest after a long wait runs on cold caches."""
 
 OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
-"""What the first trial alone is asked, for all of them."""
+"""Columns measured in the first trial only."""
 
 PIN_ENOUGH = 1.05
-"""Gain from which pinned memory is the remedy for copies; else the batch must stay on the device."""
+"""Least gain for which pinned memory is the remedy for copies; else the batch must stay on the device."""
 
 
 class RoofTimes(NamedTuple):
-    """The least that the device needs for a step's work, in seconds; NaN where it was not probed."""
+    """The least time of a step's work on its device, in seconds; NaN where it was not probed."""
 
     memory_s: float
     products_memory_s: float
     """The part of it that matmuls, convolutions and attention move."""
     compute_s: float
     launch_s: float
-    """For its kernels within one graph, however small."""
+    """The launch of its kernels within one graph."""
     gaps_s: float
-    """For the gaps between them."""
+    """The gaps between them."""
 
 
 def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +57,12 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
     roofs = {
-        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[name]) for name in ROOF_TIMES))
+        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
     rows = []
-    for key, own in tried.groupby(CELL_AXES, sort=False):
-        trials = own.assign(**own[OF_FIRST].bfill().ffill())
+    for key, rows_of_cell in tried.groupby(CELL_AXES, sort=False):
+        trials = rows_of_cell.assign(**rows_of_cell[OF_FIRST].bfill().ffill())
         rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
     return table_of("bottlenecks", rows)
 
@@ -92,55 +92,47 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
 
 def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     """The shares of a trial's step by cause; they add up to 1."""
-    seconds = {name: _number(trial.get(name)) for name in TIMES}
+    seconds = {name: or_nan(trial.get(name)) for name in TIMES}
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # A batch saves no more than it takes alone; what else differs is noise, which a long step has much of.
+    # Loading costs at most its time alone; any other difference is noise, which is large in a long step.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
-    found = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
+    parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
     if is_cpu(trial["device"]):
         work_s = _least(held_s, seconds["one_thread_s"], seconds["half_threads_s"])
-        found["threads"] = held_s - work_s
-        found["host"] = min(_or_0(seconds["host_work_s"]), work_s)
-        found["overhead"] = _overhead_s(work_s - found["host"], found["host"], held_s, trial, roofs)
-        work_s -= found["host"] + found["overhead"]
+        parts_s["threads"] = held_s - work_s
+        parts_s["host"] = min(_or_0(seconds["host_work_s"]), work_s)
+        parts_s["overhead"] = _overhead_s(work_s - parts_s["host"], parts_s["host"], held_s, trial, roofs)
+        work_s -= parts_s["host"] + parts_s["overhead"]
     else:
         replayed = seconds["replayed_s"] > 0
-        work_s = _least(held_s, seconds["replayed_s"] if replayed else _device_s(trial))
-        found["host"], found["launch"] = _idle_parts(held_s - work_s, trial)
-        # A graph's time holds the gaps between its kernels, the time in which kernels run does not.
+        profiled_s = or_nan(trial.get("device_work_s"))
+        device_s = profiled_s if profiled_s > 0 else _operators_s(trial)
+        work_s = _least(held_s, seconds["replayed_s"] if replayed else device_s)
+        idle_s = held_s - work_s
+        cannot_be_graph = or_nan(trial.get("fits_graph")) == 0
+        parts_s["host"] = idle_s if cannot_be_graph else min(_or_0(seconds["host_work_s"]), idle_s)
+        parts_s["launch"] = idle_s - parts_s["host"]
+        # A graph's time includes the gaps between its kernels, the profiler's does not.
         starting_s = min(roofs.launch_s if replayed else roofs.launch_s - roofs.gaps_s, work_s)
         if starting_s >= NEAR * work_s > 0:
-            found["launch"] += starting_s
+            parts_s["launch"] += starting_s
             work_s -= starting_s
     for name, part_s in _device_work(work_s, trial, roofs).items():
-        found[name] += part_s
-    return {name: value / step_s for name, value in found.items()}
-
-
-def _device_s(trial: Mapping[str, Any]) -> float:
-    """Seconds of a step in which a device works, by the profiler, or else by the sum of its operators."""
-    work_s = _number(trial.get("device_work_s"))
-    return work_s if work_s > 0 else _operators_s(trial)
+        parts_s[name] += part_s
+    return {name: value / step_s for name, value in parts_s.items()}
 
 
 def _operators_s(trial: Mapping[str, Any]) -> float:
     """The sum of an eager step's operators, timed one by one; 0 where they were not."""
-    return _or_0(_number(trial.get("products_s"))) + _or_0(_number(trial.get("others_s")))
-
-
-def _idle_parts(idle_s: float, trial: Mapping[str, Any]) -> tuple[float, float]:
-    """How much of a GPU's idle time the host's own work takes, and how much the starting of kernels."""
-    cannot_be_graph = _number(trial.get("fits_graph")) == 0
-    host_s = idle_s if cannot_be_graph else min(_or_0(_number(trial.get("host_work_s"))), idle_s)
-    return host_s, idle_s - host_s
+    return _or_0(or_nan(trial.get("products_s"))) + _or_0(or_nan(trial.get("others_s")))
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """The device's own work by the roof that explains it: that of products, and that of all other operators."""
-    products_s, others_s = _or_0(_number(trial.get("products_s"))), _or_0(_number(trial.get("others_s")))
+    """The device's work by the roof that explains it: of matmuls and the like, and of all other operators."""
+    products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}
     scale = work_s / (products_s + others_s)
@@ -149,14 +141,15 @@ def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> d
         (by_product, products_s, max(_or_0(roofs.compute_s), _or_0(roofs.products_memory_s))),
         ("memory", others_s, _or_0(roofs.memory_s) - _or_0(roofs.products_memory_s)),
     )
-    found = dict.fromkeys(("memory", "compute", "unexplained"), 0.0)
-    for name, own_s, roof_s in groups:
-        found[name if own_s > 0 and roof_s >= NEAR * own_s * min(scale, 1.0) else "unexplained"] += own_s * scale
-    return found
+    parts_s = dict.fromkeys(("memory", "compute", "unexplained"), 0.0)
+    for name, group_s, roof_s in groups:
+        is_near = group_s > 0 and roof_s >= NEAR * group_s * min(scale, 1.0)
+        parts_s[name if is_near else "unexplained"] += group_s * scale
+    return parts_s
 
 
 class Remedy(NamedTuple):
-    """A step before and after a remedy, for the same number of samples, and what it should then take, in seconds."""
+    """The time of a step before and after a remedy, and as predicted, in seconds for the same number of samples."""
 
     name: str
     before_s: float
@@ -165,13 +158,13 @@ class Remedy(NamedTuple):
 
 
 def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
-    """The remedy for a cause as a trial tried it, the best one or the one of that name; None where it tried none."""
+    """The best remedy for a cause that a trial tried, or the one of that name; None where it tried none."""
     tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
     return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
 
 
 def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterator[Remedy]:
-    seconds = {key: _number(trial.get(key)) for key in TIMES}
+    seconds = {key: or_nan(trial.get(key)) for key in TIMES}
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])
@@ -181,14 +174,14 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
         pinned_s = seconds["pinned_s"]
         if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
             copying_s = _or_0(seconds["pinned_transfer_s"])  # the host runs ahead of these copies
-            own_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else held_s
-            yield Remedy("pin", prepared_s, pinned_s, max(held_s, copying_s + own_s))
+            device_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else held_s
+            yield Remedy("pin", prepared_s, pinned_s, max(held_s, copying_s + device_s))
         else:
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
         host_s = _or_0(seconds["host_work_s"])
-        if host_s < LEAST * held_s:  # a graph leaves out what the host works, and the step needs it
-            busy_s = _or_0(_number(trial.get("device_busy_s")))
+        if host_s < LEAST * held_s:  # a graph leaves out host work that the step needs
+            busy_s = _or_0(or_nan(trial.get("device_busy_s")))
             yield Remedy("graph", held_s, seconds["replayed_s"] + host_s, busy_s + _or_0(roofs.gaps_s) + host_s)
     elif cause == "threads":
         yield Remedy("one_thread", held_s, seconds["one_thread_s"])
@@ -204,12 +197,12 @@ TIMES = (
 
 
 def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> float:
-    """The part of the operators' `work_s` that calling them takes.
+    """The part of the operators' `work_s` that is call overhead.
 
-    It is what a step takes whatever its batch, less the host's own work and what moving its weights explains. Where no
-    larger batch was tried, it is what the operators of an eager step take beyond the sum of their times, one by one.
+    It is the part of a step that does not grow with the batch, less host work and the time to move its weights. Where
+    no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
     """
-    larger_s = _number(trial.get("larger_s"))
+    larger_s = or_nan(trial.get("larger_s"))
     if larger_s > 0:
         fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
         overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
@@ -223,10 +216,6 @@ def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str,
 
 def _least(*seconds: float) -> float:
     return min(value for value in seconds if value > 0)
-
-
-def _number(value: Any) -> float:
-    return math.nan if value is None or pd.isna(value) else float(value)
 
 
 def _or_0(value: float) -> float:

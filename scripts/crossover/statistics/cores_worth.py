@@ -24,12 +24,14 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
     """How many cores take as long as an accelerator, as columns of table `cores_worth`.
 
     `cpu_s` maps a number of threads to the medians of its trials, `accelerator_s` holds those of the accelerator, all
-    in seconds. Ends take two trials of every side; one that is open, or not known, is None.
+    in seconds. An end that is open, or unknown for lack of a second trial, is None.
     """
     sides = {threads: SampleMean.of_times(medians) for threads, medians in sorted(cpu_s.items()) if len(medians)}
     if not sides or not len(accelerator_s):
         return {"status": "incomplete"}
-    advantages = _advantages(sides, SampleMean.of_times(accelerator_s))
+    accelerator = SampleMean.of_times(accelerator_s)
+    means, variances, fourths = np.array([(side.mean, side.variance, side.fourth) for side in sides.values()]).T
+    advantages = Advantages(np.array([*sides], float), means - accelerator.mean, variances, fourths, (), accelerator)
     signs, threads = advantages.sure_signs(), np.array([*sides])
     if (signs > 0).all():
         return {"status": "more", "cores_low": threads[-1] if advantages.known else None}
@@ -47,7 +49,7 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
 
 
 def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float | None]:
-    """The numbers of cores up to which the CPU is surely slower, and from which on it is surely faster."""
+    """The most cores on which the CPU is significantly slower, and the fewest on which it is significantly faster."""
     together, level = advantages.simultaneous
     curve = replace(curve_through(advantages), together=together, level=level)
     low = high = None
@@ -60,39 +62,33 @@ def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float 
     return low, high
 
 
-def _advantages(sides: Mapping[int, SampleMean], accelerator: SampleMean) -> Advantages:
-    """The accelerator's advantages over the CPU by its number of threads."""
-    means, variances, fourths = np.array([(side.mean, side.variance, side.fourth) for side in sides.values()]).T
-    return Advantages(np.array([*sides], float), means - accelerator.mean, variances, fourths, (), accelerator)
-
-
 def cores_worth_of(measurements: pd.DataFrame) -> pd.DataFrame:
     """One row for each line, size and accelerator; none at a size that refinement added, which has one CPU side only.
 
-    CPU sides that ran on the same number of threads count as one, with the trials of all.
+    The trials of CPU sides with the same number of threads are pooled.
     """
     rows = []
     for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
         for size, cell in at_common_sizes(line, "device").groupby("size"):
             axes = dict(zip(LINE_AXES, key, strict=True)) | {"size": size}
             cpu = cell[cell["device"].map(is_cpu)]
-            for contender, own in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
-                rows.append(axes | _compare(str(contender), cpu, own))
+            for contender, accelerator in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
+                rows.append(axes | _compare(str(contender), cpu, accelerator))
     return table_of("cores_worth", rows)
 
 
-def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, object]:
+def _compare(contender: str, cpu: pd.DataFrame, accelerator: pd.DataFrame) -> dict[str, object]:
     timed = cpu.dropna(subset=["step_time_s", "threads"]).astype({"threads": int})
     counts = timed["threads"].unique().tolist()
     cpu_s = {count: timed.loc[timed["threads"] == count, "step_time_s"].tolist() for count in counts}
-    own_s = own["step_time_s"].dropna().tolist()
+    accelerator_s = accelerator["step_time_s"].dropna().tolist()
     return {
         "contender": contender,
-        "size_name": own["size_name"].iloc[0],
-        "parameters": own["parameters"].max(),
-        **worth_in_cores(cpu_s, own_s),
+        "size_name": accelerator["size_name"].iloc[0],
+        "parameters": accelerator["parameters"].max(),
+        **worth_in_cores(cpu_s, accelerator_s),
         "measured_cores": sorted(cpu_s),
-        "trials": min(map(len, (*cpu_s.values(), own_s))),
+        "trials": min(map(len, (*cpu_s.values(), accelerator_s))),
         "baseline_name": device_name_of(cpu),
-        "contender_name": device_name_of(own),
+        "contender_name": device_name_of(accelerator),
     }

@@ -17,7 +17,7 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean,
 from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.04
-"""Upper bound of the chance that any size of a line gets a sure sign that is wrong."""
+"""Upper bound of the chance that any size of a series has a wrong sure sign."""
 
 LEVEL = 0.96
 """Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
@@ -45,16 +45,16 @@ class Advantages:
 
     @property
     def known(self) -> bool:
-        """Whether the uncertainty is known at two sizes, or at the only one."""
+        """Whether there are intervals at two sizes, or at the only one."""
         return has_intervals(self.variance + self.shared.variance)
 
     @property
     def simultaneous(self) -> tuple[int, float]:
-        """How many intervals hold together, and at which level, where the sign at every size counts."""
+        """The number of simultaneous intervals and their level, for sure signs."""
         return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of L, from the variances and fourths of what is not shared."""
+        """Half widths of L, from `variance` and `fourth` without the shared side."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
@@ -68,7 +68,7 @@ class Advantages:
     def significant_ends(self) -> tuple[float | None, float | None]:
         """The largest size with a sure sign of -1 and the smallest with one of 1; None for one that is not there.
 
-        Both are None where `known` is false: what single trials show is not significant.
+        Both are None where `known` is false: single trials are not significant.
         """
         signs = self.sure_signs() if self.known else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
@@ -78,7 +78,7 @@ class Advantages:
 def advantages_of_table(
     measurements: pd.DataFrame, baseline: str, contender: str, resolution: float = CLOCK_RESOLUTION
 ) -> Advantages:
-    """The advantages in a table with columns size, side, trial and step_time_s; no time is NaN, 0 or infinity.
+    """The advantages in a table with columns size, side, trial and step_time_s; NaN, 0 and infinity are no times.
 
     Several rows of one trial are one process and count as one, by the mean of their logarithms. `resolution` is the
     step between two values that can be read, as a share of the value.
@@ -97,9 +97,9 @@ def advantages_of_table(
     ends = np.flatnonzero(np.diff(sizes, append=np.inf))
     cells = {}
     for start, end in zip(np.concatenate([[0], ends[:-1] + 1]), ends + 1, strict=True):
-        own, contends = logs[start:end], sides[start:end]
-        good = ~np.isnan(own)
-        cells[float(sizes[start])] = own[good & ~contends], own[good & contends]
+        logs_of_size, contends = logs[start:end], sides[start:end]
+        good = ~np.isnan(logs_of_size)
+        cells[float(sizes[start])] = logs_of_size[good & ~contends], logs_of_size[good & contends]
     return advantages_of_cells(cells, resolution)
 
 
@@ -144,22 +144,21 @@ class Curve:
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
 
-        The error is t x se plus the bend: the distance of L~ from the straight line between both ends, or from where
-        the neighbouring lines lead, whichever is larger. se and its degrees of freedom are those of a point on the
-        line.
+        The error is t x se plus the bend: the distance of L~ from the straight line between both ends, or from the
+        nearer neighbouring line, extended into the gap, whichever is larger. se and its degrees of freedom are those of
+        a point on the straight line.
         """
-        own = self.advantages
+        advantages = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
-            values[gap : gap + 2] for values in (own.mean, own.variance, own.fourth)
+            values[gap : gap + 2] for values in (advantages.mean, advantages.variance, advantages.fourth)
         )
         start, end = self.log_sizes[gap : gap + 2]
         value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
         variance = _weighed(v_low, v_high, share, 2)
-        trials = own.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
+        trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
-        found: Floats = np.abs(value) - bend - trials
-        return found
+        return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
         """The most that L can bend away from the line between a gap's ends if it bends one way only.
@@ -205,14 +204,14 @@ class Curve:
 
 def curve_through(advantages: Advantages) -> Curve:
     """The curve through the advantages, at two sizes or more."""
-    from scipy import interpolate  # a third of a second, which a table without two sizes need not wait for
+    from scipy import interpolate  # takes a third of a second, and tables with one size do not need it
 
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
-    from scipy import optimize  # a third of a second, which a line without a crossover need not wait for
+    from scipy import optimize  # takes a third of a second, and series without a crossover do not need it
 
     return float(optimize.brentq(function, start, end, xtol=tolerance))
 

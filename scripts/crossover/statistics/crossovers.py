@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.best import WaysByStudy, best_pairings, of_own_grid
+from crossover.statistics.best import WaysByStudy, best_lines, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR
 from crossover.statistics.crossover import estimate_crossover
 from crossover.statistics.intervals import RESOLUTIONS
@@ -27,16 +27,16 @@ def crossovers_of(
     prices: Mapping[str, float] | None = None,
     ways: WaysByStudy | None = None,
 ) -> pd.DataFrame:
-    """One row for each line, pair and cost; none for a cost that neither side has, but for the headline's time.
+    """One row for each line, pair and cost that a side has; always one for the time of the headline pair.
 
-    A line without an accelerator has a row for its time alone, which says so. `x_axes` maps a study to what its
-    crossovers are read over, `prices` a device to the price of an hour on its machine, `ways` the studies that compare
-    devices at their best.
+    `x_axes` maps a study to the x axis of its crossovers, `prices` a device to the price of an hour on its machine,
+    `ways` the studies that compare devices at their best.
     """
     priced = with_costs(of_own_grid(measurements, ways or {}), prices)
+    at_best = (line.pairings() for line in best_lines(measurements, ways or {}))
     rows = [
         _row(pairing, cost, x_axes[str(pairing.line["study"])])
-        for pairing in chain(pairings(priced), machine_pairings(priced), best_pairings(measurements, ways or {}))
+        for pairing in chain(pairings(priced), machine_pairings(priced), *at_best)
         for cost in COSTS
         if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
     ]
@@ -64,19 +64,22 @@ def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points themselves; None stays None, as do x without y above 0."""
+    """Log-log interpolation from x to y, exact at the points; points without x and y above 0 do not count.
+
+    None for an x of None, and without points.
+    """
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
         points = points[(points > 0).all(axis=1)]
-        self.known: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))  # the first of equal x
-        self.log_x, self.log_y = np.log([*self.known]), np.log([*self.known.values()])
+        self.y_of: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))  # the first of equal x
+        self.log_x, self.log_y = np.log([*self.y_of]), np.log([*self.y_of.values()])
 
     def __call__(self, x: float | None) -> float | None:
         if x is None or len(self.log_x) == 0:
             return None
-        if x in self.known:
-            return self.known[x]
+        if x in self.y_of:
+            return self.y_of[x]
         return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
 
 
@@ -84,9 +87,10 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
     trials = pairing.trials
     x = trials[x_axis]
     table = pd.DataFrame({"size": x, "side": trials["side"], "trial": trials["trial"], "step_time_s": trials[cost]})
-    found = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator", RESOLUTIONS[cost])
-    low, high = found.bracket or (None, None)
+    crossover = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator", RESOLUTIONS[cost])
+    low, high = crossover.bracket or (None, None)
     unknown = _unknown_side(pairing, cost)
+    measured = trials[trials[cost].notna()]
     row: dict[str, Any] = {
         **pairing.line,
         "pair": pairing.pair,
@@ -96,18 +100,18 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
         "baseline_machine": pairing.baseline_machine,
         "contender": pairing.contender,
         "x_axis": x_axis,
-        "status": found.status,
-        "doubt": unknown or found.doubt,
-        "doubt_at": [] if unknown else list(found.doubt_at),
-        "crossover": found.size,
-        "crossover_low": found.low,
-        "crossover_high": found.high,
+        "status": crossover.status,
+        "doubt": unknown or crossover.doubt,
+        "doubt_at": [] if unknown else list(crossover.doubt_at),
+        "crossover": crossover.size,
+        "crossover_low": crossover.low,
+        "crossover_high": crossover.high,
         "bracket_low": low,
         "bracket_high": high,
-        "slower_up_to": found.slower_up_to,
-        "faster_from": found.faster_from,
-        "roots": list(found.roots),
-        "trials": _fewest_trials(trials, cost),
+        "slower_up_to": crossover.slower_up_to,
+        "faster_from": crossover.faster_from,
+        "roots": list(crossover.roots),
+        "trials": min(Counter(zip(measured["size"], measured["side"], strict=True)).values(), default=0),
         "size_name": trials["size_name"].iloc[0],
         "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
         "contender_name": _device_name(trials, pairing.line["machine"], pairing.device),
@@ -122,15 +126,10 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
     """The doubt about a side that has times but not the cost."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
-        own = pairing.trials[pairing.trials["side"] == side]
-        if own["time"].notna().any() and own[cost].isna().all():
+        trials = pairing.trials[pairing.trials["side"] == side]
+        if trials["time"].notna().any() and trials[cost].isna().all():
             return word
     return None
-
-
-def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
-    known = sides[cost].notna()
-    return min(Counter(zip(sides["size"][known], sides["side"][known], strict=True)).values(), default=0)
 
 
 def _device_name(line: pd.DataFrame, machine: object, device: str | None) -> str | None:

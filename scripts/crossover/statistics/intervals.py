@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,14 +74,12 @@ class Interval:
         return Interval(1 / self.mean, low, high)
 
 
-@overload
-def t_quantile(freedom: float, together: int = 1, confidence: float = CONFIDENCE) -> float: ...
-@overload
-def t_quantile(freedom: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats: ...
-def t_quantile(freedom: float | Floats, together: int = 1, confidence: float = CONFIDENCE) -> float | Floats:
-    """Student's t quantile of a two-sided interval; of several that must hold `together`, by Bonferroni."""
-    quantile = special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
-    return np.asarray(quantile, float) if isinstance(freedom, np.ndarray) else float(quantile)
+def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
+    """Student's t quantile of a two-sided interval, of the shape of `freedom`.
+
+    Of several intervals that must hold `together`, by Bonferroni.
+    """
+    return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
 
 @dataclass(frozen=True)
@@ -111,10 +109,10 @@ class SampleMean:
 
     @classmethod
     def of_interval(cls, time: Interval, trials: int) -> SampleMean:
-        """The summary behind `time_over_trials` of so many trials."""
+        """The summary that `time_over_trials` was computed from, for this number of trials."""
         if time.low is None or time.high is None:
             return cls(math.log(time.mean), math.nan, 0)
-        error = math.log(time.high / time.low) / 2 / t_quantile(trials - 1)
+        error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
         return cls(math.log(time.mean), error**2, trials - 1)
 
     @property
@@ -135,7 +133,7 @@ class SampleMean:
         """The mean with its t interval (Student, "The probable error of a mean"); `together` as in `t_quantile`."""
         if math.isnan(self.variance):
             return Interval(self.mean)
-        half_width = t_quantile(self.freedom, together) * math.sqrt(self.variance)
+        half_width = float(t_quantile(self.freedom, together)) * math.sqrt(self.variance)
         return Interval(self.mean, self.mean - half_width, self.mean + half_width)
 
 
@@ -151,9 +149,9 @@ def has_intervals(half_widths: Floats) -> bool:
 
 
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
-    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where the trials leave it in doubt.
+    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where it is not significant.
 
-    A half width that is not finite leaves its sign in doubt. Without intervals (`has_intervals`), a lead of
+    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of
     ONE_TRIAL_LEAD or more is sure.
     """
     doubts = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
@@ -169,16 +167,13 @@ def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: 
 
 
 def ratio_over_trials(
-    first_s: Sequence[float],
-    second_s: Sequence[float],
-    together: int = 1,
-    resolution: float = CLOCK_RESOLUTION,
+    first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
     """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
 
     `resolution` is as in `time_over_trials`.
     """
-    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution), together)
+    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution))
 
 
 def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:
@@ -202,7 +197,7 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 
 
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
-    """How a contender compares with a baseline, as `decided` finds it: one of COMPARISONS, unless named otherwise.
+    """How a contender compares with a baseline, as `decided` says: one of COMPARISONS, unless named otherwise.
 
     `ratio` is time of the baseline over time of the contender; the margin's ends are 1 / (1 + margin) and 1 + margin.
     """
@@ -211,7 +206,7 @@ def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The word on the interval of a difference.
+    """The conclusion from the interval of a difference.
 
     EQUIVALENT if all of it lies within `margin` of 0; else `more` or `less` if it excludes 0; else INCONCLUSIVE.
     SINGLE_TRIAL without an interval.
@@ -228,7 +223,7 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Mean ratio of two values that each of at least one trial holds, with its interval over trials.
+    """Mean ratio of two values of each trial, of at least one, with its interval over trials.
 
     `resolution` is that of both, as in `time_over_trials`.
     """

@@ -1,4 +1,4 @@
-"""Latencies of each cell, measured the right ways and, where a study asks for it, with common mistakes."""
+"""Latencies of each cell, measured correctly and, where a study asks for it, with common mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossover.percentiles import LATENCY_PERCENTS, percentile_of
+from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
@@ -28,7 +28,7 @@ COLD = "latencies_cold_s"
 """The first steps of a process, the only ones that do not alternate with the right way."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The mistake that leaves time out, so that it can only lower a mean; the others can only raise it."""
+"""The mistake that can only lower a mean, since it leaves time out; the others can only raise it."""
 
 MISTAKES = [way for way in WAYS if way not in (RIGHT, "latencies_device_s")]
 
@@ -37,27 +37,28 @@ POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell and way that an ok trial holds, as `crossover.tables.registry.LATENCIES` says."""
+    """Table `latencies`: one row a cell and way that an ok trial has."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(WAYS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(WAYS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
-    # Readers look for the largest mistake, so the intervals of all that a machine made in a study hold together.
+    # Readers look for the largest mistake, so the intervals of all of a study on a machine hold together.
     together: Counter[tuple[str, str]] = Counter()
-    for own, trials in cells:
-        together[own["study"], own["machine"]] += sum(bool(_with_right(trials, way)) for way in MISTAKES)
+    for cell, trials in cells:
+        together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, way)) for way in MISTAKES)
     return table_of(
         "latencies",
-        [own | row for own, trials in cells for row in _ways(trials, together[own["study"], own["machine"]])],
+        [cell | row for cell, trials in cells for row in _ways(trials, together[cell["study"], cell["machine"]])],
     )
 
 
 def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
     """The rows of a cell; `together` is the number of intervals of ratios that hold at once."""
     for way in WAYS:
-        held = [np.asarray(trial[way], float) for trial in trials if trial[way] is not None]
-        samples = np.concatenate(held) if held else np.empty(0)
+        samples_of_trials = [np.asarray(trial[way], float) for trial in trials if trial[way] is not None]
+        samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, way, together) if way in MISTAKES else None
+            error = "lowered" if way == LOWERS else "raised"  # a shift the other way is no error
             yield {
                 "way": way,
                 "kind": "mistake" if way in MISTAKES else "right",
@@ -66,29 +67,29 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
                 "low_s": samples.min(),
                 **dict(zip(POOLED, np.percentile(samples, list(POOLED.values())), strict=True)),
                 "high_s": samples.max(),
-                **_percentiles(held),
+                **_percentiles(samples_of_trials),
                 **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
-                "is_error": ratio is not None and _is_error(way, ratio),
+                "is_error": ratio is not None and compared(ratio, more="raised", less="lowered") == error,
                 "samples": len(samples),
-                "trials": len(held),
+                "trials": len(samples_of_trials),
             }
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """Percentiles over trials, each with its interval; one that some trial has too few samples for is left out.
+    """Percentiles with their intervals; one for which a trial has too few samples is left out.
 
-    Steps of one process are correlated and say little about the next process: where there are several, they are what
-    varies.
+    Intervals are over trials where there are several, since steps of one process are correlated.
     """
     columns: dict[str, Any] = {"percentiles_over": "trials" if len(trials) > 1 else "steps"}
     for percent in LATENCY_PERCENTS:
-        found = [one for one in (percentile_of(samples.tolist(), percent) for samples in trials) if one]
-        if len(found) == len(trials):
-            alone = Interval(found[0].value, found[0].low, found[0].high)
-            values = [one.value for one in found]
-            # Steps are timed one by one, so that a step of the clock is a larger share than of a block.
-            over = alone if len(trials) == 1 else time_over_trials(values, resolution=CLOCK_S / min(values))
-            ends = {"": over.mean, "_low": over.low, "_high": over.high}
+        of_trials = list(filter(None, (percentile_of(samples.tolist(), percent) for samples in trials)))
+        if len(of_trials) == len(trials):
+            over: Percentile | Interval = of_trials[0]
+            if len(trials) > 1:
+                # Steps are timed one by one, so the clock's resolution is a larger share than of a block.
+                values = [percentile.value for percentile in of_trials]
+                over = time_over_trials(values, resolution=CLOCK_S / min(values))
+            ends = dict(zip(("", "_low", "_high"), vars(over).values(), strict=True))
             columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
     return columns
 
@@ -106,13 +107,8 @@ def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | 
 
 
 def right_samples(trial: Trial, way: str) -> Any:
-    """The samples that a mistake of a trial that has it is compared with: those of the right way.
+    """The samples that a trial's mistake is compared with: those of the right way.
 
-    The first steps are compared with the later half of themselves: the right way ran later, at another pace perhaps.
+    Cold steps are compared with their own later half, since the right way ran later, perhaps at another pace.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT]
-
-
-def _is_error(way: str, ratio: Interval) -> bool:
-    """Whether the interval lies beyond 1, on the side to which the mistake can move the mean."""
-    return compared(ratio, more="raised", less="lowered") == ("lowered" if way == LOWERS else "raised")

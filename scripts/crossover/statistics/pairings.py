@@ -1,4 +1,4 @@
-"""What is compared with what, as pairs of sides on a line: devices, precisions, executions and machines."""
+"""The pairs of sides that are compared on a line: devices, precisions, executions and machines."""
 
 from __future__ import annotations
 
@@ -68,13 +68,12 @@ def machine_pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
             yield from (pairing for pairing in pairs(line, rows) if len(pairing.trials))
 
 
-def compare_across(own: Collection[str], other: Collection[str]) -> bool:
-    """Whether a machine's accelerators are compared with another machine's CPU; both are given by their devices.
+def compare_across(devices: Collection[str], other: Collection[str]) -> bool:
+    """Whether the accelerators of a machine with `devices` are compared with the CPU of a machine with `other` ones.
 
-    An accelerator is compared with the CPU beside it. Only a machine that lacks the CPU or the accelerator is held
-    against another one's: when would their GPU pay off over this CPU?
+    Only where the one lacks a CPU, or the other an accelerator: when would that GPU pay off over this CPU?
     """
-    return BASELINE in other and (BASELINE not in own or all(map(is_cpu, other)))
+    return BASELINE in other and (BASELINE not in devices or all(map(is_cpu, other)))
 
 
 def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
@@ -85,10 +84,10 @@ def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
         accelerators = [device for device in devices if not is_cpu(device)]
         for contender in accelerators or [None]:
             for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
-                own = rows[rows["device"].isin([baseline, contender])]
-                sides = at_common_sizes(own, "device")
-                # A run that has not finished may lack a size in common, or all of the CPU; the search then says so.
-                sides = next((table for table in (sides, own) if len(table)), rows)
+                both = rows[rows["device"].isin([baseline, contender])]
+                sides = at_common_sizes(both, "device")
+                # An unfinished run may lack a common size, or the CPU; the crossover then is `incomplete`.
+                sides = next((table for table in (sides, both) if len(table)), rows)
                 yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
 
 
@@ -97,7 +96,6 @@ def _settings(measurements: pd.DataFrame, axis: str) -> Iterator[Pairing]:
     fixed = [name for name in (*LINE_AXES, "device") if name != axis]
     plain = PLAIN_SIDES[axis]
     for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
-        # A side that the device does not offer is no side.
         offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
         for contender in offered if plain in offered else ():
             if contender != plain:
@@ -109,24 +107,24 @@ def _settings(measurements: pd.DataFrame, axis: str) -> Iterator[Pairing]:
 
 def _devices_of_machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
     """The accelerators of a machine against the CPU of another one, where `compare_across` says so."""
-    devices = {str(machine): list(own["device"].unique()) for machine, own in rows.groupby("machine", sort=False)}
+    devices = rows.groupby("machine", sort=False)["device"].unique()
     for other, of_other in devices.items():
-        for machine, own in devices.items():
-            if other == machine or not compare_across(own, of_other):
+        for machine, of_machine in devices.items():
+            if other == machine or not compare_across(of_machine, of_other):
                 continue
-            for contender in (device for device in own if not is_cpu(device)):
+            for contender in (device for device in of_machine if not is_cpu(device)):
                 of_baseline = (rows["machine"] == other) & (rows["device"] == BASELINE)
                 both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
                 sides = _sides(both, "device", [BASELINE, contender])
-                yield Pairing("device", {**line, "machine": machine}, contender, BASELINE, contender, sides, other)
+                yield Pairing("device", {**line, "machine": machine}, contender, BASELINE, contender, sides, str(other))
 
 
 def _machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
     """A device of each machine against that of the first one that has it."""
-    for device, own in rows.groupby("device", sort=False):
-        first, *others = own["machine"].unique()
+    for device, of_device in rows.groupby("device", sort=False):
+        first, *others = of_device["machine"].unique()
         for machine in others:
-            sides = _sides(own, "machine", [first, machine])
+            sides = _sides(of_device, "machine", [first, machine])
             yield Pairing("machine", {**line, "machine": machine}, str(device), first, machine, sides, first)
 
 

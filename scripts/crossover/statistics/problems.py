@@ -1,4 +1,4 @@
-"""Problems of a run: results that are missing, failed or deserve less trust, with their causes and remedies."""
+"""Problems of a run: missing, failed or less trustworthy results, with their causes and remedies."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ REMEDIES = {
 """The kinds of problems, the most urgent first, with their remedies; each flag has a remedy of its own."""
 
 CELL_FLAGS = ("trials_differ", "above_roof")
-"""Flags that no trial has alone."""
+"""Flags of a whole cell."""
 
 MOST_NAMED = 4
-"""With more values than these, an axis is named by its ends."""
+"""The most values of an axis that are listed."""
 
 
 def list_problems(
     tables: Mapping[str, pd.DataFrame], cells: pd.DataFrame, missing: Iterable[MissingResult] = ()
 ) -> pd.DataFrame:
-    """One row for all cells of a study that share a kind of problem and its reason, whatever numbers are in that.
+    """One row for all cells of a study that share a kind of problem and its reason, apart from numbers in it.
 
-    `tables` holds a run's rows by work: trial, training, search. `missing` is asked for but not in them.
+    `tables` holds a run's rows by work: trial, training, search. `missing` are results that they lack.
     """
     named = [*CELL_AXES, "size_name", "size_label"]
-    found = [{**one.axes, "work": one.work, "kind": one.kind, "reason": one.reason} for one in missing]
+    losses = [{**result.axes, "work": result.work, "kind": result.kind, "reason": result.reason} for result in missing]
     for work, table in tables.items():
         lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
-        found += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
+        losses += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
     trials = tables["trial"]
     flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
     of_cells = cells.explode("flags", ignore_index=True)
     of_cells = of_cells[of_cells["flags"].isin(CELL_FLAGS)]
     for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):
-        found += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
-    every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
-    return table_of("problems", _grouped(found, every))
+        losses += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
+    rows_of_all = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(losses))])
+    return table_of("problems", _grouped(losses, rows_of_all))
 
 
-def _grouped(found: Sequence[Mapping[str, Any]], every: pd.DataFrame) -> list[dict[str, Any]]:
-    """The entries, the most urgent kind first and the most frequent reason first within it."""
+def _grouped(losses: Sequence[Mapping[str, Any]], rows_of_all: pd.DataFrame) -> list[dict[str, Any]]:
+    """The entries by urgency of their kind, then by frequency of their reason."""
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for one in found:
-        key = (one["study"], one["work"], one["kind"], re.sub(r"\d[\d.,]*", "0", one["reason"]))
-        groups.setdefault(key, []).append(one)
-    axes_of = {study: varying(rows, CELL_AXES) for study, rows in every.groupby("study")}
+    for loss in losses:
+        key = (loss["study"], loss["work"], loss["kind"], re.sub(r"\d[\d.,]*", "0", loss["reason"]))
+        groups.setdefault(key, []).append(loss)
+    axes_of = {study: varying(rows, CELL_AXES) for study, rows in rows_of_all.groupby("study")}
     entries = [
         {"study": study, "work": work, "kind": kind, "cells": _cells_label(group, axes_of[study]), "count": len(group)}
-        | _reason(kind, [str(one["reason"]) for one in group])
+        | _reason(kind, [str(loss["reason"]) for loss in group])
         for (study, work, kind, _), group in groups.items()
     ]
     order = list(REMEDIES)
@@ -84,11 +84,11 @@ def _reason(kind: str, reasons: Sequence[str]) -> dict[str, str]:
 
 def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> str:
     """The devices and sizes of some cells, and what else their study varies: 'CPU: 2 and 5 linear layers, resident'."""
-    values = {axis: list(dict.fromkeys(one[axis] for one in group if not pd.isna(one[axis]))) for axis in CELL_AXES}
+    values = {axis: list(dict.fromkeys(loss[axis] for loss in group if not pd.isna(loss[axis]))) for axis in CELL_AXES}
     names = [values["workload"][0]] if "workload" not in axes else []
-    labels = list(dict.fromkeys(filter(pd.notna, (one.get("size_label") for one in group))))
-    own = next(filter(pd.notna, (one.get("size_name") for one in group)), None)
-    unit = f" {own or workload_traits(names[0]).size_name}" if names else ""
+    labels = list(dict.fromkeys(filter(pd.notna, (loss.get("size_label") for loss in group))))
+    size_name = next(filter(pd.notna, (loss.get("size_name") for loss in group)), None)
+    unit = f" {size_name or workload_traits(names[0]).size_name}" if names else ""
     words = [_listed(labels) if labels else f"{_listed(sorted(values['size']))}{unit}"]
     for axis in CELL_AXES:
         if axis in axes and axis not in ("study", "size", "device") and values[axis]:
@@ -98,7 +98,7 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """'2, 3 and 5'; '2 to 4,096 (9 of them)' for many numbers, 'a, b, c, d and 3 more' for many words."""
+    """Values as text: '2, 3 and 5'; of many '2 to 4,096 (9 of them)', or 'a, b, c, d and 3 more'."""
     words = [f"{value:,}" if isinstance(value, int) else spaced(str(value)) for value in values]
     if len(words) > MOST_NAMED:
         if isinstance(values[0], int):

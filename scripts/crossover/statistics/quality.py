@@ -22,7 +22,7 @@ MARGIN = 0.01
 """One percentage point: models whose accuracy differs by less are equivalent."""
 
 ADDED_ROWS = 4
-"""Rows that are added to those that differ, half of them in each direction."""
+"""Rows added to those that differ, half of them in each direction."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
@@ -36,19 +36,18 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
         for row in trainings[is_baseline(trainings) & (trainings["status"] == "ok")].to_dict("records")
     }
     rows: list[Mapping[Any, Any]] = []
-    for study, own in trainings.groupby("study", sort=False):
-        names = _names(str(study), own, class_names.get(str(study)))
-        for row in own.to_dict("records"):
+    for study, of_study in trainings.groupby("study", sort=False):
+        names = _names(str(study), of_study, class_names.get(str(study)))
+        for row in of_study.to_dict("records"):
             baseline = baselines.get((*(row[axis] for axis in MODEL_AXES), row["seed"]))
             rows.append(row | (_report_columns(row, names, baseline) if row["status"] == "ok" else {}))
     return table_of("quality", pd.DataFrame(rows, columns=[*QUALITY]))
 
 
 def quality_pairs_of(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """Each device and precision against the CPU in fp32 by seed: one row a cell and metric, of seeds ok on both.
+    """Each device and precision against the CPU in fp32: one row a cell and metric, over the seeds ok on both sides.
 
-    The intervals of one metric, study and machine hold together, since whoever looks for a difference looks at all of
-    them. `class_names` and errors as in `quality_table`.
+    The intervals of a metric, study and machine hold together. `class_names` and errors as in `quality_table`.
     """
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
@@ -64,8 +63,9 @@ def quality_pairs_of(trainings: pd.DataFrame, class_names: Mapping[str, Sequence
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str, Any]]:
-    """The metrics of a cell's trainings less those of the CPU, as columns; of `together` cells that are compared."""
+    """The metrics of a cell's trainings minus the CPU's; `together` cells are compared."""
     labels = np.asarray(pairs["labels"].iloc[0])
+    rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
         [scores_of_rows(labels, np.asarray(predictions), classes) for predictions in pairs[column]]
         for column in ("predictions", "predictions_baseline")
@@ -73,7 +73,8 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str
     rows = []
     for metric in QUALITY_METRICS:
         differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
-        one_row = len(labels) / (classes * _smallest(labels)) if metric == "macro_f1" else 1.0
+        # A row of the rarest class changes macro F1 most.
+        one_row = len(labels) / (classes * rarest) if metric == "macro_f1" else 1.0
         difference = mean_over_seeds_and_rows(differences, one_row, together)
         rows.append(
             {
@@ -87,12 +88,6 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str
             }
         )
     return rows
-
-
-def _smallest(labels: NDArray[np.int64]) -> int:
-    """Rows of the rarest class that there is."""
-    counts = np.bincount(labels)
-    return int(counts[counts > 0].min())
 
 
 def scores_of_rows(
@@ -149,12 +144,12 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
 
 def decision(low: float | None, high: float | None) -> str:
-    """The word on the interval of a difference in accuracy, as `decided` finds it: better or worse beyond `MARGIN`."""
+    """The conclusion from the interval of a difference in accuracy: as `decided` says, better or worse than MARGIN."""
     return decided(low, high, MARGIN, "better", "worse")
 
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
-    """Which trainings all others are compared with: those on the CPU in fp32."""
+    """Which trainings are the baseline: those on the CPU in fp32."""
     return (rows["device"] == BASELINE) & (rows["precision"] == PLAIN_SIDES["precision"])
 
 
@@ -190,9 +185,9 @@ def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> 
         "weighted_f1": report["weighted avg"]["f1-score"],
         "differing_share": None if baseline is None else 1 - float((baseline == row["predictions"]).mean()),
         "class_names": names,
-        "class_precision": [found["precision"] for found in classes],
-        "class_recall": [found["recall"] for found in classes],
-        "class_f1": [found["f1-score"] for found in classes],
-        "class_support": [int(found["support"]) for found in classes],
+        "class_precision": [scores["precision"] for scores in classes],
+        "class_recall": [scores["recall"] for scores in classes],
+        "class_f1": [scores["f1-score"] for scores in classes],
+        "class_support": [int(scores["support"]) for scores in classes],
         "predicted_classes": len(set(row["predictions"])),
     }

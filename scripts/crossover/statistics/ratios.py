@@ -1,4 +1,4 @@
-"""How many times as fast one cell is as another: devices, settings, protocols and machines."""
+"""Speed-ups of one cell over another: of devices, settings, protocols and machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
-from crossover.statistics.cells import rows_of_cells
+from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.intervals import SampleMean, ratio_of
 from crossover.statistics.pairings import compare_across
 from crossover.tables.registry import CELL_AXES, table_of
@@ -33,43 +33,43 @@ Cells = Mapping[Cell, SampleMean | None]
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """One row a pair of cells that both have times, as `crossover.tables.registry.RATIOS` says."""
+    """Table `ratios`: one row a pair of cells that both have times."""
     cells, parameters = _cells(measurements)
     rows = [
-        _row(one, contender, baseline) | {"parameters": parameters[one.contender]}
+        _row(pair, contender, baseline) | {"parameters": parameters[pair.contender]}
         for pairs in (_devices, _settings, _protocols, _machines)
-        for one in pairs(cells)
-        if (contender := cells[one.contender]) and (baseline := cells.get(one.baseline))
+        for pair in pairs(cells)
+        if (contender := cells[pair.contender]) and (baseline := cells.get(pair.baseline))
     ]
     return table_of("ratios", rows)
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
-    """The times of every cell (none of a cell without an ok trial), and its parameters."""
+    """The times of every cell, and its parameters."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
-    times_s = pd.to_numeric(measurements["step_time_s"]).to_numpy(float, na_value=np.nan)
-    counts = pd.to_numeric(measurements["parameters"]).to_numpy(float, na_value=np.nan)
+    times_s = numbers_of(measurements["step_time_s"])
+    counts = numbers_of(measurements["parameters"])
     cells, parameters = {}, {}
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
-        own_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
-        cells[key] = SampleMean.of_times(own_s) if own_s else None
+        ok_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
+        cells[key] = SampleMean.of_times(ok_s) if ok_s else None
         parameters[key] = np.fmax.reduce(counts[rows])
     return cells, parameters
 
 
-def _row(one: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, Any]:
-    found = ratio_of(contender, baseline)
+def _row(pair: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, Any]:
+    ratio = ratio_of(contender, baseline)
     return {
-        **one.contender.values,
-        "pair": one.pair,
-        "baseline": one.baseline_name,
-        "baseline_machine": one.baseline.machine,
-        "contender": one.contender_name,
-        "ratio": found.mean,
-        "ratio_low": found.low,
-        "ratio_high": found.high,
+        **pair.contender.values,
+        "pair": pair.pair,
+        "baseline": pair.baseline_name,
+        "baseline_machine": pair.baseline.machine,
+        "contender": pair.contender_name,
+        "ratio": ratio.mean,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
         "trials": 1 + min(contender.freedom, baseline.freedom),
         "baseline_s": math.exp(baseline.mean),
         "contender_s": math.exp(contender.mean),
@@ -77,7 +77,7 @@ def _row(one: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, An
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and against other CPUs as `compare_across` says."""
+    """Each accelerator against the CPU sides of its machine, and against other CPUs where `compare_across` says so."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -85,14 +85,14 @@ def _devices(cells: Cells) -> Iterator[Pair]:
     for key in (key for key in cells if not is_cpu(key.device)):
         for side in sides:
             yield Pair("device", key, replace(key, device=side), key.device, side)
-        own = devices[_shared(key)]
-        for machine in own:
-            if machine != key.machine and compare_across(own[key.machine], own[machine]):
+        devices_of = devices[_shared(key)]
+        for machine in devices_of:
+            if machine != key.machine and compare_across(devices_of[key.machine], devices_of[machine]):
                 yield Pair("device", key, replace(key, machine=machine, device=BASELINE), key.device, BASELINE)
 
 
 def _settings(cells: Cells) -> Iterator[Pair]:
-    """Each precision with its execution against the plain ones of the study, on the same device."""
+    """Each precision and execution against the plain ones of the study, on the same device."""
     studies: dict[str, list[Cell]] = {}
     for key in _on_all_cores(cells):
         studies.setdefault(key.study, []).append(key)
@@ -107,9 +107,9 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The precision and the execution that a study's others are compared with: the plain one, or its only one.
+    """The baseline precision and execution of a study: the plain one, or its only one.
 
-    Empty where the study has several but lacks the plain one.
+    Empty where the study has several but not the plain one.
     """
     plain: dict[str, Any] = {}
     for axis, usual in PLAIN_SIDES.items():

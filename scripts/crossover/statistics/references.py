@@ -1,4 +1,4 @@
-"""This machine held against machines measured elsewhere: where their GPU would pay off, and how far their CPU is."""
+"""This machine against references: where their GPU would pay off over the CPU here, and how the CPUs compare."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
-"""What a row must have in common with one of this machine to be compared with it, beside the model's code."""
+"""The axes on which trials of a reference must agree with trials here, beside the model's code."""
 
 
 def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
-    """The trials of references that agree with one here in study, model and its code, size, batch and settings."""
+    """The trials of references that share study, model and its code, size, batch and settings with a trial here."""
     shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
-    found = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
-    return pd.concat([one for one in found if len(one)] or [measurements.head(0)], ignore_index=True)
+    agreed = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
+    return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
 
 
 def held_against(
@@ -38,19 +38,19 @@ def held_against(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    `rows` are the trials of references that agree with those here. Crossovers are those of their accelerator with the
-    CPU here, if there is no accelerator here; ratios compare that, and each device with the same one there, as they
-    were measured.
+    `rows` are the trials of references that agree with those here. Crossovers are those of their accelerator over the
+    CPU here, if there is no accelerator here. Ratios compare these, and each device with the same device there, as
+    measured.
 
-    Beside another CPU a GPU's steps take another time, the small ones most: the CPU starts their kernels. A crossover
-    is therefore that of GPU steps as many times as long as this CPU's are of the CPU there, and its interval holds that
-    of the steps as measured, too.
+    The CPU launches the GPU's kernels, so beside another CPU the GPU's steps take another time, small steps most of
+    all. A crossover is therefore that of GPU steps scaled by the ratio of the CPUs' times, and its interval includes
+    that of the steps as measured.
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
-    known = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
+    trials_here = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
     columns = ["machine", *KEPT]
-    joined = pd.concat([known[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
+    joined = pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
     names = set(rows["machine"])
     ratios = _across(ratios_of(joined), names, ("device", "machine"))
     there = _across(crossovers_of(joined, x_axes, prices), names, ("device",))
@@ -60,15 +60,14 @@ def held_against(
 
 
 SMALL_SPEEDUP = 1.5
-"""A GPU's step counts as its host's where the GPU is less than so many times as fast as the CPU."""
+"""Speed-up over the CPU below which a GPU's step counts as host work."""
 
 
 def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
-    """How many times as long this CPU takes as that of a reference, for the work that a GPU's small step leaves to it.
+    """Time of this CPU over that of a reference's CPU, for the host work of small GPU steps, by the axes of a line.
 
-    The geometric mean over the sizes of a line at which that GPU is less than `SMALL_SPEEDUP` times as fast as this
-    CPU; the smallest size, if there is none. `ratios` are of pair `reference`; the keys are the axes of a line, with
-    the reference as the machine.
+    The geometric mean over the sizes at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
+    smallest size. `ratios` are of pair `reference`; the machine of a line is the reference.
     """
     factors = {}
     for _, line in ratios.groupby(list(LINE_AXES), sort=False):
@@ -78,16 +77,16 @@ def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
         ]
         small = hosts["size"].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, "size"])
         if len(hosts):
-            own = hosts[small] if small.any() else hosts.head(1)
-            factors[tuple(own[list(LINE_AXES)].iloc[0])] = geometric_mean(own["ratio"].astype(float))
+            small_steps = hosts[small] if small.any() else hosts.head(1)
+            factors[tuple(small_steps[list(LINE_AXES)].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
     return factors
 
 
 def spanned(there: Row, here: Row) -> Row:
-    """One crossover with an interval that holds both; of a single trial, the sizes that bracket both.
+    """One crossover whose interval covers both; of a single trial, whose bracket covers both.
 
-    A size is unsure where either leaves it so. Where only one of them crosses within the sizes measured, it is that
-    one, with an interval open to the other side; where nothing is left of it, the two are not told apart.
+    A size that is unsure in either is unsure. Where only one of them crosses within the sizes measured, it is that one,
+    with an interval open towards the other; `undecided` where neither end is left.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -104,30 +103,32 @@ def spanned(there: Row, here: Row) -> Row:
     upper = max(there, here, key=lambda row: ends_of(row, of)[1])
     lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
     highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
-    known = any(end is not None for end in (*lows.values(), *highs.values()))
-    return {**base, **lows, **highs, **({} if known else undecided)}
+    has_end = any(end is not None for end in (*lows.values(), *highs.values()))
+    return {**base, **lows, **highs, **({} if has_end else undecided)}
 
 
 _ESTIMATES = [f"crossover{of}{end}" for of in ("", "_size", "_parameters") for end in ("", "_low", "_high")]
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers that have an interval, though it may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
-"""All statuses, by how little they say."""
+"""All statuses, the least sure first."""
 
 
 def ends_of(row: Row, of: str) -> tuple[float, float]:
-    """The ends of the interval, or of the bracket; 0 and infinity where it is open, or beyond all sizes."""
+    """The ends of the interval or bracket; an open end, or one beyond all sizes, is 0 or infinity."""
     if row["status"] in ESTIMATED:
         return row[f"{of}_low"] or 0, row[f"{of}_high"] or math.inf
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 
 def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame) -> pd.DataFrame:
-    """The trials with those of accelerators as long as they may take beside the CPU here."""
+    """The trials, with the times of accelerators scaled to the CPU here."""
     factors = host_factors(ratios)
     keys = zip(*(joined[axis] for axis in LINE_AXES), strict=True)
-    own = [1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(joined["device"], keys, strict=True)]
-    return joined.assign(step_time_s=pd.to_numeric(joined["step_time_s"]) * own)
+    scales = [
+        1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(joined["device"], keys, strict=True)
+    ]
+    return joined.assign(step_time_s=pd.to_numeric(joined["step_time_s"]) * scales)
 
 
 def _across(table: pd.DataFrame, names: set[str], pairs: Sequence[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""How near a cell comes to the roofs of its device: the least time that its work takes at the rates measured there."""
+"""Rooflines: the least time of a cell's work at the rates measured on its device, as a share of its time."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
 
 ALONE = 1.1
-"""A single trial must be over its roof by this factor to say that the roof is wrong."""
+"""Factor by which a single trial must exceed its roof to show that the roof is wrong."""
 
 FUSED = ("compile",)
-"""Executions that merge operators, so that an eager step's bytes are more than theirs."""
+"""Executions that fuse operators, so that they move fewer bytes than an eager step."""
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """The cells with the least seconds of a step by each roof, and the share of the highest in the measured time.
+    """The cells with the least seconds of a step by each roof, and the highest as a share of the measured time.
 
-    A CPU on fewer cores has no roof, as nobody probed it.
+    A CPU on fewer cores has no roof, since it was not probed.
     """
-    known = {key: Roofs.of(own) for key, own in roofs.groupby(["machine", "device"], sort=False)}
-    if not known:
+    roofs_of = {key: Roofs.of(table) for key, table in roofs.groupby(["machine", "device"], sort=False)}
+    if not roofs_of:
         return cells
     ok = measurements[measurements["status"] == "ok"]
     work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
-    rows = [_row(cell, work, known.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
-    found = pd.DataFrame(rows, index=cells.index, dtype="Float64")
-    above = (found["roof_share_low"].fillna(found["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
-    flags = [[*own, "above_roof"] if wrong else own for own, wrong in zip(cells["flags"], above, strict=True)]
+    rows = [_row(cell, work, roofs_of.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
+    columns = pd.DataFrame(rows, index=cells.index, dtype="Float64")
+    above = (columns["roof_share_low"].fillna(columns["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
+    flags = [
+        [*of_cell, "above_roof"] if wrong else of_cell for of_cell, wrong in zip(cells["flags"], above, strict=True)
+    ]
     return cells.assign(
-        flags=pd.Series(flags, cells.index, dtype=object), **{name: found[name] for name in found.columns}
+        flags=pd.Series(flags, cells.index, dtype=object), **{name: columns[name] for name in columns.columns}
     )
 
 
@@ -51,18 +53,18 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         return dict.fromkeys(COLUMNS, math.nan)
     products, others, kernels = work.loc[key]
     products_s = math.nan if cell["execution"] in FUSED else memory_roof_s(products, roofs)
-    own = {
+    row = {
         "memory_roof_s": products_s + memory_roof_s(others, roofs),
         "products_memory_roof_s": products_s,
         "bytes_per_step": float(sum(products) + sum(others)) if products is not None else math.nan,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
-        "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
-        "gaps_s": _or_nan(kernels) * roofs.graph_gap_s,
+        "launch_roof_s": or_nan(kernels) * roofs.graph_launch_s,
+        "gaps_s": or_nan(kernels) * roofs.graph_gap_s,
     }
-    highest_s = np.nanmax([own["memory_roof_s"], own["compute_roof_s"], 0.0]) or math.nan
+    highest_s = np.nanmax([row["memory_roof_s"], row["compute_roof_s"], 0.0]) or math.nan
     # A longer step is a smaller share.
     ends = {"": "step_time_s", "_low": "step_time_high_s", "_high": "step_time_low_s"}
-    return own | {f"roof_share{end}": highest_s / _or_nan(cell[name]) for end, name in ends.items()}
+    return row | {f"roof_share{end}": highest_s / or_nan(cell[name]) for end, name in ends.items()}
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
@@ -77,8 +79,9 @@ def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) ->
 
 def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
     """Seconds for the operations of a step at the peak of its precision."""
-    return _or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
+    return or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
 
 
-def _or_nan(value: Any) -> float:
+def or_nan(value: Any) -> float:
+    """A number as a float; NaN for a missing one."""
     return math.nan if value is None or pd.isna(value) else float(value)

@@ -1,4 +1,4 @@
-"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict on it, and unlike code."""
+"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict, and differences of code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARGIN = 0.02
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
 """The parts of a cell's code, with the columns of measurements that tell whether they differ."""
 OTHER = "other"
-"""What only code_key, which covers all parts, tells: variables and times of files that a model of the user's reads."""
+"""What only code_key covers: variables and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = {
@@ -78,7 +78,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """What of the code of a cell differs, and what is not recorded; equal values of code_key answer for all parts."""
+    """The parts of a cell's code that differ or are not recorded; equal values of code_key cover all parts."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )

@@ -1,7 +1,7 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
-A few trials say little about their own spread, and the cells of a series have similar ones. The variances are taken to
-be drawn around a common value; how closely is estimated from how much they differ beyond chance (Smyth, "Linear models
+A few trials say little about their own spread, and the cells of a series have similar ones. The variances are
+assumed to scatter around a common value, by as much as they differ beyond chance (Smyth, "Linear models
 and empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist`
 and `squeezeVar`).
 """
@@ -19,16 +19,17 @@ from crossover.statistics.intervals import Floats, SampleMean, reading_error
 MOST_PRIOR_FREEDOM = 4
 """Most degrees of freedom that the common variance counts for; chosen by simulation.
 
-That cells differ no more than by chance is found too often where they are few with three trials each.
+With few cells of three trials each, the fit finds too often that cells differ by chance only.
 """
 
 
 def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[SampleMean]:
-    """The means of a series' cells, each with a variance and degrees of freedom that the trials of all cells tell.
+    """The means of a series' cells, each with a variance and degrees of freedom from the trials of all cells.
 
-    A cell of one trial gets the common variance. Any other gets the mean of both by their freedom, but no less than its
-    own: trials that differ more than those of other sizes were disturbed, or their size is. The freedom is at most that
-    of all cells together. Unchanged where fewer than two cells have two trials. `resolution` is as in `SampleMean.of`.
+    A cell of one trial gets the common variance. Any other gets the mean of both, weighted by their freedom, but no
+    less than its own: a larger spread than at other sizes is real, by disturbance or by the size. The freedom is at
+    most that of all cells together. Unchanged where fewer than two cells have two trials. `resolution` is as in
+    `SampleMean.of`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0

@@ -22,7 +22,6 @@ REPORT_FILES = {
     "columns": "datapackage.json",
     "rows": "measurements.schema.json",
     "thresholds": "thresholds.json",
-    "environment": "thresholds.env",
 }
 """What `write_report` makes, as the outputs of its rule."""
 

@@ -22,10 +22,12 @@ def test_every_table_has_its_columns_documented() -> None:
     assert tuple(TABLES) == DERIVED
     for name, columns in TABLES.items():
         empty = getattr(run_tables(), name)
-        assert empty.dtypes.astype(str).to_dict() == {column: known.dtype for column, known in columns.items()}
-        for column, known in columns.items():
-            assert known.doc, (name, column)
-            assert set(known.interval or ()) <= set(columns), (name, column)
+        assert empty.dtypes.astype(str).to_dict() == {
+            column: column_facts.dtype for column, column_facts in columns.items()
+        }
+        for column, column_facts in columns.items():
+            assert column_facts.doc, (name, column)
+            assert set(column_facts.interval or ()) <= set(columns), (name, column)
 
 
 def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
@@ -34,16 +36,16 @@ def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
 
 
 def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
-    one = tables(row(size=2), row(size=2, device="cuda", flags=["drift"]))
-    write_run(one, tmp_path)
+    run = tables(row(size=2), row(size=2, device="cuda", flags=["drift"]))
+    write_run(run, tmp_path)
     with pytest.raises(UserError, match=r"measurements\.parquet"):
         read_run(tmp_path)
     write_rows(arrow_schema().empty_table(), tmp_path / "measurements.parquet")
     read = read_run(tmp_path)
     for name in DERIVED:
-        found, made = getattr(read, name), getattr(one, name)
-        assert found.dtypes.to_dict() == made.dtypes.to_dict(), name
-        assert found.map(str).equals(made.map(str)), name
+        read_back, made = getattr(read, name), getattr(run, name)
+        assert read_back.dtypes.to_dict() == made.dtypes.to_dict(), name
+        assert read_back.map(str).equals(made.map(str)), name
         assert (tmp_path / f"{name}.csv").is_file()
 
 
@@ -53,10 +55,10 @@ def test_a_run_of_which_nothing_has_finished_has_empty_tables() -> None:
 
 def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
     rows = [row(study=study, device=device) for study in ("one", "other") for device in ("cpu", "cuda")]
-    own = tables(*rows).of_study("other")
+    of_other = tables(*rows).of_study("other")
     for name in ("measurements", "cells", "ratios", "crossovers"):
-        assert set(getattr(own, name)["study"]) == {"other"}, name
-    assert list(own.claims.columns) == list(TABLES["claims"])
+        assert set(getattr(of_other, name)["study"]) == {"other"}, name
+    assert list(of_other.claims.columns) == list(TABLES["claims"])
 
 
 def test_a_studys_file_says_what_counts(row: Row) -> None:
@@ -64,18 +66,18 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
     devices = ("cpu", "cpu-1", "cuda")
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in devices]
     others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
-    own = study(sizes=[2], x_axis="parameters")
-    found = tables(*rows, *others, disc_depth=own, other=study())
-    refined = {(cell["study"], cell["size"]): cell["refined"] for cell in records(found.cells)}
+    spec = study(sizes=[2], x_axis="parameters")
+    run = tables(*rows, *others, disc_depth=spec, other=study())
+    refined = {(cell["study"], cell["size"]): cell["refined"] for cell in records(run.cells)}
     assert refined == {("disc_depth", 2): False, ("disc_depth", 3): True, ("other", 2): False}
-    assert found.crossovers.groupby("study")["x_axis"].first().to_dict() == {
+    assert run.crossovers.groupby("study")["x_axis"].first().to_dict() == {
         "disc_depth": "parameters",
         "other": "size",
     }
-    assert set(found.cores_worth["study"]) == {"disc_depth"}
-    assert found.cells["price_per_million_steps"].notna().sum() == 5
+    assert set(run.cores_worth["study"]) == {"disc_depth"}
+    assert run.cells["price_per_million_steps"].notna().sum() == 5
     elsewhere = analyse(
-        pd.DataFrame(rows), found.quality, found.largest_batches, {"disc_depth": own}, None, grids_known=False
+        pd.DataFrame(rows), run.quality, run.largest_batches, {"disc_depth": spec}, None, grids_known=False
     )
     assert not elsewhere.cells["refined"].any()
 

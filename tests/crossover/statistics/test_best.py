@@ -41,8 +41,8 @@ def rows(row: Row) -> Callable[..., pd.DataFrame]:
                     reason="no such way" if time is None else None,
                     **values,
                 )
-                for (execution, side), own in times.items()
-                for size, time in own.items()
+                for (execution, side), times_of_way in times.items()
+                for size, time in times_of_way.items()
                 for trial in range(1, (trials or {}).get((execution, side), 3) + 1)
             ]
         )
@@ -61,28 +61,33 @@ GRAPH: Times = {("cuda-graph", "cuda"): at(WAYS.sizes, lambda _: 3e-4)}
 
 
 def only_best(table: pd.DataFrame) -> dict[str, Any]:
-    (found,) = records(table[table["pair"] == "best"])
-    return found
+    (row,) = records(table[table["pair"] == "best"])
+    return row
 
 
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     """At 400 the graph was not measured, but it is in play on either side: the size does not count."""
-    found = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, ways={STUDY: WAYS}))
-    assert (found["status"], found["cost"], found["device"], found["baseline"]) == ("bracketed", "time", "cuda", "cpu")
-    assert (found["execution"], found["precision"], found["variant"]) == ("best", "fp32", "plain")
-    assert found["crossover"] == pytest.approx(300, rel=0.05)
-    assert (found["bracket_low"], found["bracket_high"]) == (100, 1600)
-    assert found["crossover_low"] < 300 < found["crossover_high"]
-    assert (found["baseline_name"], found["contender_name"], found["trials"]) == ("Brand C1", "Brand G1", 3)
+    crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, ways={STUDY: WAYS}))
+    assert (crossover["status"], crossover["cost"], crossover["device"], crossover["baseline"]) == (
+        "bracketed",
+        "time",
+        "cuda",
+        "cpu",
+    )
+    assert (crossover["execution"], crossover["precision"], crossover["variant"]) == ("best", "fp32", "plain")
+    assert crossover["crossover"] == pytest.approx(300, rel=0.05)
+    assert (crossover["bracket_low"], crossover["bracket_high"]) == (100, 1600)
+    assert crossover["crossover_low"] < 300 < crossover["crossover_high"]
+    assert (crossover["baseline_name"], crossover["contender_name"], crossover["trials"]) == ("Brand C1", "Brand G1", 3)
 
 
 def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
     """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
-    found = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
-    assert found["crossover"] == pytest.approx(1000, rel=0.05)
-    assert (found["bracket_low"], found["bracket_high"]) == (400, 1600)
+    crossover = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    assert crossover["crossover"] == pytest.approx(1000, rel=0.05)
+    assert (crossover["bracket_low"], crossover["bracket_high"]) == (400, 1600)
     ways = best_ways_of(table, {STUDY: WAYS})
     assert ways["counts"].all()
     assert not ways.loc[ways["side"] == "cpu-1", "in_play"].any()
@@ -119,14 +124,14 @@ def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
 def test_other_comparisons_do_not_see_what_ways_add(rows: Any) -> None:
     plain = crossovers_of(rows(PLAIN), X)
     added: Times = {**GRAPH, ("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6), ("eager", "cpu-1"): {100: 1e-4}}
-    found = crossovers_of(rows({**PLAIN, **added}), X, ways={STUDY: WAYS})
-    assert found[found["pair"] != "best"].equals(plain)
+    table = crossovers_of(rows({**PLAIN, **added}), X, ways={STUDY: WAYS})
+    assert table[table["pair"] != "best"].equals(plain)
     assert plain["pair"].tolist() == ["device"]
 
 
 @pytest.mark.parametrize(
     "times",
-    [PLAIN, {key: own for key, own in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
+    [PLAIN, {key: times_of_way for key, times_of_way in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
     ids=["one way each", "no CPU"],
 )
 def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None:
@@ -145,14 +150,14 @@ def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
-    found = only_best(crossovers_of(rows(times), X, ways={STUDY: WAYS}))
-    assert (found["status"], found["bracket_low"], found["bracket_high"]) == ("bracketed", 100, 1600)
+    crossover = only_best(crossovers_of(rows(times), X, ways={STUDY: WAYS}))
+    assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
 
 
 def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
     table = rows({**PLAIN, **GRAPH}, {("cuda-graph", "cuda"): 1})
-    found = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
-    assert (found["status"], found["crossover_low"], found["trials"]) == ("bracketed", None, 1)
+    crossover = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    assert (crossover["status"], crossover["crossover_low"], crossover["trials"]) == ("bracketed", None, 1)
 
 
 def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
@@ -239,7 +244,7 @@ def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame
     write_stage(tmp_path / "stage-1.json", 1, cells, why)
     assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
     written = json.loads((tmp_path / "stage-1.json").read_text())["why"]
-    assert [(one["pair"], one["status"], one["decision"]) for one in written] == [
+    assert [(decision["pair"], decision["status"], decision["decision"]) for decision in written] == [
         ("device", "bracketed", "bisect"),
         ("best", "bracketed", "bisect"),
     ]

@@ -19,15 +19,15 @@ UNKNOWN = RoofTimes(*[math.nan] * 5)
 
 def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float = 1, **more: Any) -> dict[str, Any]:
     """A trial whose step takes these parts one after the other."""
-    held = launch + device
-    copies = {"prepared_s": transfer + held, "pinned_s": held + transfer / 4, "transfer_s": transfer}
+    held_s = launch + device
+    copies = {"prepared_s": transfer + held_s, "pinned_s": held_s + transfer / 4, "transfer_s": transfer}
     return {
         "device": "cuda",
-        "split_step_s": loader + transfer + held,
+        "split_step_s": loader + transfer + held_s,
         "loading_s": loader + transfer,
-        "held_s": held,
+        "held_s": held_s,
         "replayed_s": device,
-        "working_s": held,
+        "working_s": held_s,
         "device_busy_s": device,
         "device_work_s": device,
         "pinned_transfer_s": transfer / 4,
@@ -42,13 +42,13 @@ def cpu(
     loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, host: float = 0, **more: Any
 ) -> dict[str, Any]:
     """The same of a CPU; its own work beside operators, `host`, is the same for any batch."""
-    held = threads + overhead + host + work
+    held_s = threads + overhead + host + work
     return {
         "device": "cpu",
-        "split_step_s": loader + held,
+        "split_step_s": loader + held_s,
         "loading_s": loader,
-        "held_s": held,
-        "working_s": held,
+        "held_s": held_s,
+        "working_s": held_s,
         "one_thread_s": overhead + host + work,
         "larger_s": threads + overhead + host + LARGER_BATCH * work,
         "host_work_s": host,
@@ -58,7 +58,7 @@ def cpu(
     }
 
 
-def found(trial: dict[str, Any], roofs: RoofTimes = UNKNOWN, trials: int = 3) -> dict[str, Any]:
+def bottleneck(trial: dict[str, Any], roofs: RoofTimes = UNKNOWN, trials: int = 3) -> dict[str, Any]:
     return bottleneck_of([trial] * trials, roofs)
 
 
@@ -127,7 +127,7 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
 def test_the_largest_part_is_named_with_what_its_remedy_gains(
     trial: dict[str, Any], roofs: RoofTimes, cause: str, also: str | None, remedy: str | None, gain: float | None
 ) -> None:
-    columns = found(trial, roofs)
+    columns = bottleneck(trial, roofs)
     assert (columns["bottleneck"], columns["also"], columns.get("remedy")) == (cause, also, remedy)
     assert remedy is None or remedy in REMEDIES
     assert columns.get("gain") == (None if gain is None else pytest.approx(gain))
@@ -145,7 +145,7 @@ def test_the_largest_part_is_named_with_what_its_remedy_gains(
     ],
 )
 def test_the_gain_is_predicted_from_the_parts(trial: dict[str, Any], predicted: float | None) -> None:
-    columns = found(trial, PEAK._replace(gaps_s=0.3))
+    columns = bottleneck(trial, PEAK._replace(gaps_s=0.3))
     assert columns["predicted_gain"] == (None if predicted is None else pytest.approx(predicted))
 
 
@@ -168,15 +168,15 @@ def test_shares_have_intervals_over_trials() -> None:
     assert columns["launch_share"] == pytest.approx(wanted.mean)
     assert (columns["launch_share_low"], columns["launch_share_high"]) == pytest.approx((wanted.low, wanted.high))
     assert columns["trials"] == 3
-    assert found(gpu(), trials=1)["compute_share_low"] is None
+    assert bottleneck(gpu(), trials=1)["compute_share_low"] is None
 
 
 def test_a_second_cause_needs_its_share_of_the_step() -> None:
     peak = PEAK._replace(compute_s=0.4)
-    assert found(gpu(0.11, 0.19, LEAST + 0.01, 0.49), peak)["also"] == "launch"
-    assert found(gpu(0.12, LEAST + 0.01, 0.18, 0.49), peak)["also"] == "transfer"
-    assert found(gpu(0.17, 0.17, 0.17, 0.49), peak)["also"] is None
-    assert found(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["also"] is None  # too little beside the first
+    assert bottleneck(gpu(0.11, 0.19, LEAST + 0.01, 0.49), peak)["also"] == "launch"
+    assert bottleneck(gpu(0.12, LEAST + 0.01, 0.18, 0.49), peak)["also"] == "transfer"
+    assert bottleneck(gpu(0.17, 0.17, 0.17, 0.49), peak)["also"] is None
+    assert bottleneck(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["also"] is None  # too little beside the first
 
 
 def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all() -> None:

@@ -107,12 +107,12 @@ def test_the_share_is_of_the_fastest_product_on_the_device_in_the_precision(row:
         axes = {"study": "products", "workload": "matmul", "device": device, "precision": precision, "size": size}
         return row(**axes, step_time_s=1.0, flops_per_step=tflops * 10**12)
 
-    own = row(device="cuda", precision="tf32", step_time_s=1.0, flops_per_step=100 * 10**12)
+    cell_row = row(device="cuda", precision="tf32", step_time_s=1.0, flops_per_step=100 * 10**12)
     same = [product("cuda", "tf32", 1024, 300), product("cuda", "tf32", 8192, 400)]
     others = [product("cuda", "fp32", 8192, 50), product("cpu", "tf32", 8192, 2)]
-    found = [cell["peak_share"] for cell in cells_of(own, *same, *others)]
-    assert found == pytest.approx([0.25, 0.75, 1, 1, 1])
-    assert cells_of(own, *others)[0]["peak_share"] is None
+    shares = [cell["peak_share"] for cell in cells_of(cell_row, *same, *others)]
+    assert shares == pytest.approx([0.25, 0.75, 1, 1, 1])
+    assert cells_of(cell_row, *others)[0]["peak_share"] is None
 
 
 def test_the_parts_of_memory_are_those_of_the_trial_of_median_peak(row: Row) -> None:

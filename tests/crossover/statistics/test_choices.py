@@ -1,4 +1,4 @@
-"""A choice among several cells, by numbers worked out by hand and by simulation."""
+"""A choice among several cells, and its selection bias, by numbers worked out by hand and by simulation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crossover.statistics.choices import choose
+from crossover.statistics.choices import choose, expected_minimum, fastest
 from crossover.statistics.intervals import SampleMean, time_over_trials
 
 
@@ -19,21 +19,21 @@ def cell(seconds: float, spread: float = 0.02) -> SampleMean:
 
 def test_the_fastest_is_held_against_the_fixed_cell_or_else_against_the_next() -> None:
     cells = [cell(3), cell(1), cell(2)]
-    found = choose(cells, 0)
-    assert (found.chosen, found.other, found.ratio.mean, found.leads) == (1, 0, pytest.approx(3), True)
+    choice = choose(cells, 0)
+    assert (choice.chosen, choice.other, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
     assert (choose(cells).other, choose(cells, 1).other) == (2, 2)
 
 
 def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
     """Two of three cells could have been held against the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
-    found = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
+    ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
-    assert found.low == pytest.approx(1.1 * math.exp(-half_width))
+    assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))
 
 
 def test_single_trials_lead_over_nothing() -> None:
-    found = choose([SampleMean.of_times([1.0]), SampleMean.of_times([9.0])])
-    assert (found.leads, found.ratio.low) == (False, None)
+    choice = choose([SampleMean.of_times([1.0]), SampleMean.of_times([9.0])])
+    assert (choice.leads, choice.ratio.low) == (False, None)
 
 
 def test_an_interval_holds_the_summary_that_gave_it() -> None:
@@ -46,9 +46,62 @@ def test_an_interval_holds_the_summary_that_gave_it() -> None:
 def test_of_equal_cells_a_significant_choice_is_rare(cells: int, fixed: int | None) -> None:
     """Of 1,000 runs of three trials that differ by 10 %, at most 5 % name a cell significantly faster than another."""
     generator = np.random.default_rng(0)
-    found = [
+    choices = [
         choose([SampleMean.of_times(times) for times in run], fixed)
         for run in np.exp(generator.normal(0, 0.1, (1000, cells, 3)))
     ]
-    assert sum(choice.ratio.low is not None and choice.ratio.low > 1 for choice in found) <= 50
-    assert sum(choice.leads for choice in found) <= 50
+    assert sum(choice.ratio.low is not None and choice.ratio.low > 1 for choice in choices) <= 50
+    assert sum(choice.leads for choice in choices) <= 50
+
+
+def test_two_equal_ways_look_faster_by_the_expected_smaller_of_two_draws() -> None:
+    """E[min of two standard normals] is -1 / sqrt(pi)."""
+    chances, optimism = expected_minimum(np.zeros(2), np.ones(2))
+    assert chances == pytest.approx([0.5, 0.5])
+    assert optimism == pytest.approx(1 / math.sqrt(math.pi))
+
+
+@pytest.mark.parametrize(
+    ("means", "errors"),
+    [([0.0, 0.1, 0.3], [0.1, 0.1, 0.1]), ([0.0, 0.05, 0.05], [0.01, 0.1, 0.2]), ([0, 9], [0.1, 0.1])],
+)
+def test_the_choice_is_that_of_draws(means: list[float], errors: list[float]) -> None:
+    draws = np.random.default_rng(0).normal(means, errors, (400_000, len(means)))
+    chosen = draws.argmin(axis=1)
+    chances, optimism = expected_minimum(np.array(means, float), np.array(errors))
+    assert chances == pytest.approx(np.bincount(chosen, minlength=len(means)) / len(draws), abs=0.004)
+    assert optimism == pytest.approx((np.array(means)[chosen] - draws.min(axis=1)).mean(), abs=5e-4)
+
+
+def test_a_way_far_ahead_is_taken_as_it_is_and_one_without_a_rival_too() -> None:
+    slow, quick = np.log([2.0, 2.1, 2.2]), np.log([1.0, 1.1, 1.05])
+    choice = fastest([slow, quick])
+    assert (choice.index, choice.logs.tolist()) == (1, pytest.approx(quick.tolist()))
+    assert fastest([slow]).optimism == 0
+    assert fastest([np.log([2.0]), np.log([1.0])]).logs.tolist() == [0.0]
+
+
+def test_ways_whose_trials_read_the_same_are_not_told_apart() -> None:
+    assert fastest([np.zeros(3), np.zeros(3)]).chances == pytest.approx([0.5, 0.5])
+
+
+def test_on_average_the_fastest_of_equal_ways_is_as_fast_as_they_are() -> None:
+    """Six ways of the same time: the smallest mean of three trials lies 1.27 standard errors below it."""
+    generator = np.random.default_rng(1)
+    trials = generator.normal(0, 0.1, (4000, 6, 3))
+    naive = trials.mean(axis=2).min(axis=1).mean()
+    assert naive == pytest.approx(
+        -stats.norm.expect(lambda x: 6 * -x * stats.norm.sf(x) ** 5) * 0.1 / math.sqrt(3), rel=0.03
+    )
+    corrected = np.mean([fastest(list(ways)).logs.mean() for ways in trials])
+    assert abs(corrected) < 0.4 * abs(naive)
+
+
+def test_a_chosen_way_whose_trials_agree_by_chance_takes_over_part_of_the_others_spread() -> None:
+    """Own variance 0, of both ways 0.005 with 4 degrees of freedom: shrunk by 4 more, (0 + 4 x 0.005) / (2 + 4)."""
+    near, wide = np.array([0.0, 0.0, 1e-6]), np.array([-0.1, 0.0, 0.1]) + 0.01
+    choice = fastest([near, wide])
+    assert choice.index == 0
+    assert choice.logs.mean() == pytest.approx(near.mean() + choice.optimism)
+    assert choice.logs.std(ddof=1) == pytest.approx(math.sqrt(0.02 / 6), rel=0.01)
+    assert fastest([near, wide + 5]).logs == pytest.approx(near)

@@ -53,7 +53,9 @@ SIZES = (1, 2, 4, 8)
 
 def ratio(*ratios: float | None) -> Crossover:
     """One trial of a GPU of 1 s beside a CPU that takes these times at sizes 1, 2, 4, 8."""
-    return estimate({size: ([] if one is None else [one], [1.0]) for size, one in zip(SIZES, ratios, strict=True)})
+    return estimate(
+        {size: ([] if cpu_s is None else [cpu_s], [1.0]) for size, cpu_s in zip(SIZES, ratios, strict=True)}
+    )
 
 
 @given(
@@ -161,17 +163,17 @@ def shared_spread(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     The prior has at most 4 degrees of freedom, and no variance becomes smaller than the cell's own.
     """
     freedom = np.array([len(logs) - 1 for logs in side])
-    own = np.array([logs.var(ddof=1) for logs in side])
+    variances = np.array([logs.var(ddof=1) for logs in side])
     gamma = stats.loggamma(freedom / 2)
-    e = np.log(own) - gamma.mean() + np.log(freedom / 2)
+    e = np.log(variances) - gamma.mean() + np.log(freedom / 2)
     excess = e.var(ddof=1) - gamma.var().mean()
-    prior, common = 4.0, (own * freedom).sum() / freedom.sum()
+    prior, common = 4.0, (variances * freedom).sum() / freedom.sum()
     if excess > 0:
         half = optimize.brentq(lambda x: stats.loggamma.var(x) - excess, 1e-3, 1e6)
         common = np.exp(e.mean() + stats.loggamma.mean(half)) / half
         prior = min(prior, 2 * half)
-    squeezed = (prior * common + freedom * own) / (prior + freedom)
-    return np.maximum(squeezed, own) / (freedom + 1), np.minimum(prior + freedom, freedom.sum())
+    squeezed = (prior * common + freedom * variances) / (prior + freedom)
+    return np.maximum(squeezed, variances) / (freedom + 1), np.minimum(prior + freedom, freedom.sum())
 
 
 def shared_spreads(cells: Trials) -> tuple[np.ndarray, np.ndarray]:
@@ -185,7 +187,7 @@ def independent(cells: Trials) -> tuple[float, float, float]:
     """Root and ends of the connected part of the set, by brute force on 3,000 points."""
     x = np.log(sorted(cells))
     logs = [[np.log(side) for side in cells[size]] for size in sorted(cells)]
-    mean = np.array([base.mean() - own.mean() for base, own in logs])
+    mean = np.array([base.mean() - gpu.mean() for base, gpu in logs])
     parts, freedom = shared_spreads(cells)
     points = np.linspace(x[0], x[-1], 3_001)
     curve = PchipInterpolator(x, mean)(points)
@@ -200,13 +202,13 @@ def independent(cells: Trials) -> tuple[float, float, float]:
         if 0 < j < len(x) - 2:  # nearest to the line of what both neighbouring lines lead to, if on one side of it
             led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
             if (led[0] > line) == (led[1] > line):
-                bend = max(bend, abs(value - min(led, key=lambda one: abs(one - line))))
+                bend = max(bend, abs(value - min(led, key=lambda end: abs(end - line))))
         inside.append(abs(value) <= t * math.sqrt(weighed.sum()) + bend)
     root = int(np.flatnonzero(np.diff(np.sign(curve)))[0])
     outside = np.flatnonzero(~np.array(inside))
     low, high = outside[outside < root].max(), outside[outside > root].min()
-    found = np.exp(points[[root, low, high]])
-    return float(found[0]), float(found[1]), float(found[2])
+    scanned = np.exp(points[[root, low, high]])
+    return float(scanned[0]), float(scanned[1]), float(scanned[2])
 
 
 @pytest.mark.parametrize(("seed", "noise"), [(3, 0.08), (4, 0.001), (8, 0.001)])
@@ -235,14 +237,14 @@ def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
 
 def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads() -> None:
     cells = drawn(1, GRID, trials=5, noise=0.3)
-    found = advantages_of_table(table(cells), "cpu", "gpu")
+    advantages = advantages_of_table(table(cells), "cpu", "gpu")
     parts, freedom = shared_spreads(cells)
     welch = parts.sum(axis=1) ** 2 / (parts**2 / freedom).sum(axis=1)
-    assert found.variance == pytest.approx(parts.sum(axis=1))
-    assert found.variance**2 / found.fourth == pytest.approx(welch)
-    chances = stats.t.sf(np.abs(found.mean) / np.sqrt(parts.sum(axis=1)), welch)
+    assert advantages.variance == pytest.approx(parts.sum(axis=1))
+    assert advantages.variance**2 / advantages.fourth == pytest.approx(welch)
+    chances = stats.t.sf(np.abs(advantages.mean) / np.sqrt(parts.sum(axis=1)), welch)
     sure = list(chances < MOST_WRONG / len(GRID))
-    assert list(found.sure_signs() != 0) == sure
+    assert list(advantages.sure_signs() != 0) == sure
     assert 0 < sum(sure) < len(GRID)
 
 
@@ -372,9 +374,9 @@ def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
     if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
         return
     assert back.status == TURNED.get(there.status, there.status)
-    for one, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
-        assert (one is None) == (other is None)
-        assert one is None or one == pytest.approx(other)
+    for first, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
+        assert (first is None) == (other is None)
+        assert first is None or first == pytest.approx(other)
     if there.size is not None and there.low is not None:
         places = np.array([min(cells), *ends(there), max(cells)])
         assert (np.diff(places) >= -1e-6 * places[1:]).all()

@@ -17,7 +17,7 @@ GRID = {2: 100, 4: 100_000}
 SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
 
-def found(table: pd.DataFrame, **values: str) -> dict[str, Any]:
+def only(table: pd.DataFrame, **values: str) -> dict[str, Any]:
     """The one row with these values."""
     for column, value in values.items():
         table = table[table[column] == value]
@@ -31,7 +31,7 @@ def found(table: pd.DataFrame, **values: str) -> dict[str, Any]:
 def test_a_crossover_is_given_in_parameters_and_as_a_size(
     power_laws: PowerLaws, x_axes: dict[str, str], crossover: float, bracket: tuple[float, float]
 ) -> None:
-    row = found(crossovers_of(power_laws(GRID), x_axes))
+    row = only(crossovers_of(power_laws(GRID), x_axes))
     assert (row["status"], row["doubt"], row["trials"], row["cost"]) == ("bracketed", None, 1, "time")
     assert row["crossover"] == pytest.approx(crossover)
     assert row["crossover_parameters"] == pytest.approx(1000)
@@ -58,7 +58,7 @@ def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str
     rows = power_laws({2: 100, 3: 3000, 4: 100_000})
     lost = (rows["device"] == "cuda") & ((rows["size"] == 3) | (status == "unsupported"))
     rows.loc[lost, ["status", "step_time_s"]] = [status, None]
-    row = found(crossovers_of(rows, PARAMETERS))
+    row = only(crossovers_of(rows, PARAMETERS))
     assert (row["status"], row["doubt"], list(row["doubt_at"])) == expected
     assert (row["crossover"], row["contender"], row["contender_name"]) == (None, "cuda", "Brand G1")
 
@@ -67,9 +67,9 @@ def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> N
     """Of three GPU trials at the largest size, the one that others disturbed would turn the answer around."""
     rows = power_laws({2: 100, 3: 3000, 4: 100_000}, trials=3)
     disturbed = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
-    before = found(crossovers_of(rows, PARAMETERS))
+    before = only(crossovers_of(rows, PARAMETERS))
     rows.loc[disturbed, ["status", "step_time_s"]] = ["invalid", 1e9]
-    row = found(crossovers_of(rows, PARAMETERS))
+    row = only(crossovers_of(rows, PARAMETERS))
     assert (before["status"], row["status"], before["trials"], row["trials"]) == ("bracketed", "bracketed", 3, 2)
     assert row["crossover"] == pytest.approx(before["crossover"], rel=0.02)
     for end in ("low", "high"):
@@ -91,7 +91,7 @@ def test_precisions_and_executions_of_one_device(
     power_laws: PowerLaws, pair: str, baseline: str, contender: str
 ) -> None:
     table = crossovers_of(on_one_device(power_laws, **{pair: contender}), PARAMETERS)
-    row = found(table, pair=pair)
+    row = only(table, pair=pair)
     assert (row["baseline"], row["contender"], row["device"]) == (baseline, contender, "cuda")
     assert (row[pair], row["trials"], row["baseline_name"]) == (contender, 2, "Brand G1")
     assert (row["status"], row["crossover"]) == ("bracketed", pytest.approx(1000))
@@ -126,7 +126,7 @@ def test_a_cost_of_one_side_only_is_incomplete_and_says_so(power_laws: PowerLaws
     table = crossovers_of(rows, PARAMETERS, {"cuda": 4.0}).set_index("cost")
     assert table["status"].to_dict() == {"time": "bracketed", "energy": "incomplete", "money": "incomplete"}
     assert table["doubt"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
-    found(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), doubt="contender_unknown")
+    only(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), doubt="contender_unknown")
 
 
 def test_the_crossover_in_money(power_laws: PowerLaws) -> None:
@@ -167,7 +167,7 @@ def test_a_size_that_was_added_for_one_precision_is_no_gap_of_the_other(power_la
     other = pd.concat([single, power_laws({3: 5000})]).replace({"device": {"cuda": "xpu"}})
     rows = pd.concat([single, half, other[(other["device"] == "xpu") | (other["size"] == 3)]])
     table = crossovers_of(rows, SIZE)
-    assert found(table, pair="precision", device="cpu")["trials"] == 1
+    assert only(table, pair="precision", device="cpu")["trials"] == 1
     statuses = headline_rows(table).set_index(["precision", "contender"])["status"].to_dict()
     assert statuses == dict.fromkeys([("fp32", "cuda"), ("fp32", "xpu"), ("bf16", "cuda")], "bracketed")
     assert (table["status"] != "incomplete").all()
@@ -184,14 +184,14 @@ def laptop_and_server(power_laws: PowerLaws) -> pd.DataFrame:
 def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop_and_server: pd.DataFrame) -> None:
     """4 us a parameter reach 1 ms at 250; and the laptop takes four times as long everywhere."""
     table = crossovers_of(laptop_and_server, PARAMETERS)
-    across = found(table, pair="device", baseline_machine="laptop", machine="server")
+    across = only(table, pair="device", baseline_machine="laptop", machine="server")
     assert across["crossover"] == pytest.approx(250)
     assert (across["baseline_name"], across["contender_name"]) == ("Brand C2", "Brand G1")
-    cpus = found(table, pair="machine")
+    cpus = only(table, pair="machine")
     assert (cpus["device"], cpus["baseline"], cpus["contender"]) == ("cpu", "laptop", "server")
     assert (cpus["status"], len(table)) == ("below_range", 4)
-    assert found(headline_rows(table), machine="server")["crossover"] == pytest.approx(1000)
-    alone = found(headline_rows(table), machine="laptop")
+    assert only(headline_rows(table), machine="server")["crossover"] == pytest.approx(1000)
+    alone = only(headline_rows(table), machine="laptop")
     assert (alone["status"], alone["contender"], alone["crossover"]) == ("no_accelerator", None, None)
 
 
@@ -203,7 +203,7 @@ def test_two_whole_machines_are_compared_device_by_device(power_laws: PowerLaws)
     assert crossings.to_dict() == {"a": pytest.approx(1000), "b": pytest.approx(4000)}
     others = table.drop(headline_rows(table).index)
     assert others["pair"].tolist() == ["machine", "machine"]
-    assert found(others, device="cuda")["status"] == "above_range"
+    assert only(others, device="cuda")["status"] == "above_range"
 
 
 def test_grids_that_share_no_size_are_not_compared(power_laws: PowerLaws) -> None:

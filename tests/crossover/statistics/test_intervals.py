@@ -25,18 +25,18 @@ from crossover.statistics.intervals import (
 )
 
 
-def ends(found: Interval) -> tuple[float, float]:
-    assert found.low is not None
-    assert found.high is not None
-    return found.low, found.high
+def ends(interval: Interval) -> tuple[float, float]:
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
 
 
 def test_a_time_by_hand() -> None:
     """Medians 1, 2, 4 s: mean log = ln 2, standard error = ln 2 / sqrt(3), t(0.975, 2) = 4.302653."""
-    found = time_over_trials([1.0, 2.0, 4.0])
+    interval = time_over_trials([1.0, 2.0, 4.0])
     spread = math.log(2) / math.sqrt(3) * 4.302653
-    assert found.mean == pytest.approx(2)
-    assert ends(found) == pytest.approx((2 * math.exp(-spread), 2 * math.exp(spread)), rel=1e-6)
+    assert interval.mean == pytest.approx(2)
+    assert ends(interval) == pytest.approx((2 * math.exp(-spread), 2 * math.exp(spread)), rel=1e-6)
 
 
 def test_a_difference_is_students() -> None:
@@ -56,9 +56,9 @@ def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
     random = np.random.default_rng(1)
     first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))
     expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
-    found = ratio_over_trials(first.tolist(), second.tolist())
-    assert found.mean == pytest.approx(math.exp(np.log(second).mean() - np.log(first).mean()))
-    assert ends(found) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    interval = ratio_over_trials(first.tolist(), second.tolist())
+    assert interval.mean == pytest.approx(math.exp(np.log(second).mean() - np.log(first).mean()))
+    assert ends(interval) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
 
 
 def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
@@ -78,14 +78,14 @@ def test_a_ratio_the_other_way_round() -> None:
 
 def test_a_paired_ratio_knows_no_spread_that_both_values_share() -> None:
     """Trials of 1 and 100 s, each with twice as much: exactly 2, whatever trials differ."""
-    found = paired_ratio([2.0, 200.0], [1.0, 100.0])
-    assert (found.mean, *ends(found)) == pytest.approx((2, 2, 2))
+    interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
+    assert (interval.mean, *ends(interval)) == pytest.approx((2, 2, 2))
 
 
 def test_intervals_that_hold_together_are_wider() -> None:
     """With one degree of freedom t is Cauchy's, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 6."""
-    found = paired_ratio([2.0, 8.0], [1.0, 1.0], together=6)
-    assert math.log2(ends(found)[1]) == pytest.approx(2 + math.tan(math.pi * (0.5 - 0.025 / 6)))
+    interval = paired_ratio([2.0, 8.0], [1.0, 1.0], together=6)
+    assert math.log2(ends(interval)[1]) == pytest.approx(2 + math.tan(math.pi * (0.5 - 0.025 / 6)))
 
 
 def test_one_value_gives_no_interval() -> None:
@@ -103,50 +103,19 @@ def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
     assert (math.log(low / 2), math.log(high / 2)) == pytest.approx(
         (-2.776445 * 0.01 / math.sqrt(3), 2.776445 * 0.01 / math.sqrt(3))
     )
-    for found in (
+    for interval in (
         time_over_trials([1.0] * 2),
         ratio_over_trials([1e-3] * 5, [2e-3] * 5),
         paired_ratio([1.0] * 5, [2.0] * 5),
         share_over_trials([0.0] * 5),
         share_over_trials([1.0] * 5),
     ):
-        low, high = ends(found)
+        low, high = ends(interval)
         assert 1e-8 < high - low < 1e-2
 
 
 def test_the_clock_is_read_over_the_shortest_block_of_any_preset() -> None:
     assert min(preset.effort.block_min_s for preset in PRESETS.values()) == BLOCK_S
-
-
-@pytest.mark.parametrize("rounded_alike", [True, False])
-@pytest.mark.parametrize("trials", [2, 3, 5])
-@pytest.mark.parametrize("noise", [0, 0.1, 0.3, 1, 3])
-def test_the_interval_holds_what_a_coarse_counter_cannot_tell(noise: float, trials: int, rounded_alike: bool) -> None:
-    """Differences of two readings of a counter of step 1, each rounded down; trials start anywhere in a step.
-
-    Of 500 intervals at 95 %, fewer than 459 hold the truth about once in 600 times. Of quiet trials without an error of
-    reading most intervals have no width.
-    """
-    random = np.random.default_rng(round(10 * noise) + trials)
-    true = random.uniform(20, 30, (500, 1))
-    start = random.uniform(size=(500, 1 if rounded_alike else trials))
-    used = true + noise * random.standard_normal((500, trials))
-    found = np.floor(start + used) - np.floor(start)
-
-    def coverage(resolution: float) -> float:
-        sets = [ends(SampleMean.of(values.tolist(), resolution).interval()) for values in found]
-        return float(np.mean([low <= truth <= high for (low, high), truth in zip(sets, true[:, 0], strict=True)]))
-
-    assert coverage(1) > 459 / 500
-    if not noise and rounded_alike:
-        assert coverage(0) == 0
-
-
-def test_the_interval_covers_as_often_as_it_says() -> None:
-    random = np.random.default_rng(0)
-    found = [ends(time_over_trials(list(np.exp(random.normal(0, 0.1, 3))))) for _ in range(2000)]
-    covered = sum(low <= 1 <= high for low, high in found)
-    assert abs(covered / 2000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
 
 
 @pytest.mark.parametrize(
@@ -193,29 +162,5 @@ def test_the_ratio_of_two_intervals_by_hand() -> None:
     assert ratio_of_intervals(Interval(1, 0.5, None), Interval(2, 1, 3)) == Interval(2)
 
 
-def test_intervals_that_overlap_may_tell_two_values_apart_and_like_ones_seldom_do() -> None:
-    """With 5 trials of each: of 2000 pairs of like values at most 5 % are told apart."""
+def test_intervals_that_overlap_may_differ_significantly() -> None:
     assert compared(ratio_of_intervals(Interval(1, 0.8, 1.25), Interval(1.5, 1.2, 1.875))) == "faster"
-    random = np.random.default_rng(0)
-    sides = np.exp(random.normal(0, 0.05, (2000, 2, 5))).tolist()
-    words = [compared(ratio_of_intervals(*map(time_over_trials, pair))) for pair in sides]
-    assert 0.02 < 1 - words.count("inconclusive") / 2000 <= 0.05
-
-
-@pytest.mark.parametrize(
-    ("sd", "trials", "difference", "word", "least", "most"),
-    [
-        (0.05, 3, 0.0, "slower", 0.005, 0.04),  # half of the 5 % of like sides that are told apart
-        (0.003, 5, 0.0, "equivalent", 0.95, 1),
-        (0.01, 3, math.log(1.1), "slower", 0.97, 1),
-    ],
-)
-def test_sides_are_told_apart_as_often_as_they_should_be(
-    sd: float, trials: int, difference: float, word: str, least: float, most: float
-) -> None:
-    """Processes scatter by `sd`, and the contender takes exp(difference) as long; 2000 comparisons."""
-    random = np.random.default_rng(0)
-    baselines = np.exp(random.normal(0, sd, (2000, trials))).tolist()
-    contenders = np.exp(random.normal(difference, sd, (2000, trials))).tolist()
-    words = [compared(ratio_over_trials(*sides), 0.02) for sides in zip(contenders, baselines, strict=True)]
-    assert least < words.count(word) / 2000 <= most

@@ -14,7 +14,7 @@ from crossover.tables.frames import records
 Row = Callable[..., dict[str, Any]]
 
 
-def found(rows: list[dict[str, Any]], missing: list[MissingResult] | None = None) -> list[dict[str, Any]]:
+def problems(rows: list[dict[str, Any]], missing: list[MissingResult] | None = None) -> list[dict[str, Any]]:
     table = pd.DataFrame(rows)
     return records(list_problems({"trial": table}, summarise(table), missing or []))
 
@@ -30,7 +30,7 @@ def test_cells_that_share_study_kind_and_reason_are_one_entry(row: Row) -> None:
         for size in (2, 3, 5, 7, 9)
     ]
     rows += [row(size=4, status="timeout", reason="not done after 300 s", step_time_s=None), row(size=4, trial=2)]
-    oom, timeout = found(rows)
+    oom, timeout = problems(rows)
     assert (oom["kind"], oom["count"], oom["cells"]) == ("oom", 5, "GPU: 2 to 9 (5 of them) linear layers")
     assert oom["reason"] == "tried to allocate 2.5 GiB (and others like it)"
     assert oom["remedy"] == STATUSES["oom"].remedy
@@ -40,24 +40,24 @@ def test_cells_that_share_study_kind_and_reason_are_one_entry(row: Row) -> None:
 def test_cells_are_named_by_what_their_study_varies(row: Row) -> None:
     rows = [row(size=4, precision=precision) for precision in ("fp32", "bf16")]
     rows.append(row(size=4, precision="fp16", batch_size=2000, status="unsupported", reason="no", step_time_s=None))
-    (entry,) = found(rows)
+    (entry,) = problems(rows)
     assert entry["cells"] == "CPU: 4 linear layers, batch 2,000, fp16"
 
 
 def test_a_flag_has_its_own_words_and_is_counted_by_trials(row: Row) -> None:
     rows = [row(trial=1, flags=["drift", "quota"]), row(trial=2, flags=["drift"]), row(trial=3)]
-    first, second = (entry for entry in found(rows) if "trials_differ" not in entry["reason"])
+    first, second = (entry for entry in problems(rows) if "trials_differ" not in entry["reason"])
     drift = FLAGS["drift"]
     assert (first["count"], first["reason"], first["remedy"]) == (2, f"drift: {drift.meaning}", drift.remedy)
     assert (second["count"], second["reason"].split(":")[0]) == (1, "quota")
 
 
 def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
-    (entry,) = found([row(trial=trial, step_time_s=trial * 1e-3) for trial in (1, 2, 3)])
+    (entry,) = problems([row(trial=trial, step_time_s=trial * 1e-3) for trial in (1, 2, 3)])
     assert (entry["kind"], entry["count"], entry["reason"].split(":")[0]) == ("flagged", 3, "trials_differ")
 
 
 def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
     rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]
-    assert [entry["kind"] for entry in found(rows, lack)] == ["failed", "missing", "oom", "flagged"]
+    assert [entry["kind"] for entry in problems(rows, lack)] == ["failed", "missing", "oom", "flagged"]

@@ -213,8 +213,7 @@ def test_the_whole_interval_decides(low: float | None, high: float | None, word:
     assert decision(low, high) == word
 
 
-@pytest.mark.parametrize("rows", [360, 899, 10_000])
-@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize(("rows", "seeds"), [(360, 3), (899, 5), (10_000, 3)])
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 @pytest.mark.parametrize("spread", [0.0, 0.005])
 def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
@@ -227,14 +226,14 @@ def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
     simulations = 300
     error = 3 * math.sqrt(0.95 * 0.05 / simulations)
     for difference in (0.0, 0.01):
-        held = called = 0
+        covered = called = 0
         for _ in range(simulations):
             interval = mean_over_seeds_and_rows(_drawn(random, seeds, rows, difference, shared, spread))
             assert interval.low is not None
             assert interval.high is not None
-            held += interval.low <= difference <= interval.high
+            covered += interval.low <= difference <= interval.high
             called += interval.low > 0 or interval.high < 0
-        assert held / simulations >= 0.95 - error
+        assert covered / simulations >= 0.95 - error
         assert difference or called / simulations <= 0.05 + error
 
 

@@ -14,12 +14,12 @@ Row = Callable[..., dict[str, Any]]
 
 
 def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
-    return [one for one in records(ratios_of(pd.DataFrame(rows))) if one["pair"] == pair]
+    return [ratio for ratio in records(ratios_of(pd.DataFrame(rows))) if ratio["pair"] == pair]
 
 
-def values(found: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
+def values(pairs: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
     """The ratios by these columns."""
-    return {tuple(one[column] for column in columns): pytest.approx(one["ratio"]) for one in found}
+    return {tuple(ratio[column] for column in columns): pytest.approx(ratio["ratio"]) for ratio in pairs}
 
 
 def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
@@ -27,12 +27,12 @@ def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
     times = {"cpu": 8e-3, "cpu-1": 40e-3, "cuda": 2e-3, "xpu": 4e-3}
     rows = [row(size=size, device=device, step_time_s=time) for size in (2, 3) for device, time in times.items()]
     rows[6] |= {"status": "oom"}
-    found = ratios(rows, "device")
-    assert values(found, "size", "contender", "baseline") == {
+    pairs = ratios(rows, "device")
+    assert values(pairs, "size", "contender", "baseline") == {
         **{(2, "cuda", "cpu"): 4, (2, "cuda", "cpu-1"): 20},
         **{(size, "xpu", side): ratio for size in (2, 3) for side, ratio in (("cpu", 2), ("cpu-1", 10))},
     }
-    first = found[0]
+    first = pairs[0]
     assert (first["device"], first["baseline_s"], first["contender_s"]) == ("cuda", *map(pytest.approx, (8e-3, 2e-3)))
     assert (first["parameters"], first["trials"], first["ratio_low"]) == (230, 1, None)
 
@@ -44,11 +44,11 @@ def test_the_interval_is_welchs(row: Row) -> None:
         for device, time in (("cpu", 4e-3), ("cuda", 1e-3))
         for trial, sign in ((1, -1), (2, 1))
     ]
-    ((one),) = ratios([*rows, row(device="cpu", trial=3, status="invalid", step_time_s=9.0)], "device")
+    ((ratio),) = ratios([*rows, row(device="cpu", trial=3, status="invalid", step_time_s=9.0)], "device")
     spread = 4.302653 * 0.1 * math.sqrt(2)
     ends = [4 * math.exp(-spread), 4 * math.exp(spread)]
-    assert [one["ratio_low"], one["ratio_high"]] == pytest.approx(ends, rel=1e-5)
-    assert one["trials"] == 2
+    assert [ratio["ratio_low"], ratio["ratio_high"]] == pytest.approx(ends, rel=1e-5)
+    assert ratio["trials"] == 2
 
 
 def test_settings_are_compared_with_the_plain_ones_on_the_same_device(row: Row) -> None:
@@ -58,8 +58,8 @@ def test_settings_are_compared_with_the_plain_ones_on_the_same_device(row: Row) 
         for device, scale in (("cuda", 1), ("cpu-half", 3))
         for (precision, execution), time in times.items()
     ]
-    found = ratios(rows, "settings")
-    assert values(found, "device", "contender", "baseline") == {
+    pairs = ratios(rows, "settings")
+    assert values(pairs, "device", "contender", "baseline") == {
         ("cuda", "bf16, eager", "fp32, eager"): 2,
         ("cuda", "fp32, compile", "fp32, eager"): 4,
         ("cuda", "bf16, compile", "fp32, eager"): 8,
@@ -79,7 +79,7 @@ def test_the_plain_settings_are_the_usual_ones_or_the_only_one(
     row: Row, precisions: tuple[str, ...], executions: tuple[str, ...], expected: dict[str, str]
 ) -> None:
     rows = [row(precision=precision, execution=execution) for precision in precisions for execution in executions]
-    assert {one["contender"]: one["baseline"] for one in ratios(rows, "settings")} == expected
+    assert {ratio["contender"]: ratio["baseline"] for ratio in ratios(rows, "settings")} == expected
 
 
 def test_resident_data_are_compared_with_the_published_protocol(row: Row) -> None:
@@ -88,9 +88,9 @@ def test_resident_data_are_compared_with_the_published_protocol(row: Row) -> Non
         row(protocol=protocol, step_time_s=time) for protocol, time in (("as_published", 0.02), ("resident", 2.4e-3))
     ]
     rows.append(row(protocol="resident", batch_size=7, step_time_s=1.0))
-    ((one),) = ratios(rows, "protocol")
-    assert 1 - 1 / one["ratio"] == pytest.approx(0.88)
-    assert (one["protocol"], one["contender"], one["baseline"]) == ("resident", "resident", "as_published")
+    ((ratio),) = ratios(rows, "protocol")
+    assert 1 - 1 / ratio["ratio"] == pytest.approx(0.88)
+    assert (ratio["protocol"], ratio["contender"], ratio["baseline"]) == ("resident", "resident", "as_published")
 
 
 def test_machines_are_compared_device_by_device_with_the_first_that_has_it(row: Row) -> None:

@@ -13,21 +13,21 @@ from crossover.tables.registry import CROSSOVER_STATUSES
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
     """A crossover with an interval, or, of one trial, a bracket; parameters are ten times the size."""
     empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
-    found = {"status": status, "trials": trials, "crossover": at, "doubt_at": []} | empty | ends
+    crossing = {"status": status, "trials": trials, "crossover": at, "doubt_at": []} | empty | ends
     for of, scale in (("size", 1), ("parameters", 10)):
-        known = {name: found[f"crossover{name}"] for name in ("", "_low", "_high")}
-        found |= {f"crossover_{of}{name}": value and scale * value for name, value in known.items()}
-    return found
+        interval = {name: crossing[f"crossover{name}"] for name in ("", "_low", "_high")}
+        crossing |= {f"crossover_{of}{name}": value and scale * value for name, value in interval.items()}
+    return crossing
 
 
 def test_sizes_that_tie_in_either_are_named() -> None:
     there = crossover("edge_tie", crossover_low=500) | {"doubt_at": [1000, 5000]}
     here = crossover("edge_tie", crossover_low=1000) | {"doubt_at": [5000]}
     for pair in ((there, here), (here, there)):
-        found = spanned(*pair)
-        assert (found["crossover_low"], found["doubt_at"]) == (500, [1000, 5000])
-        found = spanned(*(row | {"status": "below_range"} for row in pair))
-        assert (found["doubt"], found["doubt_at"]) == ("unsure_sizes", [1000, 5000])
+        crossing = spanned(*pair)
+        assert (crossing["crossover_low"], crossing["doubt_at"]) == (500, [1000, 5000])
+        crossing = spanned(*(row | {"status": "below_range"} for row in pair))
+        assert (crossing["doubt"], crossing["doubt_at"]) == ("unsure_sizes", [1000, 5000])
 
 
 def between(low: float, at: float, high: float) -> dict[str, Any]:
@@ -56,10 +56,10 @@ ALWAYS, NEVER = crossover("below_range"), crossover("above_range")
 def test_the_interval_holds_both(
     there: dict[str, Any], here: dict[str, Any], status: str, at: float, low: float, high: float
 ) -> None:
-    found = spanned(there, here)
-    assert (found["status"], found["crossover"]) == (status, at)
-    assert (found["crossover_low"], found["crossover_high"]) == (low, high)
-    assert (found["crossover_parameters_low"], found["crossover_parameters_high"]) == (
+    crossing = spanned(there, here)
+    assert (crossing["status"], crossing["crossover"]) == (status, at)
+    assert (crossing["crossover_low"], crossing["crossover_high"]) == (low, high)
+    assert (crossing["crossover_parameters_low"], crossing["crossover_parameters_high"]) == (
         low and 10 * low,
         high and 10 * high,
     )
@@ -68,9 +68,9 @@ def test_the_interval_holds_both(
 def test_of_a_single_trial_the_sizes_bracket_both() -> None:
     there = crossover("bracketed", 15, trials=1, bracket_low=10, bracket_high=20)
     here = crossover("bracketed", 35, trials=1, bracket_low=30, bracket_high=40)
-    found = spanned(there, here)
-    assert (found["crossover"], found["bracket_low"], found["bracket_high"]) == (35, 10, 40)
-    assert (found["crossover_low"], found["crossover_high"]) == (None, None)
+    crossing = spanned(there, here)
+    assert (crossing["crossover"], crossing["bracket_low"], crossing["bracket_high"]) == (35, 10, 40)
+    assert (crossing["crossover_low"], crossing["crossover_high"]) == (None, None)
 
 
 def test_every_status_has_its_place() -> None:

@@ -59,14 +59,14 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
         "step_time_high_s": 0.008,
         "flops_per_step": 1e9,
     }
-    found = with_roofs(table_of("cells", [cell | times for cell in cells]), measurements, roofs)
-    assert found["memory_roof_s"].tolist() == [pytest.approx(0.002), pd.NA, pd.NA]
-    assert found["compute_roof_s"].tolist() == [*[pytest.approx(0.001)] * 2, pd.NA]
-    assert found["launch_roof_s"].tolist() == [*[pytest.approx(1e-5)] * 2, pd.NA]
-    assert found["roof_share"].tolist() == [pytest.approx(0.5), pytest.approx(0.25), pd.NA]
-    assert found.loc[0, ["roof_share_low", "roof_share_high"]].tolist() == pytest.approx([0.25, 1.0])
-    assert found["flags"].tolist() == [[], [], []]
-    assert with_roofs(found, measurements, table_of("roofs")).equals(found)
+    cells_with_roofs = with_roofs(table_of("cells", [cell | times for cell in cells]), measurements, roofs)
+    assert cells_with_roofs["memory_roof_s"].tolist() == [pytest.approx(0.002), pd.NA, pd.NA]
+    assert cells_with_roofs["compute_roof_s"].tolist() == [*[pytest.approx(0.001)] * 2, pd.NA]
+    assert cells_with_roofs["launch_roof_s"].tolist() == [*[pytest.approx(1e-5)] * 2, pd.NA]
+    assert cells_with_roofs["roof_share"].tolist() == [pytest.approx(0.5), pytest.approx(0.25), pd.NA]
+    assert cells_with_roofs.loc[0, ["roof_share_low", "roof_share_high"]].tolist() == pytest.approx([0.25, 1.0])
+    assert cells_with_roofs["flags"].tolist() == [[], [], []]
+    assert with_roofs(cells_with_roofs, measurements, table_of("roofs")).equals(cells_with_roofs)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_cell_above_its_roof_says_that_the_roof_is_wrong(times_s: tuple[float,
     names = ("step_time_s", "step_time_low_s", "step_time_high_s")
     cell = row() | dict(zip(names, times_s, strict=False)) | {"flops_per_step": 2e9, "flags": ["drift"]}
     work = dict.fromkeys(("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step"))
-    found = with_roofs(table_of("cells", [cell]), pd.DataFrame([row() | work | {"status": "ok"}]), roofs)
-    assert found["flags"].tolist() == [["drift", "above_roof"] if wrong else ["drift"]]
+    cells_with_roofs = with_roofs(table_of("cells", [cell]), pd.DataFrame([row() | work | {"status": "ok"}]), roofs)
+    assert cells_with_roofs["flags"].tolist() == [["drift", "above_roof"] if wrong else ["drift"]]
 
 
 KINDS = (("eager", "cuda"), ("compile", "cuda"), ("eager", "cpu-1"))

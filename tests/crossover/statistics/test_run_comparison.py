@@ -14,7 +14,7 @@ Row = Callable[..., dict[str, Any]]
 
 def run(row: Row, times: dict[int, list[float]]) -> pd.DataFrame:
     """Trials of a run: their times by size."""
-    trials = [(size, trial, time) for size, own in times.items() for trial, time in enumerate(own, start=1)]
+    trials = [(size, trial, time) for size, times_s in times.items() for trial, time in enumerate(times_s, start=1)]
     return pd.DataFrame([row(size=size, trial=trial, step_time_s=time) for size, trial, time in trials])
 
 
