@@ -91,7 +91,7 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
     published = values.get("published")
     if values.get("source") == OURS:
         if published is not None:
-            raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
+            raise UserError(f"{place}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
         published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
     shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"

@@ -19,19 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import FORMS, MODES, Model, read_model
-from crossover.config.studies import BatchSearch, Cell, Effort, Quality
+from crossover.config.studies import (
+    LONGEST_S,
+    MOST,
+    MOST_SEED,
+    MOST_THREADS,
+    BatchSearch,
+    Cell,
+    Effort,
+    Quality,
+)
 from crossover.config.table_files import left_out, read_table
 from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
-
-# The limits in config/schema.yaml; a test keeps both in step.
-MOST = 1_000_000_000
-MOST_SEED = 2_000_000_000
-"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
-MOST_THREADS = 4096
-MOST_TOLERANCE = 100
-LONGEST_S = 1e6
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
 
@@ -197,10 +198,26 @@ positive = whole_number(1, MOST)
 whole = whole_number(0, MOST)
 seed = whole_number(0, MOST_SEED)
 auto_or_threads = whole_number(1, MOST_THREADS, "auto")
-share = number(lambda value: 0 < value < 1, "a number between 0 and 1, such as 0.33")
-seconds = number(lambda value: 0 <= value <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
-seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
-tolerance = number(lambda value: 0 < value <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
+seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S}")
+
+
+def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
+    """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
+    numbers = {f.name: f for f in fields(of)}
+    default, bounds = numbers[name].default, numbers[name].metadata
+    if "le" in bounds and (default is None or isinstance(default, int)):
+        kind = whole_number(bounds["ge"], bounds["le"])
+    else:
+        signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+        words = " and ".join(f"{sign} {bounds[bound]}" for bound, sign in signs.items() if bound in bounds)
+        kind = number(
+            lambda value: (
+                bounds.get("ge", -math.inf) <= value <= bounds.get("le", math.inf)
+                and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
+            ),
+            f"a number {words}",
+        )
+    group.add_argument(option_name(name), default=default, type=kind, **texts)
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
