@@ -1,4 +1,4 @@
-"""Read YAML strictly and check its keys; each mistake is one line: file, key, what is allowed."""
+"""Read YAML and check its keys; each mistake is one line: file, key, what is allowed."""
 
 from __future__ import annotations
 
@@ -13,74 +13,50 @@ from pydantic_core import ErrorDetails
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
-from yaml.resolver import Resolver
+from yaml.resolver import BaseResolver
 
 from crossover.config.schema import OUR_ERRORS, json_schema
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
-NULL, BOOLEAN, INTEGER, FLOAT, MERGE = (
-    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "merge")
-)
+
+class _Resolver(BaseResolver):
+    """The types that YAML 1.2 gives values without quotes: 2:30, 010, yes and 2020-01-01 are texts, 1e3 a number."""
 
 
-class _Yaml12(yaml.resolver.BaseResolver):
-    """The types that YAML 1.2 gives values without quotes; a number with leading zeros is none."""
+MERGE = "tag:yaml.org,2002:merge"
+# A profile's null reaches the workflow as Python writes it.
+for tag, pattern in {
+    "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
+    "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
+    "tag:yaml.org,2002:int": r"([-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+)$",
+    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|[0-9]+\.[0-9]*)"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
+    MERGE: r"<<$",
+}.items():
+    _Resolver.add_implicit_resolver(tag, re.compile(pattern), None)
 
 
-_Yaml12.add_implicit_resolver(NULL, re.compile(r"(~|null|Null|NULL|None|)$"), None)
-_Yaml12.add_implicit_resolver(BOOLEAN, re.compile(r"(true|True|TRUE|false|False|FALSE)$"), None)
-_Yaml12.add_implicit_resolver("!leading-zero", re.compile(r"[-+]?0[0-9]+$"), None)
-_Yaml12.add_implicit_resolver(INTEGER, re.compile(r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), None)
-_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"), None)
-_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"), None)
-_Yaml12.add_implicit_resolver(MERGE, re.compile(r"<<$"), None)
-
-
-class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
-    """The safe loader (YAML 1.1), which refuses what YAML 1.2 reads differently, tags, and repeated keys.
-
-    So 2:30 (150), 010 (8), 2020-01-01 (a date), yes and no (booleans), 1_000 (1000) and 1e3 (a text) are errors.
-    """
-
-    yaml12 = _Yaml12()
+class _Loader(Composer, CParser, SafeConstructor, _Resolver):
+    """The safe loader with the types of YAML 1.2, which refuses repeated keys and keys that are no texts."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)  # ten times as fast as Python's
-        for part in (Composer, SafeConstructor, Resolver):
+        for part in (Composer, SafeConstructor, _Resolver):
             part.__init__(self)
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        node: Any = super().compose_node(parent, index)
-        resolve: Any = self.resolve
-        resolve_as_12: Any = self.yaml12.resolve
-        implicit = (not getattr(node, "style", None), True)
-        if node.tag != resolve(type(node), node.value, implicit):
-            self._refuse(node, f"tag '{node.tag}' is not allowed; write the value without it")
-        if node.tag != resolve_as_12(type(node), node.value, implicit):
-            self._refuse(
-                node,
-                f"{shown_value(node.value)} is read in two ways, by YAML 1.1 and 1.2; allowed: a decimal number as 3, "
-                "0.5 or 1.0e-3, true, false, null, or a text in quotes",
-            )
-        return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
-        seen = set()
+        keys = set()
         for key, _ in node.value:
+            problem = None
             if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
-                self._refuse(key, f"key {shown_value(key.value)} is not a text; put it in quotes")
-            if key.value in seen:
-                self._refuse(key, f"key {shown_value(key.value)} is repeated; allowed: each key once")
-            seen.add(key.value)
+                problem = f"key {shown_value(key.value)} is not a text; put it in quotes"
+            elif key.value in keys:
+                problem = f"key {shown_value(key.value)} is repeated; allowed: each key once"
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            keys.add(key.value)
         return node
-
-    def _refuse(self, node: Any, problem: str) -> None:
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-
-
-# A profile's null reaches the workflow as Python writes it.
-_StrictLoader.add_implicit_resolver(NULL, re.compile(r"None$"), ["N"])
 
 
 def read_text(path: Path) -> str:
@@ -102,7 +78,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_StrictLoader)  # type: ignore[arg-type]
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -30,24 +30,12 @@ def complaint(call: Callable[[], object]) -> str:
     return text
 
 
-UNCLEAR = [
-    *("2:30", "1:30.5", "010", "-007", "08", "0o10", "0b11", "1_000", "1_0.5", "1e3", "2.5e3", "-.5", "2020-01-01"),
-    *("2020-13-45", "2020-01-01 10:00:00", "yes", "No", "on", "OFF", "="),
-]
+TEXTS = ("2:30", "1:30.5", "010", "-007", "0b11", "1_000", "2020-01-01", "2020-01-01 10:00:00", "yes", "No", "OFF", "=")
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_what_yaml_1_1_and_1_2_read_differently_is_refused(file: Path, text: str) -> None:
-    file.write_text(f"trials: 3\nother: {text}\n")
-    where = "mine.yaml: line 2, column 8: not valid YAML: "
-    assert complaint(lambda: read_yaml(file)).startswith(f"{where}'{text}' is read in two ways, by YAML 1.1 and 1.2; ")
-    in_list = complaint(lambda: read_layers([], [f"effort=[{text}]"]))
-    assert in_list.startswith(f"--config: effort: line 1, column 2: not valid YAML: '{text}' is read in two ways")
-
-
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_in_quotes_it_is_a_text(file: Path, text: str) -> None:
-    file.write_text(f"a: '{text}'\nb: \"{text}\"\n")
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str) -> None:
+    file.write_text(f"a: {text}\nb: '{text}'\n")
     assert read_yaml(file) == {"a": text, "b": text}
 
 
@@ -58,6 +46,8 @@ def test_in_quotes_it_is_a_text(file: Path, text: str) -> None:
         ("0x1F", 31),
         (".5", 0.5),
         ("1.0e-3", 0.001),
+        ("1e3", 1000.0),
+        ("-.5", -0.5),
         ("00.5", 0.5),
         ("", None),
         ("null", None),
@@ -78,8 +68,7 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: !!int '010'", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:int' is not allowed"),
-        ("a: !mine 3", "line 1, column 4: not valid YAML: tag '!mine' is not allowed; write the value without it"),
+        ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
         ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
