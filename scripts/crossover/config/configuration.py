@@ -129,23 +129,23 @@ def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> I
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
     """The config with all numbers of its effort and its number of trials, and the effort and refinement as values."""
-    asked = complete["effort"] if isinstance(complete["effort"], Mapping) else {"preset": complete["effort"]}
-    name = asked.get("preset", "default")
+    given = complete["effort"] if isinstance(complete["effort"], Mapping) else {"preset": complete["effort"]}
+    name = given.get("preset", "default")
     preset = PRESETS[name]
-    effort = replace(preset.effort, **{key: asked[key] for key in asked if key not in ("preset", "refinement")})
-    refinement = replace(preset.refinement, **asked.get("refinement", {}))
+    effort = replace(preset.effort, **{key: given[key] for key in given if key not in ("preset", "refinement")})
+    refinement = replace(preset.refinement, **given.get("refinement", {}))
     trials = preset.trials if complete["trials"] is None else complete["trials"]
     numbers = {**asdict(effort), "refinement": {**asdict(refinement), "pairs": list(refinement.pairs)}}
     return {**complete, "effort": {"preset": name, **numbers}, "trials": trials}, effort, refinement
 
 
-def _check_effort(effort: Effort, place: str, whose: str = "") -> None:
+def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
     """Raise UserError if the least seconds of something are more than its most."""
     for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
         if low > high:
             raise UserError(
-                f"{place}: effort.{least}: {low:g} is more than effort.{most}, {high:g}{whose}; lower the first or "
+                f"{file}: effort.{least}: {low:g} is more than effort.{most}, {high:g}{whose}; lower the first or "
                 "raise the second"
             )
 

@@ -98,13 +98,13 @@ def add_isolation_option(group: argparse._ActionsContainer) -> None:
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
 
 
-def cell_of(options: argparse.Namespace, **known: int) -> Cell:
-    """The cell that a command line names, with `known` fields added; raises UserError if its workload lacks it."""
-    values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+def cell_of(options: argparse.Namespace, **more: int) -> Cell:
+    """The cell that a command line names, with `more` fields added; raises UserError if its workload lacks it."""
+    values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         values |= {"workload": OWN, "model": _own_model(options)}
     cell = Cell(**values)
-    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
+    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in more}
     check_offered(cell.workload, cell.values, options_of_axes)
     needed = workload_traits(cell.workload).dataset
     if needed is not None and options.dataset is None:
@@ -116,7 +116,7 @@ def _own_model(options: argparse.Namespace) -> Model:
     """The user's own model that a command line names."""
     if options.names and options.size > len(options.names):
         raise UserError(
-            f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, the places in --names"
+            f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"
         )
     table = None
     if options.table is not None:
@@ -227,9 +227,9 @@ def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
 
 def memory_size(text: str) -> int:
     """Bytes of a size of memory: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a bare number counts bytes."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
-    unit_bytes = MEMORY_UNITS.get(found[2]) if found else None
-    size = int(Decimal(found[1]) * unit_bytes) if found and unit_bytes else 0
+    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
+    unit_bytes = MEMORY_UNITS.get(parts[2]) if parts else None
+    size = int(Decimal(parts[1]) * unit_bytes) if parts and unit_bytes else 0
     if not 1 <= size <= MOST_MEMORY_BYTES:
         raise refusal(text, "bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000")
     return size
@@ -251,8 +251,8 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
         raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
     if path.is_file():
         with path.open("rb") as file:
-            held = file.read(len(begins))
-        if held not in (b"", begins):
+            beginning = file.read(len(begins))
+        if beginning not in (b"", begins):
             raise UserError(f"--output: {path} exists and was not written by this script; name a new file")
 
 

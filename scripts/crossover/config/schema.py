@@ -102,6 +102,12 @@ def _each_once(values: list[T]) -> list[T]:
     return values
 
 
+def _ascending(ends: list[float]) -> list[float]:
+    if ends[0] > ends[1]:
+        raise problem(f"[{ends[0]:g}, {ends[1]:g}] is reversed; allowed: lowest, highest")
+    return ends
+
+
 def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
     properties = {
         key: {word: value for word, value in part.items() if word != "default"}
@@ -156,7 +162,7 @@ Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Price = Annotated[float, Field(strict=True, ge=1e-6, le=MOST)]
 Published = Annotated[float, Field(strict=True, gt=0, le=MOST_PUBLISHED)]
 Positive = Annotated[float, Field(strict=True, gt=0, le=MOST)]
-Range = Annotated[list[Published], Field(min_length=2, max_length=2)]
+Range = Annotated[list[Published], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Flag = Annotated[bool, Field(strict=True)]
 Device = Annotated[str, OneOf(DEVICES)]
 Protocol = Annotated[str, OneOf(PROTOCOLS)]

@@ -251,13 +251,13 @@ class Ways:
         """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
         if not study.get("ways"):
             return None
-        asked = study["ways"]
+        ways = study["ways"]
         return cls(
-            sizes=asked["sizes"],
-            executions=asked.get("executions", ()),
-            precisions=asked.get("precisions") or study["precisions"][:1],
-            protocols=asked.get("protocols") or study["protocols"],
-            cpu_threads=asked.get("cpu_threads", ()),
+            sizes=ways["sizes"],
+            executions=ways.get("executions", ()),
+            precisions=ways.get("precisions") or study["precisions"][:1],
+            protocols=ways.get("protocols") or study["protocols"],
+            cpu_threads=ways.get("cpu_threads", ()),
             own_executions=study["executions"],
             own_precisions=study["precisions"],
             own_threads=study["cpu_threads"],
@@ -316,7 +316,7 @@ TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 @dataclass(frozen=True)
 class Study:
-    """One question with its grid and protocol, from one file in config/studies/."""
+    """One question with its grid and protocol; `crossover.config.schema.StudyKeys` says what each key means."""
 
     name: str
     title: str
@@ -329,36 +329,25 @@ class Study:
     executions: tuple[str, ...]
     variants: tuple[str, ...] = (PLAIN,)
     devices: tuple[str, ...] | None = None
-    """The only devices to measure on; None: all of the run's."""
     cpu_threads: tuple[int | str, ...] = ()
-    """Fewer cores to time the CPU on as well."""
     x_axis: str = "size"
     figures: tuple[str, ...] = ("times", "speedups", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from the run's effort."""
     trials: int | None = None
-    """Fewer trials of each cell than the run's; None: the run's."""
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
-    """What differs from the run's refinement; None: no refinement."""
     ways: Mapping[str, Any] | None = None
-    """Further ways to compute its cells, so that each device is compared at its best; None: none."""
     time_limit_s: float | None = None
-    """None: the run's."""
     mem_mb: int | None = None
-    """Megabytes that its jobs ask a cluster for; None: what follows from the model and its table."""
     latency_steps: int = 0
     latency_mistakes: bool = False
     largest_batch: bool = False
-    """Whether the run also searches for the largest batch of each line."""
     asks: Mapping[str, Any] | None = None
-    """Two sides of its cells, `of` and `over`, and the `metrics` in which the study asks for their ratio."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()
     timed: bool = True
     quality: Mapping[str, Any] | None = None
     model: Model | None = None
-    """A model of the user's own, for workload `model`."""
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """The run's devices that the study measures on."""
@@ -367,8 +356,8 @@ class Study:
     def sides_among(self, devices: Sequence[str]) -> list[str]:
         """The same with the CPU sides that the study asks for, after the CPU."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
-        own = self.devices_among(devices)
-        return [side for device in own for side in (device, *(fewer if device == BASELINE else ()))]
+        measured = self.devices_among(devices)
+        return [side for device in measured for side in (device, *(fewer if device == BASELINE else ()))]
 
     def cells(self, devices: Sequence[str]) -> list[Cell]:
         """The study's grid on the run's devices; empty if the study times nothing."""
@@ -407,11 +396,11 @@ def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
         executions=tuple(dict.fromkeys([*study.executions, *ways.executions])),
         cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *ways.cpu_threads])),
     )
-    own = {*study.cells(devices)}
+    grid = {*study.cells(devices)}
     return [
         cell
         for cell in widened.cells(devices)
-        if cell not in own
+        if cell not in grid
         and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
         and (threads_of_side(cell.device) is None or cell.execution in study.executions)
     ]
@@ -432,11 +421,8 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 def effort_of(study: Study, run: Effort) -> Effort:
     """The effort of a study's trials: the run's, with the study's own numbers in place of it."""
 
-    def counting(key: str) -> Any:
-        value = type(getattr(run, key))(study.effort[key])
-        return min(value, getattr(run, key)) if key in CAPS else value
-
-    return replace(run, **{key: counting(key) for key in study.effort})
+    numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
+    return replace(run, **numbers)
 
 
 def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
@@ -501,10 +487,10 @@ def in_rounds(
     for trial in range(1, trials + 1):
         order = sorted([*cells, *(once if trial == 1 else ())], key=lambda cell: cell.path)
         random.Random(f"{seed}/{trial}").shuffle(order)
-        places: dict[Cell, int] = {}
-        for place, cell in enumerate(order):
-            places.setdefault(replace(cell, device=""), place)
-        order.sort(key=lambda cell: places[replace(cell, device="")])
+        ranks: dict[Cell, int] = {}
+        for rank, cell in enumerate(order):
+            ranks.setdefault(replace(cell, device=""), rank)
+        order.sort(key=lambda cell: ranks[replace(cell, device="")])
         if trial == 1:
             order.sort(key=lambda cell: (studies.index(cell.study), cell not in first))
         for cell in order:

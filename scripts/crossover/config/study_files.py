@@ -34,17 +34,17 @@ def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Loc
 
     `datasets` are the config's; `locate` finds the file that names the study. Raises UserError.
     """
-    known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
-    if name not in known and not name.endswith(".yaml"):
+    names = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
+    if name not in names and not name.endswith(".yaml"):
         raise UserError(
-            f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}, or the path of a file"
+            f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
     study = _read(file)
     check_study(study, shown_path(file), datasets)
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
-    check_claims_of(study, shown_path(file), known, lambda other: _read(study_file(other, folder)))
+    check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
     return study
 
 
@@ -138,9 +138,6 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
     if study.largest_batch and study.workload == NULL:
         yield f"largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false"
-    crossover = (study.published or {}).get("crossover")
-    if crossover and crossover != sorted(crossover):
-        yield f"published.crossover: {crossover[0]:g}, {crossover[1]:g} is reversed; allowed: lowest, highest"
     if asks := Asks.of_study(vars(study)):
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
@@ -157,10 +154,10 @@ def _way_problems(study: Study) -> Iterator[str]:
         return
     if not study.timed:
         yield "ways: given, but the study times nothing; allowed: null, or timed: true"
-    for key, asked, own in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
-        others = [str(one) for one in asked if one not in own]
+    for key, values, grid in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
+        others = [str(value) for value in values if value not in grid]
         if others:
-            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
+            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, grid))}"
     if study.timed and not cells_of_ways(study, DEVICES):
         yield (
             "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "

@@ -95,8 +95,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file that must hold keys and values; raises UserError."""
     values = read_yaml(path)
     if not isinstance(values, dict):
-        found = "nothing" if values is None else type(values).__name__
-        raise UserError(f"{shown_path(path)}: {found} at the top level; allowed: keys with values, as `trials: 3`")
+        kind = "nothing" if values is None else type(values).__name__
+        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, as `trials: 3`")
     return values
 
 

@@ -145,11 +145,6 @@ def test_the_smaller_cap_counts_and_else_the_studys_own_number(
     assert effort_of(replace(STUDY, effort=own), run) == counts
 
 
-def test_seconds_are_written_with_a_point_however_the_file_writes_them() -> None:
-    """A command line is made of them, and another spelling would measure everything again."""
-    assert repr(effort_of(replace(STUDY, effort={"timed_max_s": 1}), Effort()).timed_max_s) == "1.0"
-
-
 def test_what_changes_no_model_is_trained_once() -> None:
     """Protocol, execution and threads."""
     study = replace(

@@ -19,6 +19,7 @@ Complaint = Callable[[Callable[[], object]], str]
 def test_a_study_says_only_what_differs_from_the_run(folder: Any) -> None:
     study = folder.study(effort={"blocks_min": 3}, refinement={"bisections": 0}, cpu_threads=[1, "half"])
     assert (study.effort, study.refinement, study.cpu_threads) == ({"blocks_min": 3}, {"bisections": 0}, (1, "half"))
+    assert repr(folder.study(effort={"timed_max_s": 1}).effort["timed_max_s"]) == "1.0"  # as command lines write it
     study = folder.study(refinement=None)
     assert (study.effort, study.refinement, study.cpu_threads) == ({}, None, ())
 
@@ -67,7 +68,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"cpu_threads": ["all"]}, "cpu_threads.0: 'all' is not allowed"),
         ({"cpu_threads": [1, 1]}, "cpu_threads: [1, 1] names something twice"),
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
-        ({"published": {**PUBLISHED, "crossover": [5, 2]}}, "published.crossover: 5, 2 is reversed"),
+        ({"published": {**PUBLISHED, "crossover": [5, 2]}}, "published.crossover: [5, 2] is reversed"),
         (
             {"published": {**PUBLISHED, "results": "a.csv"}},
             "published.results: there is no file studies/a.csv or published/a.csv; give a CSV file",
