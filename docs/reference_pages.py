@@ -17,7 +17,9 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from crossover.config.schema import ConfigKeys, StudyKeys, json_schema  # noqa: E402
+from crossover.config.config_keys import ConfigKeys  # noqa: E402
+from crossover.config.key_types import json_schema  # noqa: E402
+from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.schema import ConfigKeys
+from crossover.config.config_keys import ConfigKeys
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
 from crossover.config.study_files import read_study, study_file, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined

@@ -316,7 +316,7 @@ TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 @dataclass(frozen=True)
 class Study:
-    """One question with its grid and protocol; `crossover.config.schema.StudyKeys` says what each key means."""
+    """One question with its grid and protocol; `crossover.config.study_keys.StudyKeys` says what each key means."""
 
     name: str
     title: str

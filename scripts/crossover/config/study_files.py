@@ -13,8 +13,8 @@ from typing import Any
 from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
-from crossover.config.schema import StudyKeys
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Study, Ways, cells_of_ways
+from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES

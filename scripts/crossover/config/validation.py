@@ -15,7 +15,7 @@ from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.resolver import BaseResolver
 
-from crossover.config.schema import OUR_ERRORS, json_schema
+from crossover.config.key_types import OUR_ERRORS, json_schema
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, read_claim, selects
 from crossover.config.configuration import read_configuration, real_files
-from crossover.config.schema import StudyKeys
 from crossover.config.studies import PRESETS, Effort, Refinement, Study
 from crossover.config.study_files import OF_MODEL
+from crossover.config.study_keys import StudyKeys
 from crossover.config.validation import read_layers
 from crossover.config.words import DEVICES
 from crossover.config.workloads import workload_traits

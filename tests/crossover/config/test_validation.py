@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.schema import ConfigKeys, Digits
+from crossover.config.config_keys import ConfigKeys, Digits
 from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
 from crossover.errors import UserError
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.config.schema import ConfigKeys, StudyKeys, json_schema, schema_file
+from crossover.config.config_keys import ConfigKeys, schema_file
+from crossover.config.key_types import json_schema
+from crossover.config.study_keys import StudyKeys
 
 CONFIG = Path(__file__).parents[3] / "config"
 
