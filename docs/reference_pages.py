@@ -58,9 +58,10 @@ def _keys_page(title: str, first: str, schema: Mapping[str, Any]) -> str:
 def _keys(schema: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Mapping[str, Any]]]:
     for key, rule in schema.get("properties", {}).items():
         yield f"{above}{key}", rule
-        for part in (rule, rule.get("items", {}), *rule.get("anyOf", ()), rule.get("additionalProperties", {})):
-            if isinstance(part, dict):
-                yield from _keys(part, f"{above}{key}.")
+        yield from _keys(rule, f"{above}{key}.")
+    for part in (schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())):
+        if isinstance(part, dict):
+            yield from _keys(part, above)
 
 
 def _default(rule: Mapping[str, Any]) -> str:

@@ -320,6 +320,4 @@ def schema_file() -> str:
         "$defs": {"study": json_schema(StudyKeys)},
     }
     text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
-    return (
-        f"# Made from config_keys.py and study_keys.py. Delete it, and tests/crossover/config writes it anew.\n{text}"
-    )
+    return f"# Made from config_keys.py and study_keys.py. Delete it, and its test writes it anew.\n{text}"

@@ -203,9 +203,9 @@ seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0
 
 def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
     """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
-    numbers = {f.name: f for f in fields(of)}
-    default, bounds = numbers[name].default, numbers[name].metadata
-    if "le" in bounds and (default is None or isinstance(default, int)):
+    (number_field,) = (f for f in fields(of) if f.name == name)
+    default, bounds = number_field.default, number_field.metadata
+    if default is None or isinstance(default, int):
         kind = whole_number(bounds["ge"], bounds["le"])
     else:
         signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
