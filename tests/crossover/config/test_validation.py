@@ -148,20 +148,14 @@ def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 
 
+@pytest.mark.parametrize("results", ["results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden"])
+def test_results_may_be_a_path_that_every_tool_takes(results: str) -> None:
+    assert check({"results": results}, ConfigKeys, COMMAND_LINE)["results"] == results
+
+
 @pytest.mark.parametrize(
-    ("results", "right"),
-    [
-        *((name, True) for name in ("results", "results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden")),
-        *(
-            (name, False)
-            for name in ("~/runs", "a/~", "exp:1", "{x}", "<x>", "a*", "a?", "a|b", "a\\b", "$HOME", "`id`")
-        ),
-        *((name, False) for name in ("", "-x", "a;b", "a\n", "a%b", "s3://b", "'a'", "x" * 201, "(a)", "a#b", "😀")),
-    ],
+    "results", ["", "~/runs", "-x", "a\n", *(f"a{sign}" for sign in ":{}<>*?|\\$`;%'()#~😀"), "x" * 201]
 )
-def test_the_results_are_a_path_that_every_tool_takes(results: str, right: bool) -> None:
-    if right:
-        check({"results": results}, ConfigKeys, COMMAND_LINE)
-    else:
-        text = complaint(lambda: check({"results": results}, ConfigKeys, COMMAND_LINE))
-        assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text
+def test_other_results_are_refused(results: str) -> None:
+    text = complaint(lambda: check({"results": results}, ConfigKeys, COMMAND_LINE))
+    assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text
