@@ -1,4 +1,4 @@
-"""Makes the pages of docs/reference/ from the schema, the registries and each script's --help, as a hook of MkDocs."""
+"""Make the pages of docs/reference/ from the config's keys, the registries and each script's --help, for MkDocs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from crossover.config.config_keys import ConfigKeys  # noqa: E402
+from crossover.config.key_types import json_schema  # noqa: E402
+from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
@@ -25,10 +28,9 @@ from crossover.tables.registry import CROSSOVER_STATUSES, DOUBTS, PAIRS, TABLES 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the reference to the pages that stand in the folder."""
-    schema = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text(encoding="utf-8"))
     pages: dict[str, Callable[[], str]] = {
-        "config": lambda: _keys_page("Config", "Keys of `config/config.yaml`.", schema),
-        "study": lambda: _keys_page("Studies", "Keys of a study's file.", schema["$defs"]["study"]),
+        "config": lambda: _keys_page("Config", "Keys of `config/config.yaml`.", json_schema(ConfigKeys)),
+        "study": lambda: _keys_page("Studies", "Keys of a study's file.", json_schema(StudyKeys)),
         "columns": _columns_page,
         "statuses-and-flags": _words_page,
         "figures": _figures_page,
@@ -56,9 +58,10 @@ def _keys_page(title: str, first: str, schema: Mapping[str, Any]) -> str:
 def _keys(schema: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Mapping[str, Any]]]:
     for key, rule in schema.get("properties", {}).items():
         yield f"{above}{key}", rule
-        for part in (rule, rule.get("items", {}), *rule.get("anyOf", ()), rule.get("additionalProperties", {})):
-            if isinstance(part, dict):
-                yield from _keys(part, f"{above}{key}.")
+        yield from _keys(rule, f"{above}{key}.")
+    for part in (schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())):
+        if isinstance(part, dict):
+            yield from _keys(part, above)
 
 
 def _default(rule: Mapping[str, Any]) -> str:
@@ -69,15 +72,11 @@ def _default(rule: Mapping[str, Any]) -> str:
 def _allowed(rule: Mapping[str, Any]) -> str:
     if "anyOf" in rule:
         return ", or ".join(map(_allowed, rule["anyOf"]))
-    if "const" in rule:
-        return f"`{rule['const']}`"
-    if "enum" in rule:
-        return ", ".join(f"`{value}`" for value in rule["enum"])
-    kinds = rule.get("type", "")
-    words = " or ".join([kinds] if isinstance(kinds, str) else kinds)
+    if "const" in rule or "enum" in rule:
+        return ", ".join(f"`{value}`" for value in rule.get("enum", [rule.get("const")]))
     ends = [f"{word} {rule[key]:,}" for key, word in ENDS.items() if key in rule]
-    items = f" of {_allowed(rule['items'])}" if isinstance(rule.get("items"), dict) and "enum" in rule["items"] else ""
-    return f"{words}{items} {', '.join(ends)}".strip()
+    items = f" of {_allowed(rule['items'])}" if "enum" in rule.get("items", {}) else ""
+    return f"{rule['type']}{items} {', '.join(ends)}".strip()
 
 
 ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}

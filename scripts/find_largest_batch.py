@@ -22,14 +22,13 @@ from pathlib import Path
 from crossover.config.options import (
     add_cell_options,
     add_isolation_option,
+    add_number,
     add_process_options,
     cell_of,
     check_writable,
     memory_size,
     new_parser,
-    positive,
     tell,
-    whole,
 )
 from crossover.config.studies import BatchSearch
 from crossover.config.words import is_cpu
@@ -47,8 +46,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser)
     search = parser.add_argument_group("search")
-    search.add_argument("--start", default=BatchSearch.start, type=positive, help="the first batch size to try")
-    search.add_argument("--limit", default=None, type=positive, help="the largest batch size to try; default: none")
+    add_number(search, BatchSearch, "start", help="the first batch size to try")
+    add_number(search, BatchSearch, "limit", help="the largest batch size to try; default: none")
     search.add_argument(
         "--memory-limit",
         default=None,
@@ -56,10 +55,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="memory that the cell may take, such as 8GB or 8GiB, beside what Python and torch need themselves; "
         "default: 80%% of what is available for the CPU, all there is for other devices",
     )
-    search.add_argument(
-        "--timed-batches",
-        default=BatchSearch.timed_batches,
-        type=whole,
+    add_number(
+        search,
+        BatchSearch,
+        "timed_batches",
         help="batches of the largest size to time, as many as take about 10 s at most, but 3; 0: none",
     )
     add_process_options(search)

@@ -18,37 +18,29 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable
-from dataclasses import Field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossover.config.options import (
-    MOST,
     add_cell_options,
     add_isolation_option,
+    add_number,
     add_process_options,
     cell_of,
     check_writable,
     new_parser,
-    option_name,
     positive,
-    seconds,
-    seconds_above_0,
-    tolerance,
     whole,
     whole_number,
 )
-from crossover.config.studies import LATENCY_STEPS_MIN, Effort
+from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, Effort
 from crossover.errors import one_line_errors
 from crossover.machine.invocation import code_version
 from crossover.time_limits import note_end
 
 if TYPE_CHECKING:
     from crossover.measurement.process.jobs import Outcome
-
-LATENCY_STEPS_MAX = 1_000_000
-"""A row holds them all."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -72,21 +64,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
-        effort.add_argument(option_name(field.name), default=field.default, type=_kind(field))
+        add_number(effort, Effort, field.name)
     options = parser.parse_args(arguments)
     if options.latency_mistakes and not options.latency_steps:
         parser.error(f"argument --latency-mistakes: needs --latency-steps; allowed: at least {LATENCY_STEPS_MIN}")
     return options
-
-
-def _kind(field: Field[Any]) -> Callable[[str], int | float]:
-    """What an option of the effort may be."""
-    if isinstance(field.default, int):
-        return whole_number(2, MOST) if field.name == "blocks_min" else positive
-    if field.name.endswith("tolerance"):
-        return tolerance
-    may_be_0 = ("warmup_min_s", "warmup_accelerator_min_s", "timed_min_s")
-    return seconds if field.name in may_be_0 else seconds_above_0
 
 
 def main(arguments: list[str]) -> None:

@@ -19,13 +19,12 @@ from pathlib import Path
 from crossover.config.options import (
     add_cell_options,
     add_isolation_option,
+    add_number,
     add_process_options,
     cell_of,
     check_writable,
     new_parser,
     positive,
-    share,
-    whole_number,
 )
 from crossover.config.studies import Quality
 from crossover.config.workloads import trains
@@ -33,20 +32,14 @@ from crossover.errors import UserError, one_line_errors
 from crossover.machine.invocation import code_version
 from crossover.time_limits import note_end
 
-MOST_EPOCHS = 1_000_000
-
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
-    training.add_argument(
-        "--epochs", default=Quality.epochs, type=whole_number(1, MOST_EPOCHS), help="passes over the training part"
-    )
-    training.add_argument(
-        "--test-share", default=Quality.test_share, type=share, help="share of the dataset's rows that is held out"
-    )
+    add_number(training, Quality, "epochs", help="passes over the training part")
+    add_number(training, Quality, "test_share", help="share of the dataset's rows that is held out")
     add_process_options(training)
     add_isolation_option(training)
     training.add_argument("--output", required=True, type=Path, help="Parquet file to write")

@@ -54,7 +54,7 @@ def test_what_outlasts_its_limit_is_a_row(dataset: Path, tmp_path: Path) -> None
     [
         (["--device=xpu"], "error: --device: 'xpu' cannot be used here by torch"),
         (["--batch-size=501"], "error: batch size 501 is larger than the dataset; allowed: at most its 500 rows"),
-        (["--test-share=1.5"], "argument --test-share: '1.5' is not allowed; allowed: a number between 0 and 1"),
+        (["--test-share=1.5"], "argument --test-share: '1.5' is not allowed; allowed: a number above 0 and below 1"),
         (["--workload=null"], "error: --workload: 'null' does not train on resident data with labels; allowed: "),
         (["--execution=compile"], "argument --execution: compile changes no model; allowed: eager"),
     ],

@@ -1,4 +1,4 @@
-"""A study's claims: published statements in checkable form, and what a schema cannot check about them."""
+"""A study's claims: published statements in checkable form, and checks of one against its study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "mac
 """The axes that a claim may pin. A study has one name and one workload; each machine is checked on its own."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
-"""Axes that a claim may pin to the study's own values only. Users cut sizes and devices down, and the claims stay."""
+"""Axes that a claim may pin only to values of its study. Sizes and devices are free: users remove some of them."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +75,22 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The value that the source gives, and what is tested if that is another value."""
+    """The value that the source gives, and the tested value where it differs."""
     form_name: str
     """The key that gives the form, one of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
-def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
-    """A claim from the keys of a study's file; raises UserError that starts with `place`, its file and key."""
+def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
+    """A claim from the keys of a study's file; raises UserError that starts with `key`, its file and key."""
     named = [name for name in FORMS if values.get(name)]
     if len(named) != 1:
-        found = ", ".join(named) if named else "none"
-        raise UserError(f"{place}: {found} given; allowed: exactly one of {', '.join(FORMS)}")
-    form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}")
+        raise UserError(f"{key}: {', '.join(named) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
+    form = _read_form(named[0], values[named[0]], f"{key}.{named[0]}")
     published = values.get("published")
     if values.get("source") == OURS:
         if published is not None:
-            raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
+            raise UserError(f"{key}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
         published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
     shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
@@ -136,52 +135,50 @@ def short_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBetween | RatioWithin | SameQuality:
+def _read_form(name: str, values: Mapping[str, Any], key: str) -> CrossoverBetween | RatioWithin | SameQuality:
     where = dict(values.get("where") or {})
     if name == "same_quality":
-        return SameQuality(values["metric"], float(values["within"]), where, values.get("study"))
-    low, high = (None, float(values["limit"])) if name == "ratio_below" else map(float, values["range"])
-    if low is not None and low > high:
-        raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
+        return SameQuality(values["metric"], values["within"], where, values.get("study"))
     if name == "crossover_between":
-        assert low is not None
         for axis, value in where.items():
             if axis == "size" or (axis == "device" and value == BASELINE):
                 raise UserError(
-                    f"{place}.where.{axis}: {value!r} is not allowed; a crossover is read over the sizes and "
+                    f"{key}.where.{axis}: {value!r} is not allowed; a crossover is read over the sizes and "
                     f"compares with the {BASELINE}; allowed: other axes, or an accelerator"
                 )
+        low, high = values["range"]
         return CrossoverBetween(low, high, where)
-    keys = ("slow", "fast") if name == "speedup_between" else ("of", "over")
+    sides = ("slow", "fast") if name == "speedup_between" else ("of", "over")
     shared = "step_time_s" if name == "speedup_between" else values.get("metric")
-    of, over = (_read_side(values[key], shared, where, f"{place}.{key}") for key in keys)
+    of, over = (_read_side(values[side], shared, where, f"{key}.{side}") for side in sides)
+    low, high = (None, values["limit"]) if name == "ratio_below" else values["range"]
     return RatioWithin(of, over, low, high)
 
 
-def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, Any], place: str) -> Side:
-    own = dict(side)
-    metric = own.pop("metric", None)
+def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, Any], key: str) -> Side:
+    metric = side.get("metric")
+    axes = {axis: value for axis, value in side.items() if axis != "metric"}
     if (metric is None) == (shared is None):
-        raise UserError(f"{place}: name one metric, either inside of it or beside it")
-    twice = sorted(own.keys() & where.keys())
+        raise UserError(f"{key}: name one metric, either inside of it or beside it")
+    twice = sorted(axes.keys() & where.keys())
     if twice:
-        raise UserError(f"{place}: {', '.join(twice)} pinned in 'where' as well; allowed: one of both places")
-    return Side({**where, **own}, str(metric or shared))
+        raise UserError(f"{key}: {', '.join(twice)} pinned in 'where' as well; pin each once")
+    return Side({**where, **axes}, str(metric or shared))
 
 
-def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
+def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
     """Raise UserError naming the key if a claim of a study could not be checked, whatever is measured.
 
-    `place` is the study's file, `studies` are the names of all studies, and `read` reads another one.
+    `file` is the study's, as messages name it, `studies` are the names of all studies, and `read` reads another one.
     """
     for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
-        here = f"{place}: claims.{number}"
+        here = f"{file}: claims.{number}"
         source = values["source"]
         if source is None or (source != OURS and source.strip().lower() == OURS):
             inherited = source and not study.claims[number].get("source")
-            where = f"{place}: published.source" if inherited else f"{here}.source"
-            found = "missing" if source is None else f"{source!r} is not allowed"
-            raise UserError(f"{where}: {found}; allowed: author, title and date, or '{OURS}'")
+            where = f"{file}: published.source" if inherited else f"{here}.source"
+            problem = "missing" if source is None else f"{source!r} is not allowed"
+            raise UserError(f"{where}: {problem}; allowed: author, title and date, or '{OURS}'")
         claim = read_claim(values, study.name, here)
         if isinstance(claim.form, SameQuality):
             problems = _quality_problems(claim.form, values["same_quality"], study, studies, read)
@@ -192,7 +189,7 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Call
 
 
 def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """What is wrong with a claim about times, as the rest of a message that names its form."""
+    """What is wrong with a claim about times, each as the end of a message that begins with its form's key."""
     if not study.timed:
         yield ": the study times nothing; allowed: same_quality, or timed: true"
     yield from off_grid(values, study)
@@ -216,7 +213,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """The same for a claim about trained models: its study must train some to compare with the CPU's in fp32."""
+    """What is wrong with a claim about trained models, likewise."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
@@ -232,12 +229,11 @@ def _quality_problems(
 
 
 def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Pinned values that the study does not measure, on the axes that nobody cuts down."""
+    """Pinned values on the axes of ON_GRID that the study does not measure."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():
-            own = getattr(study, f"{axis}s") if axis in ON_GRID else (value,)
-            if value not in own:
-                allowed = ", ".join(map(str, own))
+            if axis in ON_GRID and value not in (measured := getattr(study, f"{axis}s")):
+                allowed = ", ".join(map(str, measured))
                 yield f".{part}.{axis}: {value!r} is not measured by study '{study.name}'; allowed: {allowed}"
 
 

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.options import memory_size
+from crossover.config.config_keys import ConfigKeys
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
-from crossover.config.study_files import read_study, study_file, study_of_model, study_schema
-from crossover.config.validation import Layer, Locator, check, joined, read_yaml
+from crossover.config.study_files import read_study, study_file, study_of_model
+from crossover.config.validation import Layer, Locator, check, joined
 from crossover.errors import UserError, shown_path
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, where no results may lie."""
-
-OLD_KEYS = {
-    "refinement": "is now effort.refinement",
-    "price_per_hour": "is now prices",
-    "currency": "is now prices.currency",
-    "hardware": "is now cluster.classes",
-    "several_hosts": "is now cluster.several_hosts",
-    "side_by_side": "is now cluster.side_by_side",
-    "check_devices": "is now cluster.check_devices",
-    "isolation": "is no longer a key: a run always takes auto; for one trial, scripts/measure_cell.py --isolation",
-    "compare": "is now `python scripts/compare_runs.py FOLDER FOLDER`",
-    "merge": "is now `python scripts/report_rows.py NAME=FOLDER NAME=FOLDER`",
-}
-"""Top-level keys of earlier versions, and what replaces each."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +57,15 @@ class Configuration:
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config and the studies it names; later layers win.
 
-    `folder` is the workflow's config folder, with schema.yaml and studies/. Raises UserError.
+    `folder` is the workflow's config folder, with studies/. Raises UserError.
     """
-    schema = read_yaml(folder / "schema.yaml")
     locate = Locator(layers)
-    _check_old_keys(layers)
-    complete = check(_merged(layers), schema, locate)
+    complete = check(_merged(layers), ConfigKeys, locate)
     complete, effort, refinement = _with_preset(complete)
     _check_results(complete["results"], folder.parent, locate)
-    _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
-    _check_real_files(complete["datasets"], locate)
     _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
     _check_effort(effort, locate(("effort",)))
-    studies = tuple(_read_studies(complete, folder, study_schema(schema), locate))
+    studies = tuple(_read_studies(complete, folder, locate))
     for name, study in zip(complete["studies"], studies, strict=False):
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
@@ -100,7 +81,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         seed=complete["seed"],
         results=os.path.normpath(complete["results"]),
         cpu_threads=complete["cpu_threads"],
-        time_limit_s=float(complete["time_limit_s"]),
+        time_limit_s=complete["time_limit_s"],
         repeat_disturbed=complete["repeat_disturbed"],
         datasets=complete["datasets"],
         name=complete["name"],
@@ -124,13 +105,6 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
     return [csv["signal"], csv["background"]] if isinstance(csv, Mapping) else []
 
 
-def _check_old_keys(layers: Sequence[Layer]) -> None:
-    """Raise UserError that says what has replaced a key of an earlier version."""
-    for where, values in layers:
-        for key in OLD_KEYS.keys() & values.keys():
-            raise UserError(f"{where}: '{key}' {OLD_KEYS[key]}")
-
-
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     """The values of all layers. An effort that names a preset replaces an earlier one; others change numbers of it."""
     values: dict[str, Any] = {}
@@ -144,37 +118,34 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     return values
 
 
-def _read_studies(
-    values: Mapping[str, Any], folder: Path, schema: Mapping[str, Any], locate: Locator
-) -> Iterator[Study]:
+def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
     """The studies that the config names, or that of its own model."""
     if values["model"] is not None:
-        yield study_of_model(values, schema, values["datasets"], locate(("model",)))
+        yield study_of_model(values, values["datasets"], locate(("model",)))
         return
     for name in values["studies"]:
-        yield read_study(name, folder, schema, values["datasets"], locate)
+        yield read_study(name, folder, values["datasets"], locate)
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
     """The config with all numbers of its effort and its number of trials, and the effort and refinement as values."""
-    asked = complete["effort"] if isinstance(complete["effort"], Mapping) else {"preset": complete["effort"]}
-    name = asked.get("preset", "default")
+    given = complete["effort"] if isinstance(complete["effort"], Mapping) else {"preset": complete["effort"]}
+    name = given.get("preset", "default")
     preset = PRESETS[name]
-    own = {key: type(getattr(Effort, key))(asked[key]) for key in asked if key not in ("preset", "refinement")}
-    effort = replace(preset.effort, **own)
-    refinement = replace(preset.refinement, **asked.get("refinement", {}))
+    effort = replace(preset.effort, **{key: given[key] for key in given if key not in ("preset", "refinement")})
+    refinement = replace(preset.refinement, **given.get("refinement", {}))
     trials = preset.trials if complete["trials"] is None else complete["trials"]
     numbers = {**asdict(effort), "refinement": {**asdict(refinement), "pairs": list(refinement.pairs)}}
     return {**complete, "effort": {"preset": name, **numbers}, "trials": trials}, effort, refinement
 
 
-def _check_effort(effort: Effort, place: str, whose: str = "") -> None:
+def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
     """Raise UserError if the least seconds of something are more than its most."""
     for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
         if low > high:
             raise UserError(
-                f"{place}: effort.{least}: {low:g} is more than effort.{most}, {high:g}{whose}; lower the first or "
+                f"{file}: effort.{least}: {low:g} is more than effort.{most}, {high:g}{whose}; lower the first or "
                 "raise the second"
             )
 
@@ -196,14 +167,6 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
         raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
 
 
-def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
-    """Raise UserError if a text is not a size of memory."""
-    try:
-        memory_size(str(1 if size is None else size))
-    except ArgumentTypeError as error:
-        raise UserError(f"{locate(('largest_batch', 'memory_limit'))}: largest_batch.memory_limit: {error}") from None
-
-
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
     """Raise UserError if no device has a price, or if the nodes of several classes would share one."""
     if prices and len(classes or ()) > 1:
@@ -212,15 +175,3 @@ def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] |
         )
     if prices is not None and not prices.keys() - {"currency"}:
         raise UserError(f"{locate(('prices',))}: prices: no device has one; allowed: null, or as {{cpu: 0.8, cuda: 4}}")
-
-
-def _check_real_files(datasets: Mapping[str, Mapping[str, Any]], locate: Locator) -> None:
-    """Raise UserError if a real file that the config names is not there."""
-    for role in ("signal", "background") if datasets["higgs"]["csv"] else ():
-        path, key = Path(datasets["higgs"]["csv"][role]), ("datasets", "higgs", "csv", role)
-        if not path.is_file():
-            raise UserError(f"{locate(key)}: {'.'.join(key)}: {path} does not exist; give the path of a CSV file")
-    folder = datasets["mnist"]["folder"]
-    if folder is not None and not Path(folder).is_dir():
-        where = locate(("datasets", "mnist", "folder"))
-        raise UserError(f"{where}: datasets.mnist.folder: {folder} is no folder; give the one with MNIST's files")

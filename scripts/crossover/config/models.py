@@ -113,7 +113,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
             )
         return _of_module(place, name, where)
     file = find_file(place, [folder, Path()], f"{where}: there is", "the model's file")
-    function = _function(file, name)
+    function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     return Model(str(file), name, size_name=_size_name(file, function))
 
 
@@ -124,7 +124,7 @@ def _of_module(place: str, name: str, where: str) -> Model:
             raise UserError(f"{where}: {place} is not installed; pip install the one for your torch")
         return Model(place, name, size_name=LIBRARIES[place])
     file = _module_file(place)
-    size_name = _size_name(file, _function(file, name)) if file else Model.size_name
+    size_name = _size_name(file, find_function(file, name, SIGNATURE, MOST_ARGUMENTS)) if file else Model.size_name
     return Model(place, name, size_name=size_name)
 
 
@@ -149,7 +149,7 @@ def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
         return None
     stated = _stated(file, "SIZES")
     if stated is None:
-        function = _function(file, model.name)
+        function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS)
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
@@ -171,7 +171,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
 
 def _stated(file: Path, name: str) -> tuple[str, Any] | None:
     """A literal constant of a file, after where it stands; None if there is none."""
-    for node in _parsed(file).body:
+    for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
             try:
@@ -192,30 +192,32 @@ def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> 
 
 def _arguments(function: ast.FunctionDef) -> Sequence[str]:
     """The names of the arguments that a function may be called with, of size and batch size."""
-    own = function.args
-    return [argument.arg for argument in [*own.posonlyargs, *own.args]][:MOST_ARGUMENTS] or ["size"] * bool(own.vararg)
+    arguments = function.args
+    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    return names[:MOST_ARGUMENTS] or ["size"] * bool(arguments.vararg)
 
 
-def _function(file: Path, name: str) -> ast.FunctionDef | None:
-    """A file's function; None if the name is made otherwise. Raises UserError if it cannot be called as it must."""
-    tree, shown = _parsed(file), os.path.relpath(file)
+def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
+    """The function of a file that is called with at most `most` arguments; None if it is not defined by `def`.
+
+    `signature` shows users how it is called. Raises UserError if it is missing or needs other arguments.
+    """
+    tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    others = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # also within `if` and `try`
     if name not in functions:
-        if name in others or "*" in others:
+        bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # also within `if` and `try`
+        if name in bound or "*" in bound:
             return None
-        known = sorted(functions)
-        raise UserError(
-            f"{shown}: there is no function {name}; "
-            + (allowed_names(name, known) if known else f"add one: {SIGNATURE}")
-        )
+        names = sorted(functions)
+        hint = allowed_names(name, names) if names else f"add one: {signature}"
+        raise UserError(f"{shown}: there is no function {name}; {hint}")
     function = functions[name]
-    own = function.args
-    needed = len(own.posonlyargs) + len(own.args) - len(own.defaults)
-    if not function.decorator_list and (needed > MOST_ARGUMENTS or None in own.kw_defaults):
+    arguments = function.args
+    needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    if not function.decorator_list and (needed > most or None in arguments.kw_defaults):
         raise UserError(
-            f"{shown}: line {function.lineno}: {name}({ast.unparse(own)}) needs other arguments than it is given; "
-            f"allowed: {SIGNATURE}"
+            f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs other arguments than it is "
+            f"given; allowed: {signature}"
         )
     return function
 
@@ -229,7 +231,8 @@ def _binds(node: ast.AST) -> list[str]:
     return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
-def _parsed(file: Path) -> ast.Module:
+def parsed(file: Path) -> ast.Module:
+    """The syntax tree of a Python file; raises UserError."""
     shown = os.path.relpath(file)
     try:
         return ast.parse(file.read_bytes())

@@ -19,19 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import FORMS, MODES, Model, read_model
-from crossover.config.studies import BatchSearch, Cell, Effort, Quality
+from crossover.config.studies import (
+    LONGEST_S,
+    MOST,
+    MOST_SEED,
+    MOST_THREADS,
+    BatchSearch,
+    Cell,
+    Effort,
+    Quality,
+)
 from crossover.config.table_files import left_out, read_table
 from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
-
-# The limits in config/schema.yaml; a test keeps both in step.
-MOST = 1_000_000_000
-MOST_SEED = 2_000_000_000
-"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
-MOST_THREADS = 4096
-MOST_TOLERANCE = 100
-LONGEST_S = 1e6
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
 
@@ -97,13 +98,13 @@ def add_isolation_option(group: argparse._ActionsContainer) -> None:
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
 
 
-def cell_of(options: argparse.Namespace, **known: int) -> Cell:
-    """The cell that a command line names, with `known` fields added; raises UserError if its workload lacks it."""
-    values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+def cell_of(options: argparse.Namespace, **more: int) -> Cell:
+    """The cell that a command line names, with `more` fields added; raises UserError if its workload lacks it."""
+    values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         values |= {"workload": OWN, "model": _own_model(options)}
     cell = Cell(**values)
-    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
+    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in more}
     check_offered(cell.workload, cell.values, options_of_axes)
     needed = workload_traits(cell.workload).dataset
     if needed is not None and options.dataset is None:
@@ -115,7 +116,7 @@ def _own_model(options: argparse.Namespace) -> Model:
     """The user's own model that a command line names."""
     if options.names and options.size > len(options.names):
         raise UserError(
-            f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, the places in --names"
+            f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"
         )
     table = None
     if options.table is not None:
@@ -197,10 +198,26 @@ positive = whole_number(1, MOST)
 whole = whole_number(0, MOST)
 seed = whole_number(0, MOST_SEED)
 auto_or_threads = whole_number(1, MOST_THREADS, "auto")
-share = number(lambda value: 0 < value < 1, "a number between 0 and 1, such as 0.33")
-seconds = number(lambda value: 0 <= value <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
-seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
-tolerance = number(lambda value: 0 < value <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
+seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S}")
+
+
+def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
+    """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
+    (number_field,) = (f for f in fields(of) if f.name == name)
+    default, bounds = number_field.default, number_field.metadata
+    if default is None or isinstance(default, int):
+        kind = whole_number(bounds["ge"], bounds["le"])
+    else:
+        signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+        words = " and ".join(f"{sign} {bounds[bound]}" for bound, sign in signs.items() if bound in bounds)
+        kind = number(
+            lambda value: (
+                bounds.get("ge", -math.inf) <= value <= bounds.get("le", math.inf)
+                and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
+            ),
+            f"a number {words}",
+        )
+    group.add_argument(option_name(name), default=default, type=kind, **texts)
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
@@ -210,9 +227,9 @@ def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
 
 def memory_size(text: str) -> int:
     """Bytes of a size of memory: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a bare number counts bytes."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
-    unit_bytes = MEMORY_UNITS.get(found[2]) if found else None
-    size = int(Decimal(found[1]) * unit_bytes) if found and unit_bytes else 0
+    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
+    unit_bytes = MEMORY_UNITS.get(parts[2]) if parts else None
+    size = int(Decimal(parts[1]) * unit_bytes) if parts and unit_bytes else 0
     if not 1 <= size <= MOST_MEMORY_BYTES:
         raise refusal(text, "bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000")
     return size
@@ -234,8 +251,8 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
         raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
     if path.is_file():
         with path.open("rb") as file:
-            held = file.read(len(begins))
-        if held not in (b"", begins):
+            beginning = file.read(len(begins))
+        if beginning not in (b"", begins):
             raise UserError(f"--output: {path} exists and was not written by this script; name a new file")
 
 

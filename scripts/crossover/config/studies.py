@@ -10,11 +10,35 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from crossover.config.models import Model
 from crossover.config.words import AXES, BASELINE, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
 from crossover.errors import UserError
+
+MOST = 1_000_000_000
+MOST_SEED = 2_000_000_000
+"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
+MOST_THREADS = 4096
+MOST_TRIALS = 1000
+MOST_EPOCHS = 1_000_000
+MOST_TOLERANCE = 100
+LONGEST_S = 1_000_000
+LATENCY_STEPS_MIN = 368
+"""The fewest of which the 99th percentile has a 95 % interval: 0.99^368 = 0.025 (`crossover.percentiles`)."""
+LATENCY_STEPS_MAX = 1_000_000
+"""A row holds them all."""
+
+CHECKED = {"extra": "forbid", "allow_inf_nan": False}
+"""How pydantic checks a mapping that gives some fields of a dataclass."""
+
+Number = TypeVar("Number", int, float, int | None)
+
+
+def number(default: Number, description: str, **bounds: float) -> Number:
+    """A field of a dataclass that a config may set, with bounds as pydantic names them: ge, gt, le, lt."""
+    metadata = {"description": description, "strict": True, **bounds}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -24,19 +48,54 @@ class Effort:
     Trials are short, since processes differ by more than the steps of one: time is better spent on another process.
     """
 
-    warmup_min_steps: int = 20
-    warmup_min_s: float = 0.2
-    warmup_accelerator_min_s: float = 0.7
-    """On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md)."""
-    warmup_long_s: float = 0.5
-    warmup_max_s: float = 30.0
-    warmup_tolerance: float = 0.02
-    block_min_s: float = 0.01
-    blocks_min: int = 20
-    timed_min_s: float = 0.15
-    timed_max_s: float = 1.0
-    timed_tolerance: float = 0.02
-    latencies_max_s: float = 60.0
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
+    warmup_min_steps: int = number(20, "Least number of warm-up steps.", ge=1, le=MOST)
+    warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
+    # On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md).
+    warmup_accelerator_min_s: float = number(
+        0.7, "Shortest warm-up on anything but a CPU in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
+    )
+    warmup_long_s: float = number(
+        0.5,
+        "With slow steps, a warm-up of this many seconds is long enough, whatever the number of steps; above "
+        "`warmup_max_s` it never counts.",
+        gt=0,
+        le=LONGEST_S,
+    )
+    warmup_max_s: float = number(
+        30.0, "Longest warm-up in seconds; a trial that reaches it is flagged `warmup_capped`.", gt=0, le=LONGEST_S
+    )
+    warmup_tolerance: float = number(
+        0.02,
+        "The warm-up is steady once the medians of its last two quarters, each of at least 20 steps, differ by no more "
+        "than this share.",
+        gt=0,
+        le=MOST_TOLERANCE,
+    )
+    block_min_s: float = number(
+        0.01, "Shortest block in seconds; a block has as many steps as that takes.", gt=0, le=LONGEST_S
+    )
+    blocks_min: int = number(
+        20, "Least number of timed blocks, where `timed_max_s` leaves time for them.", ge=2, le=MOST
+    )
+    timed_min_s: float = number(0.15, "Shortest sum of timed blocks in seconds.", ge=0, le=LONGEST_S)
+    timed_max_s: float = number(
+        1.0, "Timing ends after this many seconds, once there are at least two blocks.", gt=0, le=LONGEST_S
+    )
+    timed_tolerance: float = number(
+        0.02,
+        "Timing ends before `timed_max_s`, if that is more than `timed_min_s`, once the 95 % interval over 20 batch "
+        "medians is within this share to either side.",
+        gt=0,
+        le=MOST_TOLERANCE,
+    )
+    latencies_max_s: float = number(
+        60.0,
+        "Longest run in seconds of a study's `latency_steps` in each of its ways. Fewer steps are timed where they do "
+        "not fit, at least 50; fewer than 72 have no 95th percentile, fewer than 368 no 99th.",
+        gt=0,
+        le=LONGEST_S,
+    )
 
     def on(self, device: str) -> Effort:
         """The effort of a trial on a device: no warm-up on an accelerator is shorter than its own least."""
@@ -52,16 +111,36 @@ class Effort:
 class Refinement:
     """What is measured beyond the first grid to narrow crossovers down. Defaults: the preset `default`."""
 
-    bisections: int = 2
-    """How often the bracket of a crossover is halved on the log axis."""
-    target_width: float = 0.05
-    """Half width of the crossover's interval, as a share of it; a wider one asks for further trials."""
-    extra_trials: int = 8
-    """Trials of the sizes at a crossover beyond the run's, where these leave its interval wider than that."""
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
+    bisections: int = number(
+        2,
+        "Sizes to add, one after the other, between the two that bracket a crossover, each in the middle on the log "
+        "axis; none where its interval is wider than they are apart. 0 for none.",
+        ge=0,
+        le=20,
+    )
+    target_width: float = number(
+        0.05,
+        "Further trials are measured if the crossover's 95 % interval reaches further than this share to either side.",
+        gt=0,
+        le=MOST_TOLERANCE,
+    )
+    extra_trials: int = number(
+        8,
+        "Trials beyond `trials` of the sizes that bracket such a crossover in the end, and of those between them. 0 "
+        "for none.",
+        ge=0,
+        le=MOST_TRIALS,
+    )
     pairs: tuple[str, ...] = ("device",)
     """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""
-    first_trials: int = 4
-    """Trials of every size; those of the run go to the sizes that a crossover depends on."""
+    first_trials: int = number(
+        4,
+        "Trials of every size at first. The other `trials` go to the sizes that a crossover depends on, and to those "
+        "where it is in doubt which side is ahead.",
+        ge=1,
+        le=MOST_TRIALS,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
@@ -101,9 +180,6 @@ PRESETS = {
     "thorough": Preset(trials=15),
 }
 
-LATENCY_STEPS_MIN = 368
-"""The fewest of which the 99th percentile has a 95 % interval: 0.99^368 = 0.025 (`crossover.percentiles`)."""
-
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
 """The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
 
@@ -113,23 +189,31 @@ ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 
 @dataclass(frozen=True)
 class BatchSearch:
-    """Where a search for the largest batch begins and ends; defaults as in config/schema.yaml."""
+    """Where a search for the largest batch begins and ends."""
 
-    start: int = 64
-    limit: int | None = None
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
+    start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
+    limit: int | None = number(None, "Largest batch size to try, or null for none.", ge=1, le=MOST)
     memory_limit: int | str | None = None
     """Bytes, or a number with a unit; None: the script's own choice."""
-    timed_batches: int = 100
-    """Most batches of the largest size to time; 0: none."""
+    timed_batches: int = number(
+        100,
+        "Most batches of the largest size to time for its throughput, in about 10 s and at least 3. 0 for none.",
+        ge=0,
+        le=MOST,
+    )
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How models are trained to compare their quality; defaults as in config/schema.yaml."""
+    """How models are trained to compare their quality."""
 
-    epochs: int = 1
-    seeds: int = 5
-    test_share: float = 0.33
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
+    epochs: int = number(1, "Passes over the training part.", ge=1, le=MOST_EPOCHS)
+    seeds: int = number(5, "Trainings of each model; an interval needs two.", ge=1, le=MOST_TRIALS)
+    test_share: float = number(
+        0.33, "Share of the dataset's rows held out of the training, to be predicted.", gt=0, lt=1
+    )
     classes: Sequence[str] | None = None
     """Names of the classes, in order; None: their numbers."""
 
@@ -167,13 +251,13 @@ class Ways:
         """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
         if not study.get("ways"):
             return None
-        asked = study["ways"]
+        ways = study["ways"]
         return cls(
-            sizes=asked["sizes"],
-            executions=asked.get("executions", ()),
-            precisions=asked.get("precisions") or study["precisions"][:1],
-            protocols=asked.get("protocols") or study["protocols"],
-            cpu_threads=asked.get("cpu_threads", ()),
+            sizes=ways["sizes"],
+            executions=ways.get("executions", ()),
+            precisions=ways.get("precisions") or study["precisions"][:1],
+            protocols=ways.get("protocols") or study["protocols"],
+            cpu_threads=ways.get("cpu_threads", ()),
             own_executions=study["executions"],
             own_precisions=study["precisions"],
             own_threads=study["cpu_threads"],
@@ -232,7 +316,7 @@ TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 @dataclass(frozen=True)
 class Study:
-    """One question with its grid and protocol, from one file in config/studies/."""
+    """One question with its grid and protocol; `crossover.config.study_keys.StudyKeys` says what each key means."""
 
     name: str
     title: str
@@ -245,36 +329,25 @@ class Study:
     executions: tuple[str, ...]
     variants: tuple[str, ...] = (PLAIN,)
     devices: tuple[str, ...] | None = None
-    """The only devices to measure on; None: all of the run's."""
     cpu_threads: tuple[int | str, ...] = ()
-    """Fewer cores to time the CPU on as well."""
     x_axis: str = "size"
     figures: tuple[str, ...] = ("times", "speedups", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from the run's effort."""
     trials: int | None = None
-    """Fewer trials of each cell than the run's; None: the run's."""
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
-    """What differs from the run's refinement; None: no refinement."""
     ways: Mapping[str, Any] | None = None
-    """Further ways to compute its cells, so that each device is compared at its best; None: none."""
     time_limit_s: float | None = None
-    """None: the run's."""
     mem_mb: int | None = None
-    """Megabytes that its jobs ask a cluster for; None: what follows from the model and its table."""
     latency_steps: int = 0
     latency_mistakes: bool = False
     largest_batch: bool = False
-    """Whether the run also searches for the largest batch of each line."""
     asks: Mapping[str, Any] | None = None
-    """Two sides of its cells, `of` and `over`, and the `metrics` in which the study asks for their ratio."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()
     timed: bool = True
     quality: Mapping[str, Any] | None = None
     model: Model | None = None
-    """A model of the user's own, for workload `model`."""
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """The run's devices that the study measures on."""
@@ -283,8 +356,8 @@ class Study:
     def sides_among(self, devices: Sequence[str]) -> list[str]:
         """The same with the CPU sides that the study asks for, after the CPU."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
-        own = self.devices_among(devices)
-        return [side for device in own for side in (device, *(fewer if device == BASELINE else ()))]
+        measured = self.devices_among(devices)
+        return [side for device in measured for side in (device, *(fewer if device == BASELINE else ()))]
 
     def cells(self, devices: Sequence[str]) -> list[Cell]:
         """The study's grid on the run's devices; empty if the study times nothing."""
@@ -323,11 +396,11 @@ def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
         executions=tuple(dict.fromkeys([*study.executions, *ways.executions])),
         cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *ways.cpu_threads])),
     )
-    own = {*study.cells(devices)}
+    grid = {*study.cells(devices)}
     return [
         cell
         for cell in widened.cells(devices)
-        if cell not in own
+        if cell not in grid
         and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
         and (threads_of_side(cell.device) is None or cell.execution in study.executions)
     ]
@@ -348,11 +421,8 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 def effort_of(study: Study, run: Effort) -> Effort:
     """The effort of a study's trials: the run's, with the study's own numbers in place of it."""
 
-    def counting(key: str) -> Any:
-        value = type(getattr(run, key))(study.effort[key])
-        return min(value, getattr(run, key)) if key in CAPS else value
-
-    return replace(run, **{key: counting(key) for key in study.effort})
+    numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
+    return replace(run, **numbers)
 
 
 def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
@@ -417,10 +487,10 @@ def in_rounds(
     for trial in range(1, trials + 1):
         order = sorted([*cells, *(once if trial == 1 else ())], key=lambda cell: cell.path)
         random.Random(f"{seed}/{trial}").shuffle(order)
-        places: dict[Cell, int] = {}
-        for place, cell in enumerate(order):
-            places.setdefault(replace(cell, device=""), place)
-        order.sort(key=lambda cell: places[replace(cell, device="")])
+        ranks: dict[Cell, int] = {}
+        for rank, cell in enumerate(order):
+            ranks.setdefault(replace(cell, device=""), rank)
+        order.sort(key=lambda cell: ranks[replace(cell, device="")])
         if trial == 1:
             order.sort(key=lambda cell: (studies.index(cell.study), cell not in first))
         for cell in order:

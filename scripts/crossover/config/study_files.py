@@ -14,6 +14,7 @@ from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Study, Ways, cells_of_ways
+from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
@@ -28,38 +29,22 @@ OF_MODEL = ("mode", "data", "check")
 """Keys of a study that say more of its `model`."""
 
 
-def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a study, whose `effort` and `refinement` take the numbers of the run's effort."""
-    study: dict[str, Any] = schema["$defs"]["study"]
-    _, numbers = schema["properties"]["effort"]["anyOf"]
-    own = {key: rule for key, rule in numbers["properties"].items() if key != "preset"}
-    refinement = own.pop("refinement")["properties"]
-    partial = {
-        key: {**study["properties"][key], "additionalProperties": False, "properties": keys}
-        for key, keys in (("effort", own), ("refinement", refinement))
-    }
-    return {**study, "properties": {**study["properties"], **partial}}
-
-
-def read_study(
-    name: str, folder: Path, schema: Mapping[str, Any], datasets: Mapping[str, Any], locate: Locator
-) -> Study:
+def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Locator) -> Study:
     """The study of that name, read from its file below the config folder `folder`.
 
-    `schema` is what `study_schema` gives, `datasets` the config's; `locate` finds the file that names the study. Raises
-    UserError naming file, key and value.
+    `datasets` are the config's; `locate` finds the file that names the study. Raises UserError.
     """
-    known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
-    if name not in known and not name.endswith(".yaml"):
+    names = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
+    if name not in names and not name.endswith(".yaml"):
         raise UserError(
-            f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}, or the path of a file"
+            f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
-    study = _read(file, schema)
+    study = _read(file)
     check_study(study, shown_path(file), datasets)
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
-    check_claims_of(study, shown_path(file), known, lambda other: _read(study_file(other, folder), schema))
+    check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
     return study
 
 
@@ -68,14 +53,12 @@ def study_file(name: str, folder: Path) -> Path:
     return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
 
 
-def study_of_model(
-    values: Mapping[str, Any], schema: Mapping[str, Any], datasets: Mapping[str, Any], where: str
-) -> Study:
+def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where: str) -> Study:
     """The study that the config's `model`, `mode`, `sizes` and `batch_size` describe."""
     given = {key: values[key] for key in ("model", "mode", "sizes", "data") if values[key] is not None}
     given["batch_sizes"] = [values["batch_size"]]
     model = read_model(values["model"], Path(), f"{where}: model")
-    return check_study(_complete(model.title, given, schema, where, Path()), where, datasets)
+    return check_study(_complete(model.title, given, where, Path()), where, datasets)
 
 
 def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
@@ -90,18 +73,18 @@ def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
     return study
 
 
-def _read(file: Path, schema: Mapping[str, Any]) -> Study:
-    """A study with the defaults of its keys, each key checked against the schema alone."""
+def _read(file: Path) -> Study:
+    """A study with the defaults of its keys, each key checked alone."""
     values = read_mapping(file)
     if values.get("workload", "") is None:
         raise UserError(
             f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
             f'it is "{NULL}"'
         )
-    return _complete(file.stem, values, schema, shown_path(file), file.parent)
+    return _complete(file.stem, values, shown_path(file), file.parent)
 
 
-def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], where: str, folder: Path) -> Study:
+def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) -> Study:
     """A study from what is given of it; `folder` is where its model's file may lie."""
     model = None
     if isinstance(values.get("model"), str):
@@ -109,7 +92,7 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
         stated = own_sizes(model)
         model = replace(model, may_refuse=stated is None and "sizes" not in values)
         values = {**_of_model(model, stated or DEFAULT_SIZES), **values}
-    complete = check(values, schema, Locator([(where, values)]))
+    complete = check(values, StudyKeys, Locator([(where, values)]))
     sizes = complete["sizes"]
     if model is not None:
         named = tuple(sizes) if isinstance(sizes[0], str) else ()
@@ -155,9 +138,6 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
     if study.largest_batch and study.workload == NULL:
         yield f"largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false"
-    crossover = (study.published or {}).get("crossover")
-    if crossover and crossover != sorted(crossover):
-        yield f"published.crossover: {crossover} is reversed; allowed: lowest, highest"
     if asks := Asks.of_study(vars(study)):
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
@@ -174,10 +154,10 @@ def _way_problems(study: Study) -> Iterator[str]:
         return
     if not study.timed:
         yield "ways: given, but the study times nothing; allowed: null, or timed: true"
-    for key, asked, own in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
-        others = [str(one) for one in asked if one not in own]
+    for key, values, grid in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
+        others = [str(value) for value in values if value not in grid]
         if others:
-            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
+            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, grid))}"
     if study.timed and not cells_of_ways(study, DEVICES):
         yield (
             "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "

@@ -137,7 +137,7 @@ def _columns_of(file: Path) -> _Columns:
         begins = stream.read(2)
     encoding = "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
     headers = {delimiter: _header(file, encoding, delimiter) for delimiter in DELIMITERS}
-    delimiter = max(headers, key=lambda one: len(headers[one]))
+    delimiter = max(headers, key=lambda text: len(headers[text]))
     names = headers[delimiter]
     if not names:
         raise ValueError("no line names columns")

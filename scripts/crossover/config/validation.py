@@ -1,86 +1,62 @@
-"""YAML read in one way only and checked against a JSON schema; each mistake is one line: file, key, what is allowed."""
+"""Read YAML and check its keys; each mistake is one line: file, key, what is allowed."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator, validators
-from jsonschema.exceptions import ValidationError, best_match
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
-from yaml.resolver import Resolver
+from yaml.resolver import BaseResolver
 
+from crossover.config.key_types import OUR_ERRORS, json_schema
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
-NULL, BOOLEAN, INTEGER, FLOAT, MERGE = (
-    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "merge")
-)
+
+class _Resolver(BaseResolver):
+    """The types that YAML 1.2 gives values without quotes: 2:30, 010, yes and 2020-01-01 are texts, 1e3 a number."""
 
 
-class _Yaml12(yaml.resolver.BaseResolver):
-    """The types that YAML 1.2 gives values without quotes; a number with leading zeros is none."""
+MERGE = "tag:yaml.org,2002:merge"
+# A profile's null reaches the workflow as Python writes it.
+for tag, pattern in {
+    "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
+    "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
+    "tag:yaml.org,2002:int": r"([-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+)$",
+    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|[0-9]+\.[0-9]*)"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
+    MERGE: r"<<$",
+}.items():
+    _Resolver.add_implicit_resolver(tag, re.compile(pattern), None)
 
 
-_Yaml12.add_implicit_resolver(NULL, re.compile(r"(~|null|Null|NULL|None|)$"), None)
-_Yaml12.add_implicit_resolver(BOOLEAN, re.compile(r"(true|True|TRUE|false|False|FALSE)$"), None)
-_Yaml12.add_implicit_resolver("!leading-zero", re.compile(r"[-+]?0[0-9]+$"), None)
-_Yaml12.add_implicit_resolver(INTEGER, re.compile(r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), None)
-_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"), None)
-_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"), None)
-_Yaml12.add_implicit_resolver(MERGE, re.compile(r"<<$"), None)
-
-
-class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
-    """The safe loader (YAML 1.1), which refuses what YAML 1.2 reads differently, tags, and repeated keys.
-
-    So 2:30 (150), 010 (8), 2020-01-01 (a date), yes and no (booleans), 1_000 (1000) and 1e3 (a text) are errors.
-    """
-
-    yaml12 = _Yaml12()
+class _Loader(Composer, CParser, SafeConstructor, _Resolver):
+    """The safe loader with the types of YAML 1.2, which refuses repeated keys and keys that are no texts."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)  # ten times as fast as Python's
-        for part in (Composer, SafeConstructor, Resolver):
+        for part in (Composer, SafeConstructor, _Resolver):
             part.__init__(self)
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        node: Any = super().compose_node(parent, index)
-        resolve: Any = self.resolve
-        resolve_as_12: Any = self.yaml12.resolve
-        implicit = (not getattr(node, "style", None), True)
-        if node.tag != resolve(type(node), node.value, implicit):
-            self._refuse(node, f"tag '{node.tag}' is not allowed; write the value without it")
-        if node.tag != resolve_as_12(type(node), node.value, implicit):
-            self._refuse(
-                node,
-                f"{shown_value(node.value)} is read in two ways, by YAML 1.1 and 1.2; allowed: a decimal number as 3, "
-                "0.5 or 1.0e-3, true, false, null, or a text in quotes",
-            )
-        return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
-        seen = set()
+        keys = set()
         for key, _ in node.value:
+            problem = None
             if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
-                self._refuse(key, f"key {shown_value(key.value)} is not a text; put it in quotes")
-            if key.value in seen:
-                self._refuse(key, f"key {shown_value(key.value)} is repeated; allowed: each key once")
-            seen.add(key.value)
+                problem = f"key {shown_value(key.value)} is not a text; put it in quotes"
+            elif key.value in keys:
+                problem = f"key {shown_value(key.value)} is repeated; allowed: each key once"
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            keys.add(key.value)
         return node
-
-    def _refuse(self, node: Any, problem: str) -> None:
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-
-
-# A profile's null reaches the workflow as Python writes it.
-_StrictLoader.add_implicit_resolver(NULL, re.compile(r"None$"), ["N"])
 
 
 def read_text(path: Path) -> str:
@@ -102,7 +78,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_StrictLoader)  # type: ignore[arg-type]
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -119,8 +95,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file that must hold keys and values; raises UserError."""
     values = read_yaml(path)
     if not isinstance(values, dict):
-        found = "nothing" if values is None else type(values).__name__
-        raise UserError(f"{shown_path(path)}: {found} at the top level; allowed: keys with values, as `trials: 3`")
+        kind = "nothing" if values is None else type(values).__name__
+        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, as `trials: 3`")
     return values
 
 
@@ -171,10 +147,34 @@ def _holds(node: Any, key: Sequence[str | int]) -> bool:
     return True
 
 
+def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> dict[str, Any]:
+    """The values, completed with the defaults of their keys; raises UserError if the keys do not allow them."""
+    try:
+        return keys.model_validate(values).model_dump()
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    # Of the alternatives of a value, the one that it comes closest to says most, and our words more than pydantic's.
+    errors = [(detail, _data_path(detail, values)) for detail in details]
+    detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] in OUR_ERRORS))
+    raise UserError(_one_line(detail, path, json_schema(keys), locate))
+
+
+def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:
+    """The keys and indices that lead to an error, without pydantic's names of the alternatives that it tried."""
+    path: list[str | int] = []
+    part: Any
+    for part in detail["loc"]:
+        if (isinstance(values, Mapping) and part in values) or (isinstance(values, list) and isinstance(part, int)):
+            path.append(part)
+            values = values[part]
+    if detail["type"] == "missing":
+        path.append(detail["loc"][-1])
+    return path
+
+
 TYPE_WORDS = {
     "integer": "a whole number",
     "number": "a number",
-    "string": "a text",
     "boolean": "true or false",
     "array": "a list",
     "object": "a mapping of keys to values",
@@ -188,118 +188,68 @@ BOUND_WORDS = {
     "exclusiveMaximum": "below",
 }
 
-LONGEST_TEXT = 2000
-"""Most characters of a text in a config or a study."""
 
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that XML, and so a page or a figure, cannot hold."""
-
-
-def _is_number(checker: object, value: object) -> bool:
-    return _is_integer(checker, value) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _is_integer(_checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_text(_checker: object, value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT and not UNPRINTABLE.search(value)
-
-
-def _matches(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
-    """The whole text must match."""
-    if isinstance(value, str) and not re.fullmatch(pattern, value):
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-def _has_length(_validator: object, least: int, value: object, _schema: object) -> Iterator[ValidationError]:
-    """Blanks around a text do not count."""
-    if isinstance(value, str) and len(value.strip()) < least:
-        yield ValidationError(f"{value!r} is too short")
-
-
-# JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; YAML has infinity; and
-# neither a page nor a figure can hold every text.
-_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {"pattern": _matches, "minLength": _has_length},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"number": _is_number, "integer": _is_integer, "string": _is_text}
-    ),
-)
-
-
-def check(values: Any, schema: Mapping[str, Any], locate: Locator) -> dict[str, Any]:
-    """The values, completed with the schema's defaults; raises UserError if the schema does not allow them."""
-    error = best_match(_Validator(schema).iter_errors(values))
-    if error is not None:
-        raise UserError(_one_line(error, locate))
-    return _with_defaults(values, schema)
-
-
-def _with_defaults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    complete = dict(values)
-    for key, rule in schema.get("properties", {}).items():
-        if key not in complete and "default" in rule:
-            complete[key] = rule["default"]
-        if isinstance(complete.get(key), Mapping):
-            complete[key] = _with_defaults(complete[key], rule)
-    return complete
-
-
-def _one_line(error: ValidationError, locate: Locator) -> str:
-    parent = error.parent
-    if isinstance(parent, ValidationError) and not error.relative_path and error.validator in WHOLE:
-        error = parent  # every alternative of an anyOf failed: name them all
-    path = list(error.absolute_path)
-    schema: Any = error.schema
-    value: Any = error.instance
-    if error.validator == "additionalProperties":
-        known = list(schema.get("properties", {}))
-        unknown = next(key for key in value if key not in known)
-        key = ".".join(map(str, [*path, shown_text(str(unknown))]))
-        return f"{locate([*path, unknown])}: {key}: unknown key; {allowed_names(str(unknown), known)}"
-    key = ".".join(map(str, path))
-    where = f"{locate(path)}: {key}" if key else locate(path)
-    if error.validator == "required":
-        missing = next(name for name in schema["required"] if name not in value)
-        return f"{where}: key '{missing}' is missing; {schema['properties'][missing]['description']}"
-    if error.validator == "uniqueItems":
+def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[str, Any], locate: Locator) -> str:
+    """An error of pydantic's at a path of the data, as file, key, what is wrong, and what is allowed."""
+    kind, value = detail["type"], detail["input"]
+    last, above = (path[-1], path[:-1]) if path else ("", [])
+    if kind == "missing":
+        missing = f"key '{last}' is missing; {_rule(schema, path)['description']}"
+        return f"{_where(above, locate)}: {missing}"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        allowed = allowed_names(str(last), [*_mapping(_rule(schema, above))["properties"]])
+        return f"{_where([*above, shown_text(str(last))], locate, path)}: unknown key; {allowed}"
+    where = _where(path, locate)
+    if kind == "problem":
+        return f"{where}: {detail['msg']}"
+    if kind == "repeated":
         return f"{where}: {shown_value(value)} names something twice; allowed: each value once"
-    if error.validator in ("minItems", "minProperties") and not value:
-        what = "list" if error.validator == "minItems" else "mapping"
-        return f"{where}: the {what} is empty; allowed: {_allowed(schema)}"
-    allowed = _allowed(schema)
-    if isinstance(value, str) and error.validator == "type" and "string" in schema["type"]:
-        allowed += f" of at most {LONGEST_TEXT} characters, none of them a control character"
+    allowed = detail["msg"] if kind == "not_allowed" else allowed_by(_rule(schema, path))
+    if kind == "too_short" and not value:
+        return f"{where}: the {'list' if isinstance(value, list) else 'mapping'} is empty; allowed: {allowed}"
     return f"{where}: {shown_value(value)} is not allowed; allowed: {allowed}"
 
 
-WHOLE = ("type", "const", "enum", "minimum", "maximum")
-"""Rules that one alternative of several breaks as a whole."""
+def _where(path: Sequence[str | int], locate: Locator, located: Sequence[str | int] | None = None) -> str:
+    key = ".".join(map(str, path))
+    file = locate(located or path)
+    return f"{file}: {key}" if key else file
 
 
-def _allowed(schema: Mapping[str, Any]) -> str:
-    """What a schema allows, in words."""
+def _rule(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+    """The part of a JSON schema that describes the value at a path."""
+    for part in path:
+        if isinstance(part, int):
+            schema = next(option["items"] for option in _options(schema) if "items" in option)
+        else:
+            mapping = _mapping(schema)
+            schema = mapping["properties"][part] if "properties" in mapping else mapping["additionalProperties"]
+    return schema
+
+
+def _mapping(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next(option for option in _options(schema) if option.get("type") == "object")
+
+
+def _options(schema: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    options: Sequence[Mapping[str, Any]] = schema.get("anyOf", [schema])
+    return options
+
+
+def allowed_by(schema: Mapping[str, Any]) -> str:
+    """What a JSON schema allows, in words."""
     if "anyOf" in schema:
-        return ", or ".join(_allowed(option) for option in schema["anyOf"])
+        return ", or ".join(allowed_by(option) for option in schema["anyOf"])
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
-    names = schema.get("type", "object")
-    words = " or ".join(TYPE_WORDS[name] for name in ([names] if isinstance(names, str) else names))
+    if schema["type"] == "string":
+        return str(schema["title"])
     bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUND_WORDS.items() if bound in schema]
-    text = " ".join([words, " and ".join(bounds)]).strip()
-    if "pattern" in schema:
-        text = schema["title"]
-    if schema.get("minLength"):
-        text += ", not empty"
-    if "maxLength" in schema:
-        text += f", at most {schema['maxLength']} characters"
+    text = " ".join([TYPE_WORDS[schema["type"]], " and ".join(bounds)]).strip()
     if "items" in schema:
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         count = f"{low}" if low == high else f"{low} or more"
-        text += f" of {count} values, each {_allowed(schema['items'])}"
+        text += f" of {count} values, each {allowed_by(schema['items'])}"
     return text

@@ -9,11 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from importlib.util import decode_source
 from pathlib import Path
-from symtable import symtable
 from typing import Any
 
+from crossover.config.models import find_function, parsed
 from crossover.config.studies import Cell
 from crossover.config.words import PLAIN, PROTOCOLS
 from crossover.errors import UserError, shown_value
@@ -26,8 +25,8 @@ NULL = "null"
 
 GUIDE = "docs/how-to/configure.md, 'A workload of your own'"
 
-FUNCTIONS = {"build_model": "size", "build": "cell, data, arithmetic"}
-"""The functions that a module must define, with the arguments they are called with."""
+FUNCTIONS = {"build_model": ("build_model(size)", 1), "build": ("build(cell, data, arithmetic)", 3)}
+"""The functions that a module must define: how each is called, and with how many arguments."""
 
 BASE_MB = 4000
 """Memory of any trial: torch and its libraries, a GPU's host side, a batch of images."""
@@ -120,15 +119,15 @@ def trains(workload: str) -> bool:
     return traits.dataset is not None and "resident" in traits.protocols
 
 
-def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise UserError if a workload does not offer a size, batch size, protocol or variant.
 
-    `asked` holds the value of each axis, `keys` the option or the file's key that it came from. A batch size without a
+    `values` holds the value of each axis, `keys` the option or the file's key that it came from. A batch size without a
     key is not checked.
     """
     traits = workload_traits(workload)
     low, high = traits.size_range
-    size = asked["size"]
+    size = values["size"]
     if not low <= size <= high or size not in (traits.sizes or (size,)) or size % traits.granularity:
         multiples = f", multiples of {traits.granularity}" if traits.granularity > 1 else ""
         allowed = f"from {low} to {high}{multiples}" if traits.sizes is None else ", ".join(map(str, traits.sizes))
@@ -137,9 +136,9 @@ def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, st
         )
     batch_sizes = traits.batch_sizes if "batch_size" in keys else None
     for axis, offered in (("batch_size", batch_sizes), ("protocol", traits.protocols), ("variant", traits.variants)):
-        if offered is not None and asked[axis] not in offered:
+        if offered is not None and values[axis] not in offered:
             raise UserError(
-                f"{keys[axis]}: {asked[axis]!r} is not offered by workload '{workload}'; "
+                f"{keys[axis]}: {values[axis]!r} is not offered by workload '{workload}'; "
                 f"allowed: {', '.join(map(str, offered))}"
             )
 
@@ -172,66 +171,46 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "parameter_count":
             exec(compile(ast.Module([node], []), f"{workload}.py", "exec"), names)
-    found: Callable[[int], int] = names["parameter_count"]
-    return found
+    count: Callable[[int], int] = names["parameter_count"]
+    return count
 
 
-def read_traits(module: Path, functions: Mapping[str, str] = FUNCTIONS) -> Traits:
+def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIONS) -> Traits:
     """The constants of a workload's module, once the functions it must define are found.
 
     Raises UserError naming the file and the line.
     """
     shown = os.path.relpath(module)
-    source = _source(module, shown)
-    tree = _parse(source, shown)
     values: dict[str, Any] = {}
-    places: dict[str, str] = {}
-    for name, node in _constants(tree):
-        places[name] = f"{shown}: line {node.lineno}: {name}"
+    lines: dict[str, str] = {}
+    for name, node in _constants(parsed(module)):
+        lines[name] = f"{shown}: line {node.lineno}: {name}"
         try:
             values[name] = ast.literal_eval(node)
         except (ValueError, TypeError):
             raise UserError(
-                f"{places[name]} is computed, but it is read without running the module; "
+                f"{lines[name]} is computed, but it is read without running the module; "
                 f"allowed: a literal, {ALLOWED[name][0]}"
             ) from None
         if not ALLOWED[name][1](values[name]):
-            raise _refused(places, name, values[name])
+            raise _refused(lines, name, values[name])
     missing = [f.name.upper() for f in fields(Traits) if f.default is MISSING and f.name.upper() not in values]
     if missing:
         wanted = "; ".join(f"{name}: {ALLOWED[name][0]}" for name in missing)
         raise UserError(f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; {GUIDE}")
-    _check_functions(tree, source, functions, shown)
+    for name, (signature, most) in functions.items():
+        find_function(module, name, signature, most)
     traits = Traits(**{name.lower(): value for name, value in values.items()})
     low, high = traits.size_range
     if any(not low <= size <= high for size in traits.sizes or ()):
-        raise _refused(places, "SIZES", traits.sizes)
+        raise _refused(lines, "SIZES", traits.sizes)
     if high // traits.granularity * traits.granularity < low:
-        raise _refused(places, "GRANULARITY", traits.granularity)
+        raise _refused(lines, "GRANULARITY", traits.granularity)
     return traits
 
 
-def _refused(places: Mapping[str, str], name: str, value: object) -> UserError:
-    return UserError(f"{places[name]}: {shown_value(value)} is not allowed; allowed: {ALLOWED[name][0]}")
-
-
-def _source(module: Path, shown: str) -> bytes:
-    try:
-        return module.read_bytes()
-    except OSError as error:
-        raise UserError(f"{shown}: cannot be read: {error.strerror}; a workload is a module there ({GUIDE})") from None
-
-
-def _parse(source: bytes, shown: str) -> ast.Module:
-    try:
-        tree = ast.parse(source)
-        compile(tree, shown, "exec")
-        return tree
-    except SyntaxError as error:
-        line = f"line {error.lineno}: " if error.lineno else ""
-        raise UserError(f"{shown}: {line}not valid Python ({error.msg}); mend the module") from None
-    except (ValueError, RecursionError, MemoryError) as error:  # null bytes before Python 3.12, or nested too deeply
-        raise UserError(f"{shown}: not valid Python ({error}); mend the module") from None
+def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:
+    return UserError(f"{lines[name]}: {shown_value(value)} is not allowed; allowed: {ALLOWED[name][0]}")
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
@@ -242,23 +221,3 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             for target in targets:
                 if isinstance(target, ast.Name) and target.id in ALLOWED:
                     yield target.id, node.value
-
-
-def _check_functions(tree: ast.Module, source: bytes, functions: Mapping[str, str], shown: str) -> None:
-    """Raise UserError if a function is not defined at the top level, or takes other arguments."""
-    symbols = symtable(decode_source(source), shown, "exec").get_symbols()
-    defined = {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
-    everything = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
-    for name, arguments in functions.items():
-        if name not in defined and not everything:
-            raise UserError(f"{shown}: lacks {name}; add a function {name}({arguments}) at the top level; {GUIDE}")
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name in functions and not node.decorator_list:
-            own, count = node.args, functions[node.name].count(",") + 1
-            most = len(own.posonlyargs) + len(own.args)
-            unset = any(default is None for default in own.kw_defaults)
-            if unset or not most - len(own.defaults) <= count <= (count if own.vararg else most):
-                raise UserError(
-                    f"{shown}: line {node.lineno}: {node.name}({ast.unparse(own)}) is called with other arguments; "
-                    f"allowed: {node.name}({functions[node.name]}), whatever their names"
-                )

@@ -14,8 +14,6 @@ from crossover.config.studies import Study
 from crossover.config.validation import read_layers
 from crossover.errors import UserError
 
-ROOT = Path(__file__).parents[3]
-
 STUDY = {
     "title": "A title",
     "question": "A question?",
@@ -32,7 +30,6 @@ class Folder:
         self.path = path
         for name in ("studies", "published"):
             (path / name).mkdir()
-        (path / "schema.yaml").write_text((ROOT / "config" / "schema.yaml").read_text())
         self.write()
 
     def write(self, name: str = "mine", **changes: Any) -> None:

@@ -58,7 +58,7 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
     [
         ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
         ({"speedup_between": SPEEDUP, **ratio()}, "claims.0: speedup_between, ratio_between given; allowed: exactly"),
-        ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3 is not allowed; allowed: null"),
+        ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3.0 is not allowed; allowed: null"),
         (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
         (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
         (ratio(metric=...), "claims.0.ratio_between.of: name one metric, either inside of it or beside it"),

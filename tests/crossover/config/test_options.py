@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import find_largest_batch
 import measure_cell
@@ -19,7 +19,17 @@ from crossover.config.options import (
     search_options,
     training_options,
 )
-from crossover.config.studies import BatchSearch, Effort, Quality
+from crossover.config.studies import (
+    LATENCY_STEPS_MAX,
+    LATENCY_STEPS_MIN,
+    LONGEST_S,
+    MOST,
+    MOST_SEED,
+    MOST_THREADS,
+    BatchSearch,
+    Effort,
+    Quality,
+)
 from crossover.config.words import AXES
 from crossover.errors import UserError
 from trials import CELL, trial_options
@@ -44,48 +54,51 @@ def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
         memory_size(text)
 
 
-def test_options_take_what_the_schema_allows() -> None:
-    """At both ends of each range, and no further."""
-    rules = yaml.safe_load((Path(__file__).parents[3] / "config" / "schema.yaml").read_text())
-    config, study = rules["properties"], rules["$defs"]["study"]["properties"]
-    numbers = config["effort"]["anyOf"][1]["properties"]
-    cell = ["--workload=matmul", "--size=64", "--device=cpu", "--batch-size=1", "--output=x"]
-    asked = [
-        (measure_cell, "--seed", config["seed"]),
-        (measure_cell, "--cpu-threads", config["cpu_threads"]["anyOf"][1]),
-        (measure_cell, "--time-limit-s", config["time_limit_s"]),
-        (measure_cell, "--size", study["sizes"]["items"]),
-        (measure_cell, "--batch-size", study["batch_sizes"]["items"]),
-        (measure_cell, "--latency-steps", study["latency_steps"]["anyOf"][1]),
-        *(
-            (measure_cell, f"--{key.replace('_', '-')}", rule)
-            for key, rule in numbers.items()
-            if key not in ("preset", "refinement")
-        ),
-        (find_largest_batch, "--start", config["largest_batch"]["properties"]["start"]),
-        (find_largest_batch, "--limit", config["largest_batch"]["properties"]["limit"]),
-        (find_largest_batch, "--timed-batches", config["largest_batch"]["properties"]["timed_batches"]),
-        (train_model, "--epochs", study["quality"]["properties"]["epochs"]),
-        (train_model, "--test-share", study["quality"]["properties"]["test_share"]),
-    ]
-    assert len(asked) == 23
-    for script, option, rule in asked:
-        arguments = [text for text in cell if script is not find_largest_batch or "batch" not in text]
+OF_CELL = ("--workload=matmul", "--size=64", "--device=cpu", "--output=x")
+NUMBERS: list[tuple[Any, str, type, str]] = [
+    *((measure_cell, "--batch-size=1", Effort, field.name) for field in fields(Effort)),
+    *((find_largest_batch, "--seed=1", BatchSearch, name) for name in ("start", "limit", "timed_batches")),
+    *((train_model, "--batch-size=1", Quality, name) for name in ("epochs", "test_share")),
+]
 
-        def takes(value: float, script: Any = script, arguments: Any = arguments, option: str = option) -> bool:
-            try:
-                script.parse_arguments([*arguments, f"{option}={value}"])
-            except SystemExit:
-                return False
-            return True
 
-        step = 1 if "integer" in rule["type"] else 1e-6
-        least, above = rule.get("minimum"), rule.get("exclusiveMinimum")
-        most, below = rule.get("maximum"), rule.get("exclusiveMaximum")
-        assert takes(least if above is None else above + step), option
-        assert not takes(least - step if above is None else above), option
-        assert takes(most if below is None else below - step), option
-        assert not takes(most + 1 if below is None else below), option
+@pytest.mark.parametrize(("script", "more", "of", "name"), NUMBERS)
+def test_an_option_takes_what_the_config_allows(script: Any, more: str, of: type, name: str) -> None:
+    """At both ends of its range, and no further."""
+    (metadata,) = (field.metadata for field in fields(of) if field.name == name)
+    is_whole = (isinstance(metadata.get("ge"), int) and metadata.get("le") == MOST) or name == "epochs"
+    step = 1 if is_whole else 1e-6
+
+    def takes(value: float) -> bool:
+        try:
+            script.parse_arguments([*OF_CELL, more, f"--{name.replace('_', '-')}={value}"])
+        except SystemExit:
+            return False
+        return True
+
+    for inclusive, exclusive, inwards in (("ge", "gt", step), ("le", "lt", -step)):
+        end = metadata.get(inclusive, metadata.get(exclusive))
+        assert takes(end if inclusive in metadata else end + inwards)
+        assert not takes(end - inwards if inclusive in metadata else end)
+
+
+@pytest.mark.parametrize(
+    ("option", "ends", "beyond"),
+    [
+        ("--seed", (0, MOST_SEED), (-1, MOST_SEED + 1)),
+        ("--cpu-threads", (1, "auto", MOST_THREADS), (0, MOST_THREADS + 1)),
+        ("--time-limit-s", (1e-6, LONGEST_S), (0, LONGEST_S + 1)),
+        ("--size", (1, MOST), (0, MOST + 1)),
+        ("--batch-size", (1, MOST), (0, MOST + 1)),
+        ("--latency-steps", (0, LATENCY_STEPS_MIN, LATENCY_STEPS_MAX), (LATENCY_STEPS_MIN - 1, LATENCY_STEPS_MAX + 1)),
+    ],
+)
+def test_an_option_has_the_ends_that_a_config_has(option: str, ends: Sequence[Any], beyond: Sequence[Any]) -> None:
+    for value in ends:
+        measure_cell.parse_arguments([*OF_CELL, "--batch-size=1", f"{option}={value}"])
+    for value in beyond:
+        with pytest.raises(SystemExit):
+            measure_cell.parse_arguments([*OF_CELL, "--batch-size=1", f"{option}={value}"])
 
 
 def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +120,7 @@ def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: b
 
 
 SHARED: dict[str, Any] = {"cpu_threads": 2, "time_limit_s": 60.0}
-OF_CELL = {axis: getattr(CELL, axis) for axis in AXES}
+AXIS_VALUES = {axis: getattr(CELL, axis) for axis in AXES}
 
 
 def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
@@ -115,13 +128,13 @@ def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
     more = {"latency_steps": 400, "latency_mistakes": True}
     options = trial_options(replace(CELL, machine="h200"), seed=1, effort=effort, **SHARED, **more)
     parsed = vars(measure_cell.parse_arguments([*options, "--trial=2", "--dataset=a", "--output=b"]))
-    expected = {**OF_CELL, **asdict(effort), **SHARED, **more, "machine": "h200", "seed": 1, "isolation": "auto"}
+    expected = {**AXIS_VALUES, **asdict(effort), **SHARED, **more, "machine": "h200", "seed": 1, "isolation": "auto"}
     assert {key: parsed[key] for key in expected} == expected
     assert not any("machine" in option for option in trial_options(CELL, seed=1, effort=effort, **SHARED))
 
 
 def test_a_searchs_command_line_has_no_batch_size() -> None:
-    options = search_options(OF_CELL, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
+    options = search_options(AXIS_VALUES, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
     parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
     found = {
         key: parsed[key] for key in ("start", "limit", "memory_limit", "timed_batches", "seed", "size", "isolation")
@@ -133,12 +146,12 @@ def test_a_searchs_command_line_has_no_batch_size() -> None:
     assert not any("batch-size" in option for option in options)
     assert not any(
         "limit=" in option.replace("time-limit", "")
-        for option in search_options(OF_CELL, BatchSearch(), seed=1, **SHARED)
+        for option in search_options(AXIS_VALUES, BatchSearch(), seed=1, **SHARED)
     )
 
 
 def test_a_trainings_command_line_gives_back_the_training() -> None:
     options = training_options(CELL, Quality(2, 3, 0.25), **SHARED)
     parsed = vars(train_model.parse_arguments([*options, "--seed=4", "--dataset=a", "--output=b"]))
-    expected = {**OF_CELL, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}
+    expected = {**AXIS_VALUES, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}
     assert {key: parsed[key] for key in expected} == expected

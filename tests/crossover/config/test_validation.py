@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from crossover.config.config_keys import ConfigKeys, Digits
 from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
-from crossover.config.words import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.errors import UserError
 
-ROOT = Path(__file__).parents[3]
-SCHEMA = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text())
 COMMAND_LINE = Locator([("--config", {})])
 
 
@@ -33,24 +30,12 @@ def complaint(call: Callable[[], object]) -> str:
     return text
 
 
-UNCLEAR = [
-    *("2:30", "1:30.5", "010", "-007", "08", "0o10", "0b11", "1_000", "1_0.5", "1e3", "2.5e3", "-.5", "2020-01-01"),
-    *("2020-13-45", "2020-01-01 10:00:00", "yes", "No", "on", "OFF", "="),
-]
+TEXTS = ("2:30", "1:30.5", "010", "-007", "0b11", "1_000", "2020-01-01", "2020-01-01 10:00:00", "yes", "No", "OFF", "=")
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_what_yaml_1_1_and_1_2_read_differently_is_refused(file: Path, text: str) -> None:
-    file.write_text(f"trials: 3\nother: {text}\n")
-    where = "mine.yaml: line 2, column 8: not valid YAML: "
-    assert complaint(lambda: read_yaml(file)).startswith(f"{where}'{text}' is read in two ways, by YAML 1.1 and 1.2; ")
-    in_list = complaint(lambda: read_layers([], [f"effort=[{text}]"]))
-    assert in_list.startswith(f"--config: effort: line 1, column 2: not valid YAML: '{text}' is read in two ways")
-
-
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_in_quotes_it_is_a_text(file: Path, text: str) -> None:
-    file.write_text(f"a: '{text}'\nb: \"{text}\"\n")
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str) -> None:
+    file.write_text(f"a: {text}\nb: '{text}'\n")
     assert read_yaml(file) == {"a": text, "b": text}
 
 
@@ -61,6 +46,8 @@ def test_in_quotes_it_is_a_text(file: Path, text: str) -> None:
         ("0x1F", 31),
         (".5", 0.5),
         ("1.0e-3", 0.001),
+        ("1e3", 1000.0),
+        ("-.5", -0.5),
         ("00.5", 0.5),
         ("", None),
         ("null", None),
@@ -81,8 +68,7 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: !!int '010'", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:int' is not allowed"),
-        ("a: !mine 3", "line 1, column 4: not valid YAML: tag '!mine' is not allowed; write the value without it"),
+        ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
         ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
@@ -144,86 +130,32 @@ def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"trials": 10**400}, "trials: 1000000000000"),
-        ({"trials": "x" * 10_000}, "trials: 'xxxxxxxxx"),
+        ({"seed": 10**400}, "seed: 1000000000000"),
+        ({"seed": "x" * 10_000}, "seed: 'xxxxxxxxx"),
         ({"x" * 10_000: 1}, "xxxxxxxxx"),
     ],
 )
 def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
-    text = complaint(lambda: check(values, {**SCHEMA, "properties": _without_lists(SCHEMA)}, COMMAND_LINE))
+    text = complaint(lambda: check(values, Digits, COMMAND_LINE))
     assert text.startswith(f"--config: {message}")
     assert "..." in text
 
 
-def _without_lists(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties whose known names do not fill a line."""
-    return {key: schema["properties"][key] for key in ("trials", "time_limit_s", "studies", "results")}
-
-
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
-    words = "allowed: null or a text, not empty of at most 2000 characters, none of them a control character"
-    assert complaint(lambda: check({"prices": {"currency": text}}, SCHEMA, COMMAND_LINE)).endswith(words)
-    check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, SCHEMA, COMMAND_LINE)
+    words = "allowed: a text of 1 to 2000 characters, without control characters"
+    assert complaint(lambda: check({"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE)).endswith(words)
+    check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
+
+
+@pytest.mark.parametrize("results", ["results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden"])
+def test_results_may_be_a_path_that_every_tool_takes(results: str) -> None:
+    assert check({"results": results}, ConfigKeys, COMMAND_LINE)["results"] == results
 
 
 @pytest.mark.parametrize(
-    ("results", "right"),
-    [
-        *((name, True) for name in ("results", "results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden")),
-        *(
-            (name, False)
-            for name in ("~/runs", "a/~", "exp:1", "{x}", "<x>", "a*", "a?", "a|b", "a\\b", "$HOME", "`id`")
-        ),
-        *((name, False) for name in ("", "-x", "a;b", "a\n", "a%b", "s3://b", "'a'", "x" * 201, "(a)", "a#b", "😀")),
-    ],
+    "results", ["", "~/runs", "-x", "a\n", *(f"a{sign}" for sign in ":{}<>*?|\\$`;%'()#~😀"), "x" * 201]
 )
-def test_the_results_are_a_path_that_every_tool_takes(results: str, right: bool) -> None:
-    if right:
-        check({"results": results}, SCHEMA, COMMAND_LINE)
-    else:
-        text = complaint(lambda: check({"results": results}, SCHEMA, COMMAND_LINE))
-        assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text
-
-
-def rules_of(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every rule of the schema with its path."""
-    yield path, schema
-    for key, part in schema.items():
-        if key in ("properties", "$defs"):
-            for name, rule in part.items():
-                yield from rules_of(rule, f"{path}.{name}")
-        elif key in ("items", "additionalProperties", "propertyNames") and isinstance(part, Mapping):
-            yield from rules_of(part, f"{path}.{key}")
-        elif key == "anyOf":
-            for number, rule in enumerate(part):
-                yield from rules_of(rule, f"{path}.{number}")
-
-
-RULES = list(rules_of(SCHEMA))
-
-
-def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
-    """Parquet's integers have 64 bits, seeds of NumPy and scikit-learn 32; a trial adds its number to the seed."""
-    in_words = {".largest_batch.memory_limit"}  # a size with a unit, which the code checks
-    bounds = {
-        path: (rule.get("minimum", rule.get("exclusiveMinimum")), rule.get("maximum", rule.get("exclusiveMaximum")))
-        for path, rule in RULES
-        if {"integer", "number"}
-        & set([rule.get("type")] if isinstance(rule.get("type"), str) else rule.get("type", []))
-    }
-    assert len(bounds) > 50
-    assert {path for path, (least, most) in bounds.items() if least is None or most is None} == in_words
-    assert all(0 <= least < most < 2**53 for path, (least, most) in bounds.items() if path not in in_words)
-    seeds = [most for path, (_, most) in bounds.items() if path.endswith(".seed")]
-    assert len(seeds) == 5
-    trials = bounds[".trials"][1] + bounds[".effort.1.refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
-    assert all(seed + trials < 2**32 for seed in seeds)
-
-
-@pytest.mark.parametrize("words", [PROTOCOLS, PRECISIONS, EXECUTIONS, DEVICES])
-def test_every_key_with_words_of_an_axis_allows_all_of_them(words: tuple[str, ...]) -> None:
-    lists = [rule["enum"] for _, rule in rules_of(SCHEMA) if isinstance(rule.get("enum"), list)]
-    of_axis = [allowed for allowed in lists if set(allowed) <= set(words)]
-    assert len(of_axis) > 1
-    assert [sorted(allowed) for allowed in of_axis] == [sorted(words)] * len(of_axis)
+def test_other_results_are_refused(results: str) -> None:
+    text = complaint(lambda: check({"results": results}, ConfigKeys, COMMAND_LINE))
+    assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text

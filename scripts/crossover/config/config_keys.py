@@ -1,0 +1,323 @@
+"""The keys of a config, as pydantic models: what each allows, its default and its meaning.
+
+The numbers of `effort` and `largest_batch` are fields of dataclasses in studies.py.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, Field
+
+from crossover.config.key_types import (
+    CONTROL,
+    Count,
+    Device,
+    Flag,
+    GivenKeys,
+    Keys,
+    Matching,
+    Mode,
+    NodeClassName,
+    PartOf,
+    PresetName,
+    Price,
+    Seconds,
+    Seed,
+    Set,
+    Several,
+    Share,
+    SlurmName,
+    Text,
+    Threads,
+    Trials,
+    json_schema,
+    problem,
+)
+from crossover.config.models import FORMS, MODES
+from crossover.config.options import memory_size
+from crossover.config.studies import (
+    PRESETS,
+    BatchSearch,
+    Effort,
+)
+from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys
+
+
+@dataclass(frozen=True)
+class EffortKeys(Effort):
+    """What a config says of the effort."""
+
+    preset: PresetName = field(
+        default="default",
+        metadata={"description": "Preset for the numbers that are not given; `default` if it is not named."},
+    )
+    refinement: Annotated[Any, PartOf(RefinementKeys)] = field(
+        default_factory=dict,
+        metadata={"description": "What is measured beyond the studies' sizes to narrow crossovers down."},
+    )
+
+
+class Disc(Keys):
+    points: Count = Field(1000, description="Number of points.")
+    seed: Seed = Field(0, description="Seed of the generator.")
+
+
+class Digits(Keys):
+    seed: Seed = Field(0, description="Seed of the order of the rows.")
+
+
+def _is_file(path: str) -> str:
+    if not Path(path).is_file():
+        raise problem(f"{path} does not exist; give the path of a CSV file")
+    return path
+
+
+def _is_folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise problem(f"{path} is no folder; give the one with MNIST's files")
+    return path
+
+
+DataPath = Annotated[str, Matching(rf"(?=.*\S)[^{CONTROL}]+", "a path of at most 250 characters", 250)]
+
+
+class HiggsFiles(Keys):
+    signal: Annotated[DataPath, AfterValidator(_is_file)] = Field(
+        description="Path of the signal file (ggH125_ZZ4lep in the lesson)."
+    )
+    background: Annotated[DataPath, AfterValidator(_is_file)] = Field(
+        description="Path of the background file (llll in the lesson)."
+    )
+    columns: Annotated[Set[Text], Field(min_length=2, max_length=2)] = Field(
+        ["lep_pt_1", "lep_pt_2"], description="Names of the two feature columns."
+    )
+    test_share: Share = Field(0.33, description="Share of rows held out of the training.")
+
+
+class Higgs(Keys):
+    rows: Count = Field(469_000, description="Generated training rows.")
+    positive_share: Share = Field(0.24, description="Generated share of signal rows.")
+    seed: Seed = Field(492, description="Seed of the generator, or of the split of the real files.")
+    csv: HiggsFiles | None = Field(None, description="The real files, or null to generate the data.")
+
+
+class Mnist(Keys):
+    rows: Count = Field(60_000, description="Generated rows, made of the 1797 digits that scikit-learn ships.")
+    seed: Seed = Field(0, description="Seed of the generator.")
+    folder: Annotated[DataPath, AfterValidator(_is_folder)] | None = Field(
+        None,
+        description="Folder of MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte, compressed (.gz) or not, "
+        "or null to generate the data.",
+    )
+
+
+class Datasets(Keys):
+    disc: Disc = Field(
+        default_factory=Disc, description="Points in the unit square, labelled by a disc around the origin."
+    )
+    digits: Digits = Field(
+        default_factory=Digits,
+        description="Images of handwritten digits, 8 x 8 pixels, that scikit-learn ships; 1797 rows of real data.",
+    )
+    higgs: Higgs = Field(
+        default_factory=Higgs,
+        description="Two lepton transverse momenta, standardised; generated unless `csv` names the real files.",
+    )
+    mnist: Mnist = Field(
+        default_factory=Mnist,
+        description="Images of handwritten digits, 28 x 28 pixels; generated unless `folder` holds the real files.",
+    )
+
+
+class Prices(GivenKeys):
+    cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
+    cuda: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
+    mps: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
+    xpu: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
+    currency: Text | None = Field(None, description="Currency of these prices, for the report; null leaves it out.")
+
+
+def _is_memory_size(size: int | str) -> int | str:
+    try:
+        memory_size(str(size))
+    except ArgumentTypeError as error:
+        raise problem(str(error)) from None
+    return size
+
+
+@dataclass(frozen=True)
+class BatchSearchKeys(BatchSearch):
+    """What a config says of the search for the largest batch."""
+
+    memory_limit: Annotated[Annotated[int, Field(strict=True)] | Text, AfterValidator(_is_memory_size)] | None = field(
+        default=None,
+        metadata={
+            "description": "Memory that a cell may take, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
+            "available memory on the CPU, and all memory of other devices."
+        },
+    )
+
+
+class NodeClass(GivenKeys):
+    devices: Several[Device] | None = Field(None, description="Devices of these nodes to measure; null for the run's.")
+    slurm_partition: SlurmName = Field("", description="Slurm partition of these nodes, for CPU and GPU cells.")
+    slurm_account: SlurmName = Field("", description="Slurm account that pays for them.")
+    gpu_model: SlurmName = Field(
+        "",
+        description="Type of GPU that a GPU cell asks for, by the cluster's name for it. A CPU cell asks for none, so "
+        "choose its nodes by partition or constraint.",
+    )
+    constraint: Annotated[
+        str, Matching(r"[\w.,&|()*\[\]-]+", "names of letters, digits and . _ -, joined by , & | ( ) [ ] *")
+    ] = Field("", description="Features that a node must have, in Slurm's spelling.")
+    qos: SlurmName = Field("", description="Quality of service, in Slurm's spelling.")
+    cores: Threads = Field(
+        1,
+        description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
+        "threads). A CPU cell takes them all, and ends with an error if its node has more. By default those of the "
+        "run's nodes.",
+    )
+
+
+class Cluster(Keys):
+    classes: Annotated[dict[NodeClassName, NodeClass], Field(min_length=1)] | None = Field(
+        None,
+        description="Classes of a cluster's nodes, by name, each with the resources that its jobs ask for. Every cell "
+        "is measured on each class. Null if all nodes are alike.",
+    )
+    several_hosts: Flag = Field(
+        False,
+        description="Whether rows may come from several hosts with the same CPU and, of one device, the same hardware "
+        "and software; on a cluster they always may.",
+    )
+    side_by_side: Flag = Field(
+        True,
+        description="Whether cells on several GPUs of a machine run at once. `false` measures them one at a time if "
+        "Snakemake runs the jobs itself; on a cluster the profile decides which jobs share a node.",
+    )
+    check_devices: Flag = Field(
+        True,
+        description="Whether a device that this machine lacks is an error. `false` plans or reports what another "
+        "machine measures.",
+    )
+
+
+StudyName = Annotated[
+    str,
+    Matching(
+        r"[A-Za-z0-9_-]+|(.*/)?[A-Za-z0-9_-]+\.yaml",
+        "a name of letters, digits, _ and -, or a path that ends in .yaml",
+        1000,
+    ),
+]
+ResultsPath = Annotated[
+    str,
+    Matching(
+        r"[\w/.][\w /.+,=@-]*",
+        "a path of letters, digits, spaces and . _ - + , = @ / (~ for the home folder is not read here)",
+        200,
+    ),
+]
+ReferenceName = Annotated[
+    str,
+    Matching(
+        r"(?!(auto|here|none)$)[A-Za-z0-9][A-Za-z0-9._-]*",
+        "a name of letters, digits, '.', '_' and '-', but not auto, here or none",
+        100,
+    ),
+]
+
+
+class ConfigKeys(Keys):
+    """Keys of config/config.yaml and of files given with --configfile."""
+
+    studies: Several[StudyName] = Field(
+        ["disc_depth", "hsf_width", "efficientnet_latency"],
+        description="Studies to run; each is a file in config/studies/, or the path of a file of your own, as "
+        "my_study.yaml.",
+    )
+    model: Text | None = Field(
+        None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
+    )
+    mode: Mode = Field(MODES[0], description="What a step of `model` does.")
+    sizes: Several[Count | Text] | None = Field(
+        None,
+        description="Sizes of `model`, as numbers or names; null for those that its file states as SIZES, or for 16, "
+        "64, 256 and 1024.",
+    )
+    batch_size: Count = Field(32, description="Samples in a step of `model`.")
+    data: Data | None = Field(None, description=DATA)
+    devices: Literal["auto"] | Several[Device] = Field(
+        "auto",
+        description="Devices to measure. `auto` takes the CPU and this machine's accelerator; on a cluster the CPU, "
+        "and CUDA if Slurm knows a node with a GPU.",
+    )
+    reference: Text | Several[Text] = Field(
+        "auto",
+        description="Machines measured elsewhere to hold this one against: `auto` takes those in config/reference/ "
+        "where this machine has no accelerator, `none` takes none; or a name of one, or a folder that export_reference "
+        "made, or a list of such.",
+    )
+    effort: PresetName | Annotated[Any, PartOf(EffortKeys)] = Field(
+        "default",
+        description="How long a trial warms up and measures, and how closely crossovers are narrowed down. A preset, "
+        "or a mapping of single numbers that differ from the preset named by its key `preset`.",
+    )
+    trials: Trials | None = Field(
+        None,
+        description="Processes that measure each cell, in interleaved rounds; of a study of crossovers only the cells "
+        "that these depend on (see `first_trials`). Null takes the preset's "
+        f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
+    )
+    seed: Seed = Field(
+        0,
+        description="Seed of weights, data order and the order of cells within a round; trial t uses seed + t.",
+    )
+    results: ResultsPath = Field("results", description="Folder of everything that a run makes.")
+    cpu_threads: Literal["auto"] | Threads = Field(
+        "auto",
+        description="Threads of torch. `auto` takes the physical cores that the job may use, whatever --cores says.",
+    )
+    time_limit_s: Seconds = Field(
+        300.0,
+        description="Seconds after which a trial ends with status `timeout`, or earlier if its first steps show that "
+        "it would.",
+    )
+    repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
+        1,
+        description="How often trials that were disturbed are measured again at the end of a run, if others used the "
+        "cores or the GPU, the GPU clocked down or a quota held the process back. The less disturbed row counts; both "
+        "stay in the results folder. 0 measures nothing again.",
+    )
+    datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
+    name: ReferenceName = Field(
+        "mine", description="Name of this machine in the folder that `snakemake export_reference` writes."
+    )
+    prices: Prices | None = Field(
+        None,
+        description="Price per hour of the machine that holds each device, for crossovers in money; null for none. The "
+        "CPU's price is that of a machine without an accelerator.",
+    )
+    largest_batch: BatchSearchKeys = Field(
+        default_factory=BatchSearchKeys,
+        description="Search for the largest batch that fits, by `snakemake largest_batches` and for studies that ask "
+        "for it.",
+    )
+    cluster: Cluster = Field(default_factory=Cluster, description="Jobs on several machines.")
+
+
+def schema_file() -> str:
+    """The text of config/schema.yaml, by which editors check and complete what is typed."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Crossover configuration",
+        **json_schema(ConfigKeys),
+        "$defs": {"study": json_schema(StudyKeys)},
+    }
+    text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
+    return f"# Made from config_keys.py and study_keys.py. Delete it, and its test writes it anew.\n{text}"

@@ -1,0 +1,204 @@
+"""Types of the values in a config and in a study's file, as pydantic checks them, and their JSON schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_serializer,
+)
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
+
+from crossover.config.models import MODES
+from crossover.config.studies import (
+    LONGEST_S,
+    MOST,
+    MOST_SEED,
+    MOST_THREADS,
+    MOST_TRIALS,
+    PRESETS,
+)
+from crossover.config.words import DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
+
+T = TypeVar("T")
+
+LONGEST_TEXT = 2000
+"""Most characters of a text."""
+CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+"""Characters that XML, and so a page or a figure, cannot hold."""
+MOST_PUBLISHED = 1e15
+
+
+OUR_ERRORS = ("problem", "not_allowed", "repeated")
+"""Types of the errors that this module raises."""
+
+
+def problem(message: str) -> PydanticCustomError:
+    """The error of a value whose message says all: `message` follows the file and the key."""
+    return PydanticCustomError("problem", "{message}", {"message": message})
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotation of a text that is one of these words."""
+
+    words: Sequence[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema([*self.words])
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Annotation of a text that matches a pattern as a whole; `title` says in words what does."""
+
+    pattern: str
+    title: str
+    longest: int = LONGEST_TEXT
+
+    def check(self, text: str) -> str:
+        """The text itself; raises PydanticCustomError."""
+        if len(text) > self.longest or not re.fullmatch(self.pattern, text):
+            raise PydanticCustomError("not_allowed", "{title}", {"title": self.title})
+        return text
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, core_schema.str_schema(strict=True))
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {"type": "string", "title": self.title}
+
+
+def _each_once(values: list[T]) -> list[T]:
+    if len({(type(value), value) for value in values}) < len(values):
+        raise PydanticCustomError("repeated", "a value is repeated")
+    return values
+
+
+def _ascending(ends: list[float]) -> list[float]:
+    if ends[0] > ends[1]:
+        raise problem(f"[{ends[0]:g}, {ends[1]:g}] is reversed; allowed: lowest, highest")
+    return ends
+
+
+def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        key: {word: value for word, value in part.items() if word != "default"}
+        for key, part in rule["properties"].items()
+    }
+    return {**rule, "properties": properties}
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """Annotation of a mapping with some fields of a dataclass, which are checked as its own are."""
+
+    kind: type
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(
+            self.check,
+            handler.generate_schema(self.kind),
+            serialization=core_schema.plain_serializer_function_ser_schema(dict),
+        )
+
+    def check(self, values: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        """The given fields, each checked."""
+        checked = handler(values)
+        return {name: getattr(checked, name) for name in values}
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return _without_defaults(handler.resolve_ref_schema(handler(schema)))
+
+
+Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
+"""A list that names each value once."""
+Several = Annotated[Set[T], Field(min_length=1)]
+
+Text = Annotated[
+    str,
+    Matching(
+        rf"(?=[\s\S]*\S)[^{CONTROL}]+",
+        f"a text of 1 to {LONGEST_TEXT} characters, without control characters",
+    ),
+]
+SlurmName = Annotated[str, Matching(r"[\w.:@,+-]+", "a name of letters, digits and . _ : @ , + -")]
+NodeClassName = Annotated[str, Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -", 100)]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MOST_SEED)]
+Trials = Annotated[int, Field(strict=True, ge=1, le=MOST_TRIALS)]
+Threads = Annotated[int, Field(strict=True, ge=1, le=MOST_THREADS)]
+Seconds = Annotated[float, Field(strict=True, gt=0, le=LONGEST_S)]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Price = Annotated[float, Field(strict=True, ge=1e-6, le=MOST)]
+Published = Annotated[float, Field(strict=True, gt=0, le=MOST_PUBLISHED)]
+Positive = Annotated[float, Field(strict=True, gt=0, le=MOST)]
+Range = Annotated[list[Published], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
+Flag = Annotated[bool, Field(strict=True)]
+Device = Annotated[str, OneOf(DEVICES)]
+Protocol = Annotated[str, OneOf(PROTOCOLS)]
+Precision = Annotated[str, OneOf(PRECISIONS)]
+Execution = Annotated[str, OneOf(EXECUTIONS)]
+Mode = Annotated[str, OneOf(MODES)]
+PresetName = Annotated[str, OneOf(tuple(PRESETS))]
+CoreCount = Annotated[str, OneOf((HALF,))] | Threads
+
+
+class Keys(BaseModel):
+    """A mapping of these keys and no others."""
+
+    # Only a config and a study are built, with all that they hold: each mapping for itself would take twice as long.
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class GivenKeys(Keys):
+    """A mapping that keeps out of its dump what it was not given."""
+
+    @model_serializer(mode="wrap")
+    def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        return {key: value for key, value in handler(self).items() if key in self.model_fields_set}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return _without_defaults(handler.resolve_ref_schema(handler(schema)))
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON schemas without the titles that pydantic makes of names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+
+@cache
+def json_schema(keys: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a mapping, without references."""
+    schema = keys.model_json_schema(schema_generator=_Schema)
+    definitions = schema.pop("$defs", {})
+
+    def inlined(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inlined(part) for part in node]
+        if not isinstance(node, Mapping):
+            return node
+        whole = {**definitions[node["$ref"].rpartition("/")[2]], **node} if "$ref" in node else node
+        names = ("$ref", "title") if whole.get("type") == "object" else ("$ref",)
+        return {key: inlined(part) for key, part in whole.items() if key not in names or not isinstance(part, str)}
+
+    complete: dict[str, Any] = inlined(schema)
+    return complete

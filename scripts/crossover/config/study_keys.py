@@ -1,0 +1,357 @@
+"""The keys of a study's file, as pydantic models: what each allows, its default and its meaning.
+
+The numbers of `effort`, `refinement` and `quality` are fields of dataclasses in studies.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from crossover.config.key_types import (
+    MOST_PUBLISHED,
+    CoreCount,
+    Count,
+    Device,
+    Execution,
+    Flag,
+    GivenKeys,
+    Keys,
+    Matching,
+    Mode,
+    OneOf,
+    PartOf,
+    Positive,
+    Precision,
+    Protocol,
+    Range,
+    Seconds,
+    Set,
+    Several,
+    Text,
+    Trials,
+)
+from crossover.config.models import FORMS, MODES
+from crossover.config.studies import (
+    LATENCY_STEPS_MAX,
+    LATENCY_STEPS_MIN,
+    MOST_EPOCHS,
+    Effort,
+    Quality,
+    Refinement,
+)
+from crossover.config.words import BASELINE, HALF, PLAIN
+
+MOST_SAMPLES = 1_000_000_000_000
+
+
+class Data(Keys):
+    file: Text = Field(description="The path of the file.")
+    targets: Text = Field(
+        description="The column to predict: texts, true and false or whole numbers are classes, numbered from 0 in "
+        "their order."
+    )
+    inputs: Several[Text] | None = Field(None, description="The columns to predict from, or null.")
+
+
+DATA = (
+    "A table of samples for `model`, which then returns the network alone: a CSV or Parquet file, the column to "
+    "predict, and those to predict from (null: all others but an index of the rows)."
+)
+
+
+@dataclass(frozen=True)
+class RefinementKeys(Refinement):
+    """What a config says of the refinement."""
+
+    pairs: tuple[Annotated[str, OneOf(("device", "precision", "execution"))], ...] = field(
+        default=Refinement.pairs,
+        metadata={
+            "min_length": 1,
+            "description": "Which crossovers in time to narrow down: `device`, of each accelerator with the CPU; "
+            "`precision`, of fp32 with each other precision on one device; `execution`, of eager with each other "
+            "execution on one device.",
+        },
+    )
+
+
+class Axes(GivenKeys):
+    protocol: Protocol = Field("", description="What a step includes.")
+    batch_size: Count = Field(1, description="Samples in a step.")
+    precision: Precision = Field("", description="Arithmetic.")
+    execution: Execution = Field("", description="How the step runs.")
+    size: Count = Field(1, description="Point on the workload's size axis.")
+    variant: Text = Field("", description="Option of the workload.")
+    device: Device = Field("", description="Kind of device.")
+
+
+class Side(Axes):
+    metric: Text = Field(
+        "",
+        description="Numeric column of measurements.parquet (of a list the mean counts), samples_per_s or run_time_s.",
+    )
+
+
+WHERE = "Values of the axes that both sides share, as many as it takes to name one cell (for a crossover, one line)."
+RANGE = "Lowest and highest claimed value."
+SIDE = "Values of the axes of this side, and `metric` if each side has its own."
+
+
+class CrossoverKeys(GivenKeys):
+    range: Range = Field(description=RANGE)
+    where: Axes = Field(default_factory=Axes, description=WHERE)
+
+
+class SpeedupKeys(GivenKeys):
+    slow: Axes = Field(description="Values of the axes of this side.")
+    fast: Axes = Field(description="Values of the axes of this side.")
+    where: Axes = Field(default_factory=Axes, description=WHERE)
+    range: Range = Field(description=RANGE)
+
+
+class RatioKeys(GivenKeys):
+    metric: Text = Field("", description="The metric of both sides.")
+    of: Side = Field(description=SIDE)
+    over: Side = Field(description=SIDE)
+    where: Axes = Field(default_factory=Axes, description=WHERE)
+
+
+class RatioRangeKeys(RatioKeys):
+    range: Range = Field(description=RANGE)
+
+
+class RatioLimitKeys(RatioKeys):
+    limit: Positive = Field(description="The ratio lies below this value.")
+
+
+class TrainedWhere(GivenKeys):
+    precision: Precision = Field("", description="Arithmetic of the training.")
+    device: Device = Field("", description="Kind of device.")
+
+
+class SameQualityKeys(GivenKeys):
+    metric: Annotated[str, OneOf(("accuracy", "macro_f1", "weighted_f1"))] = Field(
+        description="Measure of quality on the rows held out."
+    )
+    within: Positive = Field(description="Largest difference that counts as the same.")
+    study: Text | None = Field(None, description="Study that trains the models; null for the claim's own.")
+    where: TrainedWhere = Field(
+        default_factory=TrainedWhere, description="The only device or precision to look at; by default all."
+    )
+
+
+class ClaimKeys(GivenKeys):
+    statement: Text = Field(description="The statement, in a clause.")
+    source: Text | None = Field(
+        None,
+        description="Author, title and date, if it is not `published.source`; `ours` for a statement of our own.",
+    )
+    published: Annotated[float, Field(strict=True, ge=0, le=MOST_PUBLISHED)] | Text | None = Field(
+        None, description="The source's value, if it differs from what is tested; or null."
+    )
+    crossover_between: CrossoverKeys | None = Field(
+        None, description="The accelerator begins to beat the CPU between two points of the study's x axis."
+    )
+    speedup_between: SpeedupKeys | None = Field(
+        None, description="The ratio of two cells' step times, `slow` over `fast`, lies between two values."
+    )
+    ratio_between: RatioRangeKeys | None = Field(
+        None, description="A ratio of two cells, or of two columns of one cell, lies between two values."
+    )
+    ratio_below: RatioLimitKeys | None = Field(
+        None, description="A ratio of two cells, or of two columns of one cell, lies below a value."
+    )
+    same_quality: SameQualityKeys | None = Field(
+        None,
+        description="The trained model is as good on every device and in every precision as on the CPU in fp32.",
+    )
+
+
+@dataclass(frozen=True)
+class QualityKeys(Quality):
+    """What a study says of its trainings."""
+
+    classes: Annotated[Set[Text], Field(min_length=2)] | None = field(
+        default=None, metadata={"description": "Names of the classes, in order; null for their numbers."}
+    )
+
+
+ASKED_METRICS = ("step_time_s", "device_used_bytes", "peak_allocated_bytes", "relative_error", "max_relative_error")
+
+
+class AsksKeys(GivenKeys):
+    of: Axes = Field(description="Values of the axes of this side.")
+    over: Axes = Field(description="Values of the axes of this side.")
+    metrics: Several[Annotated[str, OneOf(ASKED_METRICS)]] = Field(
+        description="What is compared, in this order: time and memory of a step, or the error of its result."
+    )
+
+
+class WaysKeys(Keys):
+    sizes: Annotated[Set[Count], Field(min_length=2)] = Field(
+        description="The study's sizes to measure them at; each costs every way a process, `compile` up to a minute."
+    )
+    executions: Set[Execution] = Field(
+        [], description="Executions besides the study's own; `cuda-graph` is left out on a CPU."
+    )
+    precisions: Set[Precision] = Field(
+        [],
+        description="Precisions that count as equally accurate, the only ones of a device at its best; empty for the "
+        "study's first one.",
+    )
+    cpu_threads: Set[CoreCount] = Field([], description="Fewer cores for the CPU, as the study's `cpu_threads`.")
+    protocols: Set[Protocol] = Field(
+        [], description="The study's protocols to measure them by; empty for all of its own."
+    )
+
+
+class Epochs(Keys):
+    epochs: Annotated[int, Field(strict=True, ge=1, le=MOST_EPOCHS)] = Field(description="Epochs of the run.")
+    samples: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] = Field(
+        description="Samples of an epoch; its last batch may be short."
+    )
+
+
+class PublishedKeys(Keys):
+    statement: Text = Field(description="The statement, in a clause.")
+    source: Text = Field(description="Author, title and date of the source.")
+    crossover: Range | None = Field(
+        None,
+        description="Lowest and highest published crossover on the study's x axis (the same twice for a single value), "
+        "or null.",
+    )
+    results: Text | None = Field(
+        None,
+        description="A CSV file with the source's measurements, beside the study's file or in config/published/, to "
+        "show beside ours (config/README.md describes its form), or null.",
+    )
+
+
+class StudyKeys(Keys):
+    """Keys of a study's file: one question with its grid and protocol."""
+
+    title: Text = Field(description="Heading of the study in the report.")
+    question: Text = Field(description="What the study answers, as a question.")
+    workload: Annotated[str, Matching("[A-Za-z0-9_-]+", "a module's name of letters, digits, _ and -")] = Field(
+        description="What is computed: a module in scripts/crossover/measurement/workloads/."
+    )
+    model: Text | None = Field(
+        None,
+        description=f"A model of your own in place of a workload: {FORMS}. Files are looked for beside the study's "
+        "file, then in the working directory. Then `question` alone must be given.",
+    )
+    mode: Mode = Field(MODES[0], description="What a step of `model` does.")
+    data: Data | None = Field(None, description=DATA)
+    check: Flag = Field(True, description="Whether the answers of `model` are compared with double precision.")
+    sizes: Several[Count | Text] = Field(
+        description="Points on the workload's size axis; of a `model` also names, as [resnet18, resnet34]."
+    )
+    batch_sizes: Several[Count] = Field(description="Samples in a step.")
+    protocols: Several[Protocol] = Field(
+        ["resident"],
+        description="What a step includes. `resident` keeps the data on the device; `as_published` does what the "
+        "source does; `loaded` takes each batch from the Dataset or loader that a `model` gives.",
+    )
+    precisions: Several[Precision] = Field(
+        ["fp32"],
+        description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
+        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure.",
+    )
+    executions: Several[Execution] = Field(
+        ["eager"],
+        description="How the step runs. `compile` compiles the model with torch.compile; `cuda-graph` captures the "
+        "whole step.",
+    )
+    variants: Several[Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits and _", 100)]] = Field(
+        [PLAIN], description="Options of the workload, from VARIANTS of its module; `plain` is none."
+    )
+    devices: Several[Device] | None = Field(
+        None,
+        description="The only devices to measure on, if others would take too long; null for all of the run's.",
+    )
+    cpu_threads: Set[CoreCount] = Field(
+        [],
+        description="Fewer cores to time the CPU on, besides all of them: numbers, or `half` of the physical cores. "
+        f"They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
+    )
+    effort: Annotated[Any, PartOf(Effort)] = Field(
+        default_factory=dict,
+        description="Numbers that differ from the run's `effort` for this study. Of `warmup_max_s` and `timed_max_s` "
+        "the smaller one counts, the study's or the run's, so that a short run stays short.",
+    )
+    trials: Trials | None = Field(
+        None,
+        description="Processes that measure each cell of this study's grid, if they are fewer than the run's; null for "
+        "the run's.",
+    )
+    refinement: Annotated[Any, PartOf(RefinementKeys)] | None = Field(
+        default_factory=dict,
+        description="Numbers that differ from the run's `effort.refinement` for this study; null for no refinement.",
+    )
+    ways: WaysKeys | None = Field(
+        None,
+        description="Further ways to compute the study's cells, so that each device is also compared at its best. Each "
+        "is measured once at `sizes`; refinement adds trials where it could win. Null for none.",
+    )
+    time_limit_s: Seconds | None = Field(
+        None,
+        description="Seconds after which a trial, a training or a try of a search ends with status `timeout`; null for "
+        "the run's limit.",
+    )
+    mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
+        None,
+        description="Megabytes of host memory that each of the study's jobs asks a cluster for, doubled when a job is "
+        "sent again; null for what follows from the model's parameters, the size of its table, and the memory measured "
+        "in a cell's first trial.",
+    )
+    figures: Several[Text] = Field(
+        ["times", "speedups", "precisions", "time_split", "memory", "energy"],
+        description="Kinds of figures to draw, each a module in scripts/crossover/figures/kinds/; those that have "
+        "nothing to show on the run's devices are left out.",
+    )
+    x_axis: Literal["size", "parameters"] = Field(
+        "size",
+        description="What the figures and the crossover are read over; the size also where parameters do not tell the "
+        "sizes apart (pixels, tokens, a frozen model).",
+    )
+    latency_steps: Literal[0] | Annotated[int, Field(strict=True, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)] = Field(
+        0,
+        description="Number of individually synchronised steps for percentiles of the latency, at least "
+        f"{LATENCY_STEPS_MIN}, the fewest of which the 99th percentile has a 95 % interval; 0 for none.",
+    )
+    latency_mistakes: Flag = Field(
+        False,
+        description="Whether the latency is also measured with the common mistakes, to show how wrong they are.",
+    )
+    largest_batch: Flag = Field(
+        False,
+        description="Whether the run also searches for the largest batch that fits, for each line of the study, as the "
+        "run's `largest_batch` says. Needs `timed`.",
+    )
+    steps_per_run: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] | Epochs | None = Field(
+        None,
+        description="Steps of the published run, or its epochs and their samples; times are then also given for a "
+        "whole run. Null if there is none.",
+    )
+    timed: Flag = Field(
+        True,
+        description="Whether the cells are timed; false for a study that only trains models for their quality.",
+    )
+    quality: QualityKeys | None = Field(
+        None,
+        description="Trains each model on every device and in every precision from the same seeds, and compares their "
+        "predictions; null for no training.",
+    )
+    published: PublishedKeys | None = Field(None, description="The published comparison, or null.")
+    claims: list[ClaimKeys] = Field(
+        [],
+        description="Statements of the source and of our own that are checked against the measurements, each with "
+        "exactly one of the keys after `published`; config/README.md has examples.",
+    )
+    asks: AsksKeys | None = Field(
+        None,
+        description="What the study asks, where that is one side over another at its largest size: its first answer is "
+        "their ratio in each metric. Null: the answer follows from the figures.",
+    )

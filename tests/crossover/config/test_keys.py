@@ -1,0 +1,56 @@
+"""The keys of a config and of a study: their limits, and what is made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crossover.config.config_keys import ConfigKeys, schema_file
+from crossover.config.key_types import json_schema
+from crossover.config.study_keys import StudyKeys
+
+CONFIG = Path(__file__).parents[3] / "config"
+
+
+def numbers(rule: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rules of all numbers below a rule, each with its path."""
+    if rule.get("type") in ("integer", "number"):
+        yield path, rule
+    for key, part in rule.get("properties", {}).items():
+        yield from numbers(part, f"{path}.{key}")
+    for part in (rule.get("items"), rule.get("additionalProperties"), *rule.get("anyOf", ())):
+        if isinstance(part, Mapping):
+            yield from numbers(part, path)
+
+
+def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
+    """Parquet's integers have 64 bits, seeds of NumPy and scikit-learn 32; a trial adds its number to the seed."""
+    rules = {**dict(numbers(json_schema(ConfigKeys), "")), **dict(numbers(json_schema(StudyKeys), "study"))}
+    bounds = {
+        path: (rule.get("minimum", rule.get("exclusiveMinimum")), rule.get("maximum", rule.get("exclusiveMaximum")))
+        for path, rule in rules.items()
+        if path != ".largest_batch.memory_limit"  # a size with a unit, which the code checks
+    }
+    assert len(bounds) > 50
+    assert all(None not in ends and 0 <= ends[0] < ends[1] < 2**53 for ends in bounds.values())
+    seeds = [most for path, (_, most) in bounds.items() if path.endswith(".seed")]
+    assert len(seeds) == 5
+    trials = bounds[".trials"][1] + bounds[".effort.refinement.extra_trials"][1] + bounds["study.quality.seeds"][1]
+    assert all(seed + trials < 2**32 for seed in seeds)
+
+
+def test_the_schema_for_editors_is_current() -> None:
+    """Where the file is missing, it is written."""
+    path = CONFIG / "schema.yaml"
+    if not path.exists():
+        path.write_text(schema_file(), encoding="utf-8")
+        pytest.fail(f"{path} was missing and is written anew: read it, and run this test again")
+    assert path.read_text(encoding="utf-8") == schema_file()
+
+
+def test_config_yaml_has_every_key_in_the_order_of_the_schema() -> None:
+    assert list(yaml.safe_load((CONFIG / "config.yaml").read_text())) == list(ConfigKeys.model_fields)
