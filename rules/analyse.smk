@@ -40,7 +40,7 @@ rule collect_measurements:
         rows=measured_rows,
         library=library("config", "machine", "tables"),
     output:
-        measurements=kept(f"{RESULTS}/measurements.parquet"),
+        measurements=update(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
     # Before the roofs, which the table does not need.
@@ -94,10 +94,10 @@ rule analyse_run:
         references=reference_files(REFERENCES),
         library=library(*COMPUTING),
     output:
-        **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},
+        **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},
         **{
             f"{name}_csv": report(
-                kept(f"{RESULTS}/{name}.csv"),
+                update(f"{RESULTS}/{name}.csv"),
                 caption="../report/table.rst",
                 category="Tables",
                 labels={"table": name.replace("_", " ")},

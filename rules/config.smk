@@ -141,14 +141,9 @@ def library(*rooms):
     )
 
 
-def kept(path):
-    """An output that stays until a job has made it anew, even if that job fails.
-
-    The rule takes `failures_of` as a parameter. Snakemake (9.27) cannot keep what lies in a storage.
-    """
-    return path if workflow.storage_settings.default_storage_provider else update(path)
-
-
 def failures_of(log):
-    """How often the job with a log has failed: once more, and it runs again, though its outputs are there."""
+    """How often the job with this log has failed.
+
+    Outputs under `update` stay when a job fails. As a parameter, one more failure makes the job run again.
+    """
     return lambda wildcards: failures(Path(log))

@@ -4,20 +4,18 @@
 rule export:
     input:
         cells=rules.analyse_run.output.cells,
-        provenance=rules.render_report.output.provenance,
         script=ancient(house("scripts/export_run.py")),
     output:
         bencher=f"{RESULTS}/export/bencher.json",
         action=f"{RESULTS}/export/action_benchmark.json",
-        crate=directory(f"{RESULTS}/export/ro-crate"),
     log:
         f"{RESULTS}/logs/export.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.provenance),
-        output=lambda wildcards, output: os.path.dirname(output.bencher),
+        results=RESULTS,
+        output=f"{RESULTS}/export",
     message:
         "Writing {params.output} in formats of others"
     shell:
@@ -37,9 +35,9 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.provenance),
+        results=RESULTS,
         name=CONFIG.name,
-        output=lambda wildcards, output: os.path.dirname(output[0]),
+        output=f"{RESULTS}/reference/{CONFIG.name}",
     message:
         "Writing the reference {params.output}"
     shell:

@@ -13,14 +13,14 @@ rule plot_figures:
     output:
         [
             report(
-                kept(figure_file(RESULTS, study, kind, "svg")),
+                update(figure_file(RESULTS, study, kind, "svg")),
                 caption="../report/figure.rst",
                 category=study,
                 labels={"figure": kind.replace("_", " ")},
             )
             for study, kind in FIGURES
         ],
-        [kept(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
+        [update(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True

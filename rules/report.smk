@@ -12,9 +12,9 @@ rule render_report:
         ),
         library=library(*COMPUTING, "figures", "figures/kinds", "report"),
     output:
-        **{name: kept(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
+        **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
-            kept(f"{RESULTS}/{REPORT_FILES['report']}"),
+            update(f"{RESULTS}/{REPORT_FILES['report']}"),
             caption="../report/report.rst",
             category="Report",
             labels={"page": "answers, figures, cells, machine"},

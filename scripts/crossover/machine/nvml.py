@@ -141,18 +141,6 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
     return None
 
 
-def list_gpus(nvml: types.ModuleType) -> list[str]:
-    """UUIDs of the GPUs that NVML sees, in its order; empty without NVML."""
-
-    def uuid_of(index: int) -> str:
-        return str(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index)))
-
-    with session(nvml) as there:
-        count = (ask(nvml, nvml.nvmlDeviceGetCount) or 0) if there else 0
-        found = [ask(nvml, partial(uuid_of, index)) for index in range(count)]
-    return [uuid for uuid in found if uuid is not None]
-
-
 def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
     """UUID of the GPU around a MIG instance, of a whole GPU its own; None if NVML does not know it."""
     with open_gpu(uuid, nvml) as gpu:
@@ -182,7 +170,6 @@ class GpuState:
 
     uuid: str
     power_limit_w: float | None = None
-    power_limit_default_w: float | None = None
     sm_clock_mhz: float | None = None
     sm_clock_default_mhz: float | None = None
     sm_clock_max_mhz: float | None = None
@@ -343,7 +330,6 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     return GpuState(
         uuid=uuid,
         power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
-        power_limit_default_w=scaled("nvmlDeviceGetPowerManagementDefaultLimit", MILLI),
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
         sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),

@@ -364,9 +364,9 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
 
 
 def test_a_module_in_the_working_directory_comes_before_the_scripts_of_the_workflow(project: Path) -> None:
-    """Two of which have common names: `doctor` and `make_dataset`."""
-    own = write(project, "doctor.py", "x = 1\n")
-    found = code_of("trial", OWN, model=Model("doctor", "build"))
+    """One of which has a common name, `train_model`."""
+    own = write(project, "train_model.py", "x = 1\n")
+    found = code_of("trial", OWN, model=Model("train_model", "build"))
     assert own in found.files.values()
 
 
