@@ -14,8 +14,8 @@ rule export:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=RESULTS,
-        output=f"{RESULTS}/export",
+        results=lambda wildcards, input: os.path.dirname(input.cells),
+        output=lambda wildcards, output: os.path.dirname(output.bencher),
     message:
         "Writing {params.output} in formats of others"
     shell:
@@ -35,9 +35,9 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=RESULTS,
+        results=lambda wildcards, input: os.path.dirname(input.measurements),
         name=CONFIG.name,
-        output=f"{RESULTS}/reference/{CONFIG.name}",
+        output=lambda wildcards, output: os.path.dirname(output[0]),
     message:
         "Writing the reference {params.output}"
     shell:

@@ -9,7 +9,7 @@ rule plot_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=library(*COMPUTING, "figures", "figures/kinds"),
+        library=get_library(*COMPUTING, "figures", "figures/kinds"),
     output:
         [
             report(
@@ -28,7 +28,7 @@ rule plot_figures:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=failures_of(f"{RESULTS}/logs/plot_figures.log"),
+        failures=get_failures(f"{RESULTS}/logs/plot_figures.log"),
     message:
         f"Drawing {len(FIGURES)} figures"
     script:

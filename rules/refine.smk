@@ -3,24 +3,24 @@
 from crossover.plan.stages import planned_trials, refinement_on
 
 
-def trials_of_stages(last):
+def get_trials_of_stages(last):
     """The trials that the stages up to the last one ask for; their plans must be made first."""
     plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
     with one_line_errors():
         return [trial for plan in plans for trial in planned_trials(Path(plan))]
 
 
-def rows_before_stage(wildcards):
+def get_rows_before_stage(wildcards):
     """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
-    return PLAN.rows([*PLAN.refined_trials(), *trials_of_stages(int(wildcards.stage) - 1)])
+    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
 
 
-def rows_before_repeat(number):
+def get_rows_before_repeat(number):
     """The rows of the first grid and of every stage, and those of the repeats before this one.
 
     A row that only an older plan asked for is not among them.
     """
-    rows = PLAN.rows([*PLAN.trials_of_grid, *trials_of_stages(PLAN.last_stage)])
+    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
     for repeat in range(1, number):
         plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
         with one_line_errors():
@@ -28,15 +28,15 @@ def rows_before_repeat(number):
     return rows
 
 
-def measured_rows(_wildcards):
+def get_measured_rows(_wildcards):
     """All rows that a run asks for."""
-    return rows_before_repeat(PLAN.repeats + 1)
+    return get_rows_before_repeat(PLAN.repeats + 1)
 
 
 checkpoint plan_refinement:
     input:
-        rows=rows_before_stage,
-        library=library("config", "plan", "tables", "statistics"),
+        rows=get_rows_before_stage,
+        library=get_library("config", "plan", "tables", "statistics"),
     output:
         plan=f"{RESULTS}/refinement/stage-{{stage}}.json",
     log:
@@ -63,8 +63,8 @@ checkpoint plan_refinement:
 # Trials that others disturbed are measured again when everything else is measured.
 checkpoint plan_repeats:
     input:
-        rows=lambda wildcards: rows_before_repeat(int(wildcards.repeat)),
-        library=library("config", "plan", "tables"),
+        rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),
+        library=get_library("config", "plan", "tables"),
     output:
         plan=f"{RESULTS}/repeats/repeat-{{repeat}}.json",
     log:
