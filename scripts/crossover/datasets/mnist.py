@@ -102,8 +102,8 @@ def _read(folder: Path) -> dict[str, NDArray[Any]]:
     labels_path = _find(folder, "train-labels-idx1-ubyte")
     images, labels = read_idx(images_path, dimensions=3), read_idx(labels_path, dimensions=1)
     if images.shape[1:] != (SIDE, SIDE):
-        found = " x ".join(map(str, images.shape[1:]))
-        raise UserError(f"{images_path}: images of {found} pixels; allowed: {SIDE} x {SIDE}")
+        size = " x ".join(map(str, images.shape[1:]))
+        raise UserError(f"{images_path}: images of {size} pixels; allowed: {SIDE} x {SIDE}")
     if not 0 < len(images) == len(labels):
         raise UserError(f"{labels_path}: {len(labels)} labels for {len(images)} images; allowed: one each")
     if (largest := labels.max()) >= CLASSES:

@@ -52,15 +52,15 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
     times = _times(root)
     used = _used(root / "proc/self/stat")
     running = sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants())
-    own = None if used is None else (used[0], used[1] + running)
+    used_ticks = None if used is None else (used[0], used[1] + running)
     near = on_their_cores(usable_cpus() if cpus is None else cpus, root)
     return Counters(
         monotonic_s=time.monotonic(),
         load=os.getloadavg()[0],
         cpu_pressure_s=_cpu_pressure_s(root),
         throttled_s=_throttled_s(root),
-        ticks=_ticks([row for cpu, row in times.items() if cpu in near], own),
-        host_ticks=_ticks(list(times.values()), own),
+        ticks=_ticks([row for cpu, row in times.items() if cpu in near], used_ticks),
+        host_ticks=_ticks(list(times.values()), used_ticks),
     )
 
 
@@ -117,13 +117,13 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 def _throttled_s(root: Path) -> float | None:
     """Seconds of being held back by a CPU quota, this group's or a parent's, summed over CPUs."""
-    found = []
+    seconds = []
     for level in control_groups("cpu", root):
         for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # version 2; version 1
             value = statistic(level / "cpu.stat", name)
             if value is not None:
-                found.append(value * unit_s)
-    return sum(found) if found else None
+                seconds.append(value * unit_s)
+    return sum(seconds) if seconds else None
 
 
 def _times(root: Path) -> dict[int, list[int]]:
@@ -136,9 +136,9 @@ def _times(root: Path) -> dict[int, list[int]]:
     return {int(cpu): [int(value) for value in row] for cpu, row in numbered if cpu.isdigit() and len(row) == 8}
 
 
-def _ticks(times: Sequence[Sequence[int]], own: tuple[int, int] | None) -> CpuTicks | None:
+def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -> CpuTicks | None:
     """Ticks of some CPUs, and those of this process and its children, which the kernel counts in the same unit."""
-    if not times or own is None:
+    if not times or used_ticks is None:
         return None
     user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))
     busy = user + nice + system + irq + softirq
@@ -147,8 +147,8 @@ def _ticks(times: Sequence[Sequence[int]], own: tuple[int, int] | None) -> CpuTi
         total=busy + idle + waiting + stolen,
         busy=busy,
         stolen=stolen,
-        own=own[0],
-        children=own[1],
+        own=used_ticks[0],
+        children=used_ticks[1],
     )
 
 

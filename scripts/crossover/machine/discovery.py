@@ -156,17 +156,17 @@ def _display_devices(root: Path) -> Sequence[str]:
 
 def find_compilers(environment: Mapping[str, str]) -> str:
     """What `torch.compile` compiles with: those of C++ and C, Python's headers and triton, or that they lack."""
-    found = []
+    parts = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
         for name in (chosen,) if chosen else usual:
-            place = shutil.which(name)
+            path = shutil.which(name)
             # A compiler is replaced under the same name, by one of another size.
-            found.append(f"{os.path.realpath(place)} {Path(place).stat().st_size}" if place else f"no {name}")
+            parts.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
     headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
     versions = {name: _version_of(name) for name in TRITON}
-    found += [] if headers else ["no Python.h"]
-    return ", ".join(found + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
+    parts += [] if headers else ["no Python.h"]
+    return ", ".join(parts + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
 
 
 def torch_built_for() -> dict[str, str]:

@@ -41,16 +41,16 @@ class Gpus:
     @classmethod
     def from_json(cls, text: str) -> Gpus:
         """The GPUs that `to_json` wrote."""
-        found = json.loads(text)
+        fields = json.loads(text)
         installed = (
             InstalledGpu(
                 usable=tuple(gpu["usable"]),
                 names={name: tuple(meant) for name, meant in gpu["names"].items()},
                 near=frozenset(gpu["near"]),
             )
-            for gpu in found["installed"]
+            for gpu in fields["installed"]
         )
-        return cls(tuple(installed), tuple(found["visible"]))
+        return cls(tuple(installed), tuple(fields["visible"]))
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -73,13 +73,13 @@ def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]
     and for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
-        return [gpu for one in installed for gpu in one.usable]
+        return [gpu for board in installed for gpu in board.usable]
     visible: list[str] = []
     for name in chosen.split(","):
-        found = _find(name.strip(), installed)
-        if found is None:
+        named = _find(name.strip(), installed)
+        if named is None:
             break
-        visible += found
+        visible += named
     return visible if len(set(visible)) == len(visible) else []
 
 
@@ -122,8 +122,8 @@ def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | Non
         return installed[index].usable if index < len(installed) else None
     if not name.startswith(("GPU-", "MIG-")):
         return None
-    names = {known: gpus for one in installed for known, gpus in one.names.items()}
+    names = {full_name: gpus for board in installed for full_name, gpus in board.names.items()}
     if name in names:
         return names[name]
-    abbreviated = {gpus for known, gpus in names.items() if known.startswith(name)}
+    abbreviated = {gpus for full_name, gpus in names.items() if full_name.startswith(name)}
     return abbreviated.pop() if len(abbreviated) == 1 else None

@@ -216,11 +216,11 @@ def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, fl
     """
     if gpu.is_instance:
         return None
-    found: dict[int, list[int]] = {}
+    percents_of: dict[int, list[int]] = {}
     for sample in ask(nvml, lambda: nvml.nvmlDeviceGetProcessUtilization(gpu.board, since_us)) or ():
         if sample.pid and sample.timeStamp > since_us and sample.smUtil <= 100:
-            found.setdefault(sample.pid, []).append(sample.smUtil)
-    return {pid: PERCENT * sum(percents) / len(percents) for pid, percents in found.items()} or None
+            percents_of.setdefault(sample.pid, []).append(sample.smUtil)
+    return {pid: PERCENT * sum(percents) / len(percents) for pid, percents in percents_of.items()} or None
 
 
 def gpu_between(
@@ -270,8 +270,8 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
     if shares is None:
         return None
     others = {pid: share for pid, share in shares.items() if pid not in own_ids}
-    known = {pid for pid, _ in before.processes or ()}
-    new = [pid for pid in others if pid not in known]
+    earlier = {pid for pid, _ in before.processes or ()}
+    new = [pid for pid in others if pid not in earlier]
     if len(others) == len(shares) and new:
         del others[max(new, key=others.__getitem__)]
     return sum(others.values())
@@ -339,7 +339,7 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
             query("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),  # older drivers
         ),
         reasons=_event_reasons(board, nvml),
-        processes=None if processes is None else tuple((one.pid, one.usedGpuMemory) for one in processes),
+        processes=None if processes is None else tuple((process.pid, process.usedGpuMemory) for process in processes),
         mig=True if gpu.is_instance else None if mig_mode is None else bool(mig_mode[0]),
     )
 
@@ -353,7 +353,7 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
     if bits is None:
         return None
     names = {getattr(nvml, f"nvmlClocksEventReason{end}"): name for end, name in EVENT_REASONS.items()}
-    single = [1 << place for place in range(int(bits).bit_length()) if bits >> place & 1]
+    single = [1 << position for position in range(int(bits).bit_length()) if bits >> position & 1]
     return tuple(names.get(bit, f"{bit:#x}") for bit in single)
 
 
@@ -371,8 +371,8 @@ def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
         "hw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, None),
         "hw_power_brake": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, None),
     }
-    found = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
-    return {name: count for name, count in found.items() if count is not None}
+    counts_ns = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
+    return {name: count for name, count in counts_ns.items() if count is not None}
 
 
 def _counter_ns(board: Any, nvml: types.ModuleType, field_id: int, policy: int | None) -> int | None:

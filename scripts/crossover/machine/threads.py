@@ -60,19 +60,19 @@ def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
 
     A CPU side names its own number; every other device has `cpu_threads`, a number, or auto for all usable cores.
     """
-    asked = threads_of_side(device)
-    if asked == HALF:
+    threads = threads_of_side(device)
+    if threads == HALF:
         return max(1, cores // 2)
-    asked = cpu_threads if asked is None else asked
-    return cores if asked == "auto" else int(asked)
+    threads = cpu_threads if threads is None else threads
+    return cores if threads == "auto" else int(threads)
 
 
 def lacking_cores(device: str, cores: int) -> str | None:
     """Why a CPU side cannot be measured on so many usable cores; None if it can, and for other devices."""
-    asked = threads_of_side(device)
-    if not isinstance(asked, int) or asked <= cores:
+    threads = threads_of_side(device)
+    if not isinstance(threads, int) or threads <= cores:
         return None
-    return f"{device} needs {asked} physical cores, and this job may use {cores}: give it more, or leave the side out"
+    return f"{device} needs {threads} physical cores, and this job may use {cores}: give it more, or leave the side out"
 
 
 def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
@@ -134,16 +134,16 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
     near = _near(sharing, frozenset(allowed))
     if len(sharing) < 2 and set(allowed) in near:
         return {}
-    groups = {cpus: [gpu for gpu, own in zip(sharing, near, strict=True) if own == cpus] for cpus in near}
+    groups = {cpus: [gpu for gpu, cpus_near in zip(sharing, near, strict=True) if cpus_near == cpus] for cpus in near}
     cores = {cpus: cores_of(cpus, root) for cpus in groups}
     each = min((len(cores[cpus]) // len(group) for cpus, group in groups.items()), default=0)
     if not each:
         return {}
     return {
-        one: sorted(chain.from_iterable(cores[cpus][place * each : (place + 1) * each]))
+        name: sorted(chain.from_iterable(cores[cpus][position * each : (position + 1) * each]))
         for cpus, group in groups.items()
-        for place, gpu in enumerate(group)
-        for one in gpu.usable
+        for position, gpu in enumerate(group)
+        for name in gpu.usable
     }
 
 
@@ -155,5 +155,5 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
     """The allowed CPUs near each GPU; all of them for every GPU unless those of any two are the same or apart."""
     near = [gpu.near & allowed for gpu in gpus]
-    known = all(near) and all(one == other or not one & other for one, other in combinations(near, 2))
-    return near if known else [allowed] * len(near)
+    separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
+    return near if separable else [allowed] * len(near)

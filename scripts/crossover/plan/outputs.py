@@ -44,20 +44,20 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
     accelerator, precisions several of them, remedies and roofs a model, energy prices, or trials that are long
     enough for its counter.
     """
-    found = []
+    figures = []
     for study in plan.studies:
         if study.name not in plan.measured:
             continue
-        own = study.devices_among(plan.devices)
-        accelerated = any(not is_cpu(device) for device in own)
+        devices = study.devices_among(plan.devices)
+        accelerated = any(not is_cpu(device) for device in devices)
         long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
         shown = {
-            "speedups": (accelerated or held_against) and BASELINE in own,
+            "speedups": (accelerated or held_against) and BASELINE in devices,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
             "time_split": study.workload != NULL,
             "roofline": study.workload != NULL,
             "energy": config.prices is not None or long_enough,
         }
-        found += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
-    return found
+        figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
+    return figures

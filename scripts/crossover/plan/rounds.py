@@ -41,7 +41,7 @@ class Rounds:
         if self.at_once > 1:
             order = [*in_blocks(order, self.at_once, first)]
         trials = [(cell, trial) for trial, cell in order]
-        return {trial: len(trials) - place for place, trial in enumerate(trials)}
+        return {trial: len(trials) - position for position, trial in enumerate(trials)}
 
 
 def in_blocks(
@@ -71,7 +71,7 @@ def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> fl
     Cells that differ in their device alone have the same, so that they follow each other. Where several accelerators
     measure side by side, a round begins with their trials, which are few.
     """
-    place = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
+    order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:
-        place = (place + is_cpu(cell.device)) / 2
-    return 1 / (trial + place)
+        order = (order + is_cpu(cell.device)) / 2
+    return 1 / (trial + order)

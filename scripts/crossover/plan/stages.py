@@ -34,8 +34,8 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
 def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
     """Whether there are several precisions or executions, and of each the only one or the plain one to compare with."""
     sides = {"precision": precisions, "execution": executions}
-    return any(len(own) > 1 for own in sides.values()) and all(
-        len(own) == 1 or PLAIN_SIDES[axis] in own for axis, own in sides.items()
+    return any(len(values) > 1 for values in sides.values()) and all(
+        len(values) == 1 or PLAIN_SIDES[axis] in values for axis, values in sides.items()
     )
 
 
@@ -74,9 +74,9 @@ def planned_trials(path: Path) -> list[tuple[Cell, int]]:
     plan = read_json(path, "plan")
     try:
         return [
-            (Cell(**{axis: one[axis] for axis in AXES if axis in one}), int(trial))
-            for one in plan["cells"]
-            for trial in one["trials"]
+            (Cell(**{axis: cell[axis] for axis in AXES if axis in cell}), int(trial))
+            for cell in plan["cells"]
+            for trial in cell["trials"]
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreadableError(path, "not a plan of trials") from None
