@@ -117,14 +117,14 @@ def _find(folder: Path, name: str) -> Path:
         if path.is_file():
             return path
     raise UserError(
-        f"{folder}: holds neither {name} nor {name}.gz; mend the path in datasets.mnist.folder of the config"
+        f"{folder}: holds neither {name} nor {name}.gz; fix the path in datasets.mnist.folder of the config"
     )
 
 
 def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
 
-    MNIST's own format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes
+    MNIST's format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes
     (big-endian), then the values.
     """
     try:

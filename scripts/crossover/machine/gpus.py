@@ -21,7 +21,7 @@ class InstalledGpu:
     usable: tuple[str, ...]
     """Itself or its MIG instances, as `GPU-...` or `MIG-...`."""
     names: Mapping[str, tuple[str, ...]]
-    """What each name means that CUDA_VISIBLE_DEVICES may give it or its parts."""
+    """The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
     near: frozenset[int] = frozenset()
     """Logical CPUs of its NUMA node; empty if the driver does not say."""
 
@@ -116,7 +116,7 @@ def _is_split(handle: Any, nvml: Any) -> bool:
 
 
 def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | None:
-    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it ends the list."""
+    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it is invalid, which ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None

@@ -125,7 +125,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return find_gpus(environment, nvml)
     except nvml.NVMLError as error:  # to go on as if there were none would share a GPU with another trial
         raise UserError(
-            f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); mend it until `nvidia-smi -L` lists them"
+            f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
         ) from error
     finally:
         nvml.nvmlShutdown()

@@ -1,4 +1,4 @@
-"""What a measuring job is called with and what it asks of its machine: options, threads, GPUs, memory, minutes."""
+"""Options, parameters and resources (threads, GPUs, memory, minutes) of measuring jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
 
 SEARCH_MIN = 60
-"""Minutes of a search beside its longest try: some fifty tries, each far below its own limit."""
+"""Minutes of a search beside its longest try: some fifty tries, each far below its limit."""
 
 ROOFS_MIN = 10
 """Minutes of a probe of a device, which takes seconds."""
@@ -63,7 +63,7 @@ class Jobs:
     """Those of --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
-        """Parameters of a trial: what its cell's row depends on."""
+        """Parameters of a trial."""
         again = wildcards.get("again", "").rpartition("-")[2]
         repeat = [f"--repeat={again}"] if again else []
         options = [*axis_options(wildcards), *self.settings[wildcards["study"]], *repeat]
@@ -98,7 +98,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit, which is no parameter of a result: it changes no number."""
+        """Options of the time limit. It changes no number, so it is no parameter of a result."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
@@ -126,18 +126,18 @@ class Jobs:
 
     @property
     def share(self) -> int:
-        """Cores that each job of this machine asks Snakemake for, whatever it does; on a cluster's login node one.
+        """Cores that each job of this machine requests from Snakemake; 1 on a cluster's login node.
 
-        All ask for the same, since Snakemake starts what fits: a CPU trial that asked for all cores would wait until no
-        GPU trial is left. Whether a job that was started runs beside others or alone, its turn on the host decides.
+        All request the same, since Snakemake starts what fits: a CPU trial that requested all cores would wait until no
+        GPU trial is left. The turn on the host decides whether a started job runs beside others or alone.
         """
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Cores that a measuring job asks for; no parameter of it, so that another number measures nothing again.
+        """Cores that a measuring job requests; no parameter, so that another number measures nothing again.
 
-        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share of them unless the config gives a
-        number. What a trial computes with, the trial itself finds out.
+        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a number.
+        The trial itself finds out how many threads it computes with.
         """
         if not self.machine.elsewhere:
             return self.share
@@ -167,7 +167,7 @@ class Jobs:
         return {name: resource(name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes that a measuring job asks a cluster for, twice as many for each further attempt.
+        """Megabytes that a measuring job requests, twice as many for each further attempt.
 
         These are the study's `mem_mb`, or follow from the parameters of the workload.
         """
@@ -232,7 +232,7 @@ class Jobs:
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:
-    """Where a job notes that its time limit ended it."""
+    """The file in which a job notes that its time limit ended it."""
     values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # a first row is no repeat
     return "/".join([kind, *values]) + ".json"
 

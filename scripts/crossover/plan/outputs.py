@@ -38,11 +38,10 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 
 
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
-    """The figures of a run that have something to show, each a study and a kind, in the order of the study's file.
+    """The figures of a run that have data, each a study and a kind, in the order of the study's file.
 
-    A speed-up needs two devices, or a machine measured elsewhere that this one is held against, the host's share an
-    accelerator, precisions several of them, remedies and roofs a model, energy prices, or trials that are long
-    enough for its counter.
+    Speed-ups need two devices or a reference machine (`held_against`), the host's share an accelerator, precisions
+    several of them, the split of time and the roofline a model, energy prices or trials long enough for its counter.
     """
     figures = []
     for study in plan.studies:

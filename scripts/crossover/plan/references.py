@@ -1,4 +1,4 @@
-"""Which machines measured elsewhere a run is held against."""
+"""The reference machines, measured elsewhere, that a run is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a run: its cells, trials, trainings and searches, and where their results lie."""
+"""The cells, trials, trainings and searches of a run, and the paths of their results."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def cell_of(wildcards: Mapping[str, Any]) -> Cell:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run measures, in plain values that make the whole table."""
+    """What a run measures."""
 
     studies: tuple[Study, ...]
     own_devices: tuple[str, ...]
-    """Devices of the run, for classes of nodes that name none."""
+    """Devices of the run, used by classes of nodes that name none."""
     trials: int
     seed: int
     results: str
@@ -97,13 +97,13 @@ class RunPlan:
 
     @cached_property
     def cells_of_ways(self) -> list[Cell]:
-        """The cells that the studies' `ways` add, which the first grid measures once; none of a first look."""
+        """The cells that `ways` add, measured once in the first grid; none in a study with a single first trial."""
         compared = [study for study in self.studies if self.first_trials(study.name) > 1]
         return self._on_classes(cell for study in compared for cell in cells_of_ways(study, self.devices))
 
     @cached_property
     def ways(self) -> dict[str, Ways]:
-        """The further ways of the studies that compare devices at their best."""
+        """The `ways` of the studies that compare devices at their best."""
         return {study.name: ways for study in self.studies if (ways := Ways.of(vars(study)))}
 
     @cached_property
@@ -113,7 +113,7 @@ class RunPlan:
         return [*grid, *((cell, 1) for cell in self.cells_of_ways)]
 
     def trials_of(self, study: str) -> int:
-        """Most trials of a cell of a study, before those that a wide interval asks for."""
+        """Most trials of a cell of a study, before those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
     def first_trials(self, study: str) -> int:
@@ -134,9 +134,9 @@ class RunPlan:
 
     @property
     def first_answers(self) -> list[str]:
-        """Names of the studies that are answered after their previews; the last round ends with all answers.
+        """Names of the studies that get a first answer; with one round, the last study gets the final answers instead.
 
-        Mistakes in measuring latency are told apart from their right ways by several trials alone.
+        Mistakes in measuring latency show in several trials only.
         """
         measured = self.measured if self.rounds > 1 else self.measured[:-1]
         return [name for name in measured if not self.study[name].latency_mistakes]
@@ -169,7 +169,7 @@ class RunPlan:
 
     @property
     def searches_asked(self) -> list[str]:
-        """Those that a study asks for as part of the main job."""
+        """The searches that studies include in the main job."""
         return [path for path, study in self.searches.items() if study.largest_batch]
 
     @cached_property
@@ -185,7 +185,7 @@ class RunPlan:
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Roofs of all devices that a model is timed on, on all of their cores."""
+        """Paths of the roofs of all devices that a model is timed on, with all cores."""
         cells = [cell for cell in self.cells if cell.workload != NULL and threads_of_side(cell.device) is None]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
