@@ -138,14 +138,6 @@ def test_a_job_shows_few_of_its_paths(event: LogEvent) -> None:
     )
 
 
-def test_what_is_short_and_other_events_stay_as_they_are() -> None:
-    job = {"input": ["a"], "reason": "Forced execution"}
-    for event, facts in ((LogEvent.JOB_INFO, job), (LogEvent.PROGRESS, {"input": list("abcde")})):
-        record = logging.makeLogRecord({"event": event, **facts})
-        assert cut_paths(record)
-        assert {name: record.__dict__[name] for name in facts} == facts
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
