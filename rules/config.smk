@@ -47,6 +47,7 @@ from crossover.plan.jobs import Jobs
 from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
+from crossover.plan.stages import planned_trials
 
 
 def house(path):
@@ -82,14 +83,14 @@ with one_line_errors():
     check_metrics(CONFIG.studies)
     check_classes(CONFIG.classes, CONFIG.devices)
     MACHINE = get_machine()
+    if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
+        check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
     REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     if workflow.is_main_process:
-        if CONFIG.check_devices and not MACHINE.elsewhere:
-            check_device_list(CONFIG, MACHINE)
         tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
         for note in filter(None, map(left_out, tables)):
             tell(note)
@@ -141,3 +142,30 @@ def get_failures(log):
     Outputs under `update` stay when a job fails. As a parameter, one more failure makes the job run again.
     """
     return lambda wildcards: failures(Path(log))
+
+
+def get_trials_of_stages(last):
+    """The trials of the stages of refinement up to `last`, once these are planned."""
+    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
+    with one_line_errors():
+        return [trial for plan in plans for trial in planned_trials(Path(plan))]
+
+
+def get_rows_before_stage(wildcards):
+    """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
+    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
+
+
+def get_rows_before_repeat(number):
+    """The rows of the first grid, of all stages, and of the repeats before this one, without those of older plans."""
+    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
+    for repeat in range(1, number):
+        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
+        with one_line_errors():
+            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
+    return rows
+
+
+def get_measured_rows(_wildcards):
+    """All rows of a run."""
+    return get_rows_before_repeat(PLAN.repeats + 1)

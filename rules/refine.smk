@@ -1,36 +1,6 @@
-# Measuring time is spent where a crossover lies: each stage is planned on what the ones before it measured.
+# Refinement of crossovers, each stage planned on the rows of those before it, and repeats of disturbed trials.
 
-from crossover.plan.stages import planned_trials, refinement_on
-
-
-def get_trials_of_stages(last):
-    """The trials that the stages up to the last one ask for; their plans must be made first."""
-    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
-    with one_line_errors():
-        return [trial for plan in plans for trial in planned_trials(Path(plan))]
-
-
-def get_rows_before_stage(wildcards):
-    """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
-    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
-
-
-def get_rows_before_repeat(number):
-    """The rows of the first grid and of every stage, and those of the repeats before this one.
-
-    A row that only an older plan asked for is not among them.
-    """
-    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
-    for repeat in range(1, number):
-        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
-        with one_line_errors():
-            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
-    return rows
-
-
-def get_measured_rows(_wildcards):
-    """All rows that a run asks for."""
-    return get_rows_before_repeat(PLAN.repeats + 1)
+from crossover.plan.stages import refinement_on
 
 
 checkpoint plan_refinement:
