@@ -11,7 +11,7 @@ rule everything:
     input:
         f"{RESULTS}/report.html",
         # A deleted row is measured again.
-        lambda wildcards: measured_rows(wildcards),
+        get_measured_rows,
         PLAN.trainings,
         expand(f"{RESULTS}/first_answers/{{study}}.txt", study=PLAN.first_answers),
 

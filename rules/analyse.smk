@@ -2,14 +2,14 @@
 
 from crossover.plan.outputs import TABLES
 
-# Rooms of the library that tables depend on.
+# Packages of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
 
 
 rule write_plan:
     input:
         published=PLAN.published,
-        library=library("config", "plan"),
+        library=get_library("config", "plan"),
     output:
         plan=f"{RESULTS}/plan.json",
     log:
@@ -37,10 +37,10 @@ rule write_plan:
 
 rule collect_measurements:
     input:
-        rows=measured_rows,
-        library=library("config", "machine", "tables"),
+        rows=get_measured_rows,
+        library=get_library("config", "machine", "tables"),
     output:
-        measurements=kept(f"{RESULTS}/measurements.parquet"),
+        measurements=update(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
     # Before the roofs, which the table does not need.
@@ -50,7 +50,7 @@ rule collect_measurements:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=failures_of(f"{RESULTS}/logs/collect_measurements.log"),
+        failures=get_failures(f"{RESULTS}/logs/collect_measurements.log"),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Collecting the rows of all trials"
@@ -92,12 +92,12 @@ rule analyse_run:
         searches=PLAN.searches_asked,
         roofs=PLAN.roofs,
         references=reference_files(REFERENCES),
-        library=library(*COMPUTING),
+        library=get_library(*COMPUTING),
     output:
-        **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},
+        **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},
         **{
             f"{name}_csv": report(
-                kept(f"{RESULTS}/{name}.csv"),
+                update(f"{RESULTS}/{name}.csv"),
                 caption="../report/table.rst",
                 category="Tables",
                 labels={"table": name.replace("_", " ")},
@@ -111,7 +111,7 @@ rule analyse_run:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=failures_of(f"{RESULTS}/logs/analyse_run.log"),
+        failures=get_failures(f"{RESULTS}/logs/analyse_run.log"),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Computing all tables of the run"

@@ -7,18 +7,17 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-# Snakemake's modules and its jobs live as long as the run: to look for garbage among them again and again, and once
-# more at the end, takes a fifth of a dry-run.
+# Snakemake's modules and jobs live as long as the run: collecting garbage among them takes a fifth of a dry-run.
 gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
 HOUSE = Path(str(workflow.current_basedir)).parent
+# Whether another workflow uses this one as a module.
 IS_MODULE = HOUSE.resolve() != Path(workflow.basedir).resolve()
-"""Whether another workflow uses this one as a module."""
 sys.path.insert(0, str(HOUSE / "scripts"))
 
-# Where the environment forbids bytecode, as in many containers, each process of a run would compile the library anew.
-# Jobs run scripts that import from their own folder, and nothing from the working folder.
+# Without bytecode, as in many containers, each process of a run would compile the library again. Jobs import from the
+# folder of their script, and nothing from the working directory.
 if not IS_MODULE:
     os.environ.pop("PYTHONSAFEPATH", None)
     sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
@@ -29,8 +28,8 @@ from crossover.config.configuration import read_configuration, real_files
 from crossover.config.options import tell
 from crossover.config.studies import check_any_for
 from crossover.config.table_files import left_out
+from crossover.config.validation import read_mapping
 from crossover.config.words import HERE, REFERENCE_FILES
-from crossover.config.validation import read_layers, read_mapping
 from crossover.errors import one_line_errors
 from crossover.failures import failures
 from crossover.machine.discovery import (
@@ -41,13 +40,14 @@ from crossover.machine.discovery import (
     prefer_this_environment,
     sent_elsewhere,
 )
-from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
-from crossover.plan.classes import cpu_partition
 from crossover.machine.invocation import INVOCATION
+from crossover.plan import snakemake_internals as internals
+from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
 from crossover.plan.jobs import Jobs
 from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
+from crossover.plan.stages import planned_trials
 
 
 def house(path):
@@ -56,7 +56,7 @@ def house(path):
 
 
 with one_line_errors():
-    # Before Snakemake reads it: a mistake in YAML is shown as one line with its place.
+    # Before Snakemake reads it, so that a mistake in YAML is one line that says where it is.
     read_mapping(HOUSE / "config" / "config.yaml")
 
 
@@ -65,39 +65,35 @@ configfile: house("config/config.yaml")
 
 prefer_this_environment()
 
+
+def get_machine():
+    """The devices and versions to plan for, as the main process finds them: `params` must be the same on all hosts."""
+    if not workflow.is_main_process:
+        return handed_down()
+    machine = find_machine()
+    if internals.is_for_cluster(workflow):
+        machine = sent_elsewhere(machine, find_nodes(internals.cpu_partition(workflow)))
+    hand_down(machine)
+    return machine
+
+
 with one_line_errors():
-    if not IS_MODULE:
-        # The config file named above comes last in Snakemake's list, but is overridden by the others.
-        *overriding, own = map(Path, workflow.configfiles)
-        files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
-        LAYERS = read_layers(files, workflow.config_settings.config_args or ())
-    else:
-        LAYERS = [("the module's config", config)]
-    CONFIG = read_configuration(LAYERS, HOUSE / "config")
+    layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
+    CONFIG = read_configuration(layers, HOUSE / "config")
     check_metrics(CONFIG.studies)
     check_classes(CONFIG.classes, CONFIG.devices)
-    # What enters `params` must read the same on every host, so jobs are told what the main process found.
-    if workflow.is_main_process:
-        MACHINE = find_machine()
-        # Only a cluster's jobs are counted by --jobs. The executor itself is not known yet.
-        if workflow.resource_settings.nodes is not None:
-            partition = dict(workflow.resource_settings.default_resources or {}).get("slurm_partition")
-            MACHINE = sent_elsewhere(MACHINE, find_nodes(cpu_partition(getattr(partition, "raw", partition))))
-    else:
-        MACHINE = handed_down()
-    hand_down(MACHINE)
-    if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
+    MACHINE = get_machine()
+    if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
         check_device_list(CONFIG, MACHINE)
+    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
+    check_any_for(CONFIG.studies, PLAN.devices)
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
+    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
+    ROUNDS = Rounds(PLAN, JOBS.at_once)
     if workflow.is_main_process:
         tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
         for note in filter(None, map(left_out, tables)):
             tell(note)
-    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
-    check_any_for(CONFIG.studies, PLAN.devices)
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
-    gpus = workflow.resource_settings.resources.get("gpu")
-    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, getattr(gpus, "value", gpus) or 1)
-    ROUNDS = Rounds(PLAN, JOBS.at_once)
 
 RESULTS = CONFIG.results
 SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
@@ -106,7 +102,7 @@ if workflow.is_main_process and not SEVERAL_HOSTS:
         print(line, file=sys.stderr)
 # How a job's message names its class of nodes.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
-# How a run was started, which rules/hooks.smk fills in.
+# rules/hooks.smk says how the run was started.
 os.environ.setdefault(INVOCATION, "")
 
 
@@ -134,21 +130,42 @@ wildcard_constraints:
     again=r"(-repeat-\d+)?",
 
 
-def library(*rooms):
-    """The modules of some rooms of the library: their edit re-runs a rule that computes from rows."""
-    return sorted(
-        house(file) for room in (".", *rooms) for file in (HOUSE / "scripts/crossover" / room).glob("*.py")
-    )
+def get_library(*packages):
+    """The modules of these packages of the library: their edit re-runs a rule that computes from rows."""
+    folders = [HOUSE / "scripts/crossover" / package for package in (".", *packages)]
+    return sorted(house(file) for folder in folders for file in folder.glob("*.py"))
 
 
-def kept(path):
-    """An output that stays until a job has made it anew, even if that job fails.
+def get_failures(log):
+    """How often the job with this log has failed.
 
-    The rule takes `failures_of` as a parameter. Snakemake (9.27) cannot keep what lies in a storage.
+    Outputs under `update` stay when a job fails. As a parameter, one more failure makes the job run again.
     """
-    return path if workflow.storage_settings.default_storage_provider else update(path)
-
-
-def failures_of(log):
-    """How often the job with a log has failed: once more, and it runs again, though its outputs are there."""
     return lambda wildcards: failures(Path(log))
+
+
+def get_trials_of_stages(last):
+    """The trials of the stages of refinement up to `last`, once these are planned."""
+    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
+    with one_line_errors():
+        return [trial for plan in plans for trial in planned_trials(Path(plan))]
+
+
+def get_rows_before_stage(wildcards):
+    """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
+    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
+
+
+def get_rows_before_repeat(number):
+    """The rows of the first grid, of all stages, and of the repeats before this one, without those of older plans."""
+    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
+    for repeat in range(1, number):
+        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
+        with one_line_errors():
+            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
+    return rows
+
+
+def get_measured_rows(_wildcards):
+    """All rows of a run."""
+    return get_rows_before_repeat(PLAN.repeats + 1)

@@ -4,19 +4,17 @@
 rule export:
     input:
         cells=rules.analyse_run.output.cells,
-        provenance=rules.render_report.output.provenance,
         script=ancient(house("scripts/export_run.py")),
     output:
         bencher=f"{RESULTS}/export/bencher.json",
         action=f"{RESULTS}/export/action_benchmark.json",
-        crate=directory(f"{RESULTS}/export/ro-crate"),
     log:
         f"{RESULTS}/logs/export.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.provenance),
+        results=lambda wildcards, input: os.path.dirname(input.cells),
         output=lambda wildcards, output: os.path.dirname(output.bencher),
     message:
         "Writing {params.output} in formats of others"
@@ -37,7 +35,7 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.provenance),
+        results=lambda wildcards, input: os.path.dirname(input.measurements),
         name=CONFIG.name,
         output=lambda wildcards, output: os.path.dirname(output[0]),
     message:

@@ -9,18 +9,18 @@ rule plot_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=library(*COMPUTING, "figures", "figures/kinds"),
+        library=get_library(*COMPUTING, "figures", "figures/kinds"),
     output:
         [
             report(
-                kept(figure_file(RESULTS, study, kind, "svg")),
+                update(figure_file(RESULTS, study, kind, "svg")),
                 caption="../report/figure.rst",
                 category=study,
                 labels={"figure": kind.replace("_", " ")},
             )
             for study, kind in FIGURES
         ],
-        [kept(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
+        [update(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True
@@ -28,7 +28,7 @@ rule plot_figures:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=failures_of(f"{RESULTS}/logs/plot_figures.log"),
+        failures=get_failures(f"{RESULTS}/logs/plot_figures.log"),
     message:
         f"Drawing {len(FIGURES)} figures"
     script:

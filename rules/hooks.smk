@@ -1,33 +1,23 @@
-# What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do if it failed.
+# What a run does beside its jobs: it hands facts down to them, shows the time left and its answers, and says what to do
+# if it failed.
 
 import atexit
 
-from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
 from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
-from crossover.plan.progress import Progress, cut_paths, failure_words
-from crossover.plan.status_line import StatusLine
+from crossover.plan.checks import check_executor
+from crossover.plan.terminal import Progress, StatusLine, failure_words
 from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
 
 STATUS = StatusLine(sys.stderr)
 PROGRESS = Progress(logger.info, STATUS.show)
 if workflow.is_main_process:
-    logger.addHandler(PROGRESS)
-    logger.addFilter(cut_paths)
-    asked = workflow.output_settings
-    if not (asked.dryrun or asked.verbose or asked.printshellcmds):
-        for handler in logger.handlers:
-            if handler.name == "DefaultStreamHandler":
-                handler.addFilter(STATUS)
-
-
-def begin():
-    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
+    internals.show_progress(workflow, logger, PROGRESS, STATUS)
 
 
 def tell_answers():
@@ -38,28 +28,22 @@ def tell_answers():
 
 def tell_failures():
     STATUS.clear()
-    print(
-        "",
-        failure_words(PROGRESS.failed, PROGRESS.reasons, house("scripts/report_rows.py"), RESULTS),
-        sep="\n",
-        file=sys.stderr,
-    )
+    words = failure_words(PROGRESS.failed, PROGRESS.reasons, house("scripts/report_rows.py"), RESULTS)
+    print("", words, sep="\n", file=sys.stderr)
 
 
 if IS_MODULE and workflow.is_main_process:
     # Snakemake calls the handlers of the workflow that uses this one, and none of these.
-    begin()
+    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_answers())
 
 
+# The jobs of the run, and its executor, are known from here on only.
 onstart:
-    begin()
+    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     if workflow.local_exec:
         hand_down_turns()
-        # Here the limit has no use, and with one Snakemake (9.27) looks for jobs every second while a trial runs, and
-        # ends a second late (snakemake/snakemake#3744). The scheduler is made after the rules are read.
-        workflow.scheduler.job_rate_limiter = None
-    # What the run makes, and its executor, are known from here on only.
+        internals.remove_job_rate_limit(workflow)
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
             check_both_kinds(PLAN.devices)

@@ -1,42 +1,12 @@
-# Measuring time is spent where a crossover lies: each stage is planned on what the ones before it measured.
+# Refinement of crossovers, each stage planned on the rows of those before it, and repeats of disturbed trials.
 
-from crossover.plan.stages import planned_trials, refinement_on
-
-
-def trials_of_stages(last):
-    """The trials that the stages up to the last one ask for; their plans must be made first."""
-    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
-    with one_line_errors():
-        return [trial for plan in plans for trial in planned_trials(Path(plan))]
-
-
-def rows_before_stage(wildcards):
-    """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
-    return PLAN.rows([*PLAN.refined_trials(), *trials_of_stages(int(wildcards.stage) - 1)])
-
-
-def rows_before_repeat(number):
-    """The rows of the first grid and of every stage, and those of the repeats before this one.
-
-    A row that only an older plan asked for is not among them.
-    """
-    rows = PLAN.rows([*PLAN.trials_of_grid, *trials_of_stages(PLAN.last_stage)])
-    for repeat in range(1, number):
-        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
-        with one_line_errors():
-            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
-    return rows
-
-
-def measured_rows(_wildcards):
-    """All rows that a run asks for."""
-    return rows_before_repeat(PLAN.repeats + 1)
+from crossover.plan.stages import refinement_on
 
 
 checkpoint plan_refinement:
     input:
-        rows=rows_before_stage,
-        library=library("config", "plan", "tables", "statistics"),
+        rows=get_rows_before_stage,
+        library=get_library("config", "plan", "tables", "statistics"),
     output:
         plan=f"{RESULTS}/refinement/stage-{{stage}}.json",
     log:
@@ -63,8 +33,8 @@ checkpoint plan_refinement:
 # Trials that others disturbed are measured again when everything else is measured.
 checkpoint plan_repeats:
     input:
-        rows=lambda wildcards: rows_before_repeat(int(wildcards.repeat)),
-        library=library("config", "plan", "tables"),
+        rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),
+        library=get_library("config", "plan", "tables"),
     output:
         plan=f"{RESULTS}/repeats/repeat-{{repeat}}.json",
     log:

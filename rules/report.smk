@@ -10,11 +10,11 @@ rule render_report:
         page=sorted(
             house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
         ),
-        library=library(*COMPUTING, "figures", "figures/kinds", "report"),
+        library=get_library(*COMPUTING, "figures", "figures/kinds", "report"),
     output:
-        **{name: kept(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
+        **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
-            kept(f"{RESULTS}/{REPORT_FILES['report']}"),
+            update(f"{RESULTS}/{REPORT_FILES['report']}"),
             caption="../report/report.rst",
             category="Report",
             labels={"page": "answers, figures, cells, machine"},
@@ -26,7 +26,7 @@ rule render_report:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=failures_of(f"{RESULTS}/logs/render_report.log"),
+        failures=get_failures(f"{RESULTS}/logs/render_report.log"),
         templates=lambda wildcards, input: os.path.commonpath(input.page),
     message:
         "Writing {output.report}"

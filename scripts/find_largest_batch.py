@@ -82,17 +82,17 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import TryJob
     from crossover.measurement.search import describe, search_largest, time_largest
 
-    with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
+    with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as host:
         memory_limit = options.memory_limit
         if memory_limit is None and is_cpu(cell.device):
             memory_limit = int(CPU_SHARE * available_bytes())
-        first = TryJob(**job_fields(cell, options, held), memory_limit_bytes=memory_limit)
-        found = search_largest(first, options.limit, run_supervised, tell)
-        found = time_largest(first, found, options.timed_batches, run_supervised, tell)
-    result = describe(first, options.limit, found, shlex.join(["python3", sys.argv[0], *arguments]))
+        first = TryJob(**job_fields(cell, options, host), memory_limit_bytes=memory_limit)
+        largest = search_largest(first, options.limit, run_supervised, tell)
+        largest = time_largest(first, largest, options.timed_batches, run_supervised, tell)
+    result = describe(first, options.limit, largest, shlex.join(["python3", sys.argv[0], *arguments]))
     with atomic_path(options.output) as temporary:
         temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    note_end(options.limit_note, options.time_limit_s, found.reason or found.throughput_reason)
+    note_end(options.limit_note, options.time_limit_s, largest.reason or largest.throughput_reason)
 
 
 if __name__ == "__main__":

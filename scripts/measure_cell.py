@@ -82,9 +82,9 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import TrialJob
 
     holder = f"{cell.path}, trial {options.trial}"
-    with holding(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as held:
+    with holding(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as host:
         job = TrialJob(
-            **job_fields(cell, options, held),
+            **job_fields(cell, options, host),
             trial=options.trial,
             repeat=options.repeat,
             output=str(options.output),
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> None:
             latency_steps=options.latency_steps,
             latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
-            lease_wait_s=held.lease_wait_s,
+            lease_wait_s=host.lease_wait_s,
             code_version=code_version(os.environ),
         )
         outcome = measure(job)
@@ -105,15 +105,15 @@ def answer_of(outcome: Outcome) -> str:
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 
-    found = outcome.found
-    if not found:
+    facts = outcome.found
+    if not facts:
         return outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}"
-    words = [f"{seconds_text(found['step_time_s'])} a step"]
-    if (width := relative_half_width(found["samples_s"])) < math.inf:
+    words = [f"{seconds_text(facts['step_time_s'])} a step"]
+    if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
-    words += [f"peak {bytes_text(found['peak_bytes'])}"] if found["peak_bytes"] else []
-    doubts = f" (flagged: {', '.join(found['flags'])})" if found["flags"] else ""
-    return ", ".join([*words, f"on {found['on']}"]) + doubts
+    words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []
+    doubts = f" (flagged: {', '.join(facts['flags'])})" if facts["flags"] else ""
+    return ", ".join([*words, f"on {facts['on']}"]) + doubts
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plans what to measure next so that the crossovers become narrower."""
+"""Plans the trials that narrow down the crossovers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plans which trials to measure again, since others used the cores or the GPU, or something held them back."""
+"""Plans which trials to measure again: those disturbed by others, throttling or a quota."""
 
 from collections.abc import Sequence
 from pathlib import Path

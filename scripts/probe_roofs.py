@@ -53,8 +53,8 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import ProbeJob
 
     cell = Cell("roofs", NULL, "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
-    with holding(options.device, options.cpu_threads, f"{options.output}, roofs") as held:
-        outcome = run_supervised(ProbeJob(**job_fields(cell, options, held), precisions=options.precisions))
+    with holding(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
+        outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")
     with atomic_path(options.output) as temporary:

@@ -55,25 +55,25 @@ def report_finished(folder: Path, output: Path) -> None:
     """Report what has finished of a run; its results folder is left as it is."""
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
-    asked = {
+    paths_of = {
         "trial": plan_file.asked_rows(plan, folder),
         "training": [folder / Path(path).relative_to(results) for path in plan.trainings],
         "search": [folder / Path(path).relative_to(results) for path in plan.searches],
     }
-    trials = [*asked["trial"], *plan_file.repeated_rows(plan, folder)]
+    trials = [*paths_of["trial"], *plan_file.repeated_rows(plan, folder)]
     rows = finished_rows(trials, plan.several_hosts, settings=plan.settings)
-    found = {
+    results_of = {
         "trial": rows.to_pandas(),
-        "training": finished_rows(asked["training"], plan.several_hosts, Training).to_pandas(),
-        "search": finished_searches(asked["search"], plan.several_hosts),
+        "training": finished_rows(paths_of["training"], plan.several_hosts, Training).to_pandas(),
+        "search": finished_searches(paths_of["search"], plan.several_hosts),
     }
-    missing = list(missing_results(asked, found))
+    missing = list(missing_results(paths_of, results_of))
     roofs = read_roofs_of(folder)
-    tried = (found["trial"], found["training"], found["search"])
+    tried = (results_of["trial"], results_of["training"], results_of["search"])
     # The results may have moved, to another machine too.
     references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
     tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs, references=references)
-    done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
+    done = {work: (len(results_of[work]), len(paths)) for work, paths in paths_of.items() if paths}
     progress = done if missing else None
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
 

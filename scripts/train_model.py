@@ -64,9 +64,9 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrainingJob
 
-    with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
+    with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as host:
         job = TrainingJob(
-            **job_fields(cell, options, held),
+            **job_fields(cell, options, host),
             epochs=options.epochs,
             test_share=options.test_share,
             output=str(options.output),

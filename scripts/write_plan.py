@@ -1,4 +1,4 @@
-"""Writes what a run is asked for, so that it can be analysed and reported at any moment."""
+"""Writes the plan of a run, so that it can be analysed and reported at any moment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

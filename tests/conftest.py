@@ -14,7 +14,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from crossover.machine.lock_files import LEASES
+from crossover.machine.locks import LEASES
 from crossover.tables.columns import COLUMNS
 from processes import TESTER, started_by
 

@@ -12,8 +12,7 @@ import pytest
 
 from crossover.answers.analysis import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
-from crossover.machine.checkout import Checkout
-from crossover.machine.invocation import Invocation
+from crossover.machine.invocation import Checkout, Invocation
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.references import Reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ import yaml
 from snakemake.cli import get_argument_parser
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
-from house import ROOT, House
+from house import ROOT
 
-PROFILES = ["default", "kubernetes", "slurm"]
+PROFILES = ["default", "slurm"]
 ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "probe_roofs"}
 """The rules whose jobs a cluster runs; the others compute from rows in seconds."""
 
@@ -26,20 +26,12 @@ def profile(name: str) -> dict[str, Any]:
     return read
 
 
-def own_settings(executor: str) -> set[str]:
-    """Command-line options of an executor plugin."""
-    # Of snakemake-executor-plugin-kubernetes, which needs not be installed here, as of 0.5.1.
-    of_kubernetes = {"namespace", "cpu-scalar", "service-account-name", "privileged", "persistent-volumes"}
-    of_slurm = {field.name.replace("_", "-") for field in fields(ExecutorSettings)}
-    return {f"{executor}-{name}" for name in {"slurm": of_slurm, "kubernetes": of_kubernetes}.get(executor, set())}
-
-
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(name: str) -> None:
     of_snakemake = {option[2:] for action in get_argument_parser()._actions for option in action.option_strings}
-    entries = profile(name)
-    assert entries
-    assert entries.keys() - of_snakemake - own_settings(entries.get("executor", "")) == set()
+    of_slurm = {f"slurm-{field.name.replace('_', '-')}" for field in fields(ExecutorSettings)}
+    assert profile(name)
+    assert profile(name).keys() <= of_snakemake | (of_slurm if name == "slurm" else set())
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -48,11 +40,10 @@ def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str)
     assert not {"config", "configfile"} & profile(name).keys()
 
 
-@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
-def test_a_clusters_profile_counts_jobs(name: str) -> None:
+def test_a_clusters_profile_counts_jobs() -> None:
     """So the workflow knows, before it knows its executor, that they run elsewhere."""
-    assert profile(name)["jobs"] > 1
-    assert "cores" not in profile(name)
+    assert profile("slurm")["jobs"] > 1
+    assert "cores" not in profile("slurm")
 
 
 def rules() -> dict[str, str]:
@@ -63,23 +54,7 @@ def rules() -> dict[str, str]:
 
 def test_only_what_computes_from_rows_stays_where_snakemake_runs() -> None:
     assert {name for name, text in rules().items() if "localrule: True" not in text} == ON_NODES
-    for name in ("slurm", "kubernetes"):
-        assert set(profile(name)["set-resources"]) == ON_NODES - {"make_dataset"}
-
-
-def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
-    """A folder stands in for the bucket, and the executor, which has no part in a plan, is left out."""
-    house = House(tmp_path / "house")
-    house.config(studies=["disc_depth", "hsf_width", "quality"], devices=["cpu", "cuda"], cpu_threads=8)
-    path = house.path / "profiles" / "kubernetes" / "profile.yaml"
-    kept = {key: value for key, value in profile("kubernetes").items() if "kubernetes" not in f"{key} {value}"}
-    path.write_text(yaml.safe_dump(kept | {"default-storage-provider": "fs", "default-storage-prefix": "bucket"}))
-    for part in ("scripts", "config", "report"):
-        shutil.copytree(house.path / part, house.path / "bucket" / part)
-    asked = ["everything", "largest_batches"]
-    planned = house.would_run("--profile", "profiles/kubernetes", *asked)
-    assert planned["measure_cell"] > 0
-    assert planned == house.would_run(*asked, "--config", "cluster={check_devices: false}")
+    assert set(profile("slurm")["set-resources"]) == ON_NODES - {"make_dataset"}
 
 
 def pins(path: Path) -> dict[str, str]:
@@ -107,6 +82,6 @@ def test_every_import_is_pinned_in_requirements() -> None:
     nodes = [node for tree in trees for node in ast.walk(tree)]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    own = {path.stem for path in (ROOT / "scripts").glob("*.py")} | {"crossover"}
-    third_party = {name.split(".")[0] for name in names} - own - __import__("sys").stdlib_module_names
+    scripts = {path.stem for path in (ROOT / "scripts").glob("*.py")} | {"crossover"}
+    third_party = {name.split(".")[0] for name in names} - scripts - sys.stdlib_module_names
     assert {packages.get(name, name) for name in third_party} <= set(pins(ROOT / "requirements.txt"))

@@ -7,10 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from crossover.datasets.digits import make_digits
+from crossover.datasets.digits import make_digits, make_mnist
 from crossover.datasets.disc import make_disc
 from crossover.datasets.higgs import make_higgs
-from crossover.datasets.mnist import make_mnist
 
 MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
     "digits": make_digits,

@@ -25,8 +25,8 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         features, labels = _read(options["csv"], options["seed"])
     else:
         features, labels = _generate(options["rows"], options["positive_share"], options["seed"])
-    own = features.astype(np.float64)
-    return {"features": ((own - own.mean(axis=0)) / own.std(axis=0)).astype(np.float32), "labels": labels}
+    values = features.astype(np.float64)
+    return {"features": ((values - values.mean(axis=0)) / values.std(axis=0)).astype(np.float32), "labels": labels}
 
 
 def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:

@@ -1,21 +1,21 @@
-"""The key of the code that makes a result, for Snakemake's re-run, the trial server and the result's row.
+"""The key of the code that makes a result: for Snakemake's re-run, the trial server and the result's row.
 
-Imports are followed from the modules that a kind of job starts with, wherever in a file they stand; nothing is imported
-for that. Files count by their content, this library's and the user's own; comments, docstrings and layout do not
-count. Installed packages count by their version, and only if the workload imports them.
+Imports are followed from the modules that a kind of job starts with, without importing anything. Files count by what
+their code does; comments, docstrings and layout do not count. Installed packages count by their version, and only if
+the workload imports them.
 
-Of the user's own code, files count too that its texts name, and all that lie beside it where it imports or reads by a
-name of which nothing is known: measuring a cell once too often is better than showing an old number as new.
+Of the user's code, the files that its texts name count too. Where it imports or reads by a computed name, everything
+beside it counts: it is better to measure a cell again than to show an old number as new.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import importlib.util
 import json
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -27,7 +27,7 @@ from crossover.config.models import Model
 from crossover.config.workloads import NULL
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of, expanded
-from crossover.machine.sources import ANY, Source, read_source
+from crossover.machine.sources import Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
 """The folder that holds the package, for `sys.path`."""
@@ -54,19 +54,19 @@ MOST_SOURCES = 300
 
 @dataclass(frozen=True)
 class Code:
-    """The code that does one kind of job for one workload."""
+    """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """By module name; data of the user's own after `data: `."""
+    """By module name; the user's data files after `data: `."""
     digests: Mapping[str, str]
     """Of the files' content."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
-    """The modules that only the workload, or the user's own model, brings."""
+    """Names of the modules that only the workload, or the user's model, adds."""
     here: Mapping[str, object] = field(default_factory=dict)
-    """What differs between machines that have the same code: times of large files, environment variables, and what the
-    packages of the user's own model need themselves."""
+    """What differs between machines with the same code: times of large files, environment variables, and the packages
+    that those of the user's model depend on."""
 
     @property
     def model_key(self) -> str:
@@ -89,16 +89,16 @@ def _digest_of_values(values: object) -> str:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Location:
     """Where a module is."""
 
     file: Path | None
     """None for a folder without `__init__`."""
     folders: tuple[str, ...]
-    """The folders of a package's own modules; empty for a module."""
+    """The folders of a package's modules; empty for a module."""
 
     @property
-    def found_in(self) -> Path | None:
+    def folder(self) -> Path | None:
         """The folder that holds the module or package."""
         return Path(self.folders[0]).parent if self.folders else self.file and self.file.parent
 
@@ -109,25 +109,25 @@ def work_of(kind: str, workload: str) -> tuple[str, str]:
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
-    """The code that does a kind of job for a workload, or for a model of the user's own, as its files are now.
+    """The code of a kind of job for a workload, or for the user's model, as its files are now.
 
     `modules` may be shared between calls.
     """
     modules = modules or Modules()
     files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
     name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_MODEL
-    of_workload = modules.imported_by(name, known=files)
-    brought, packages = dict(of_workload.files), {"torch", *of_workload.packages}
+    of_workload = modules.imported_by(name, skipped=files)
+    added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     here: dict[str, object] = {}
-    digests = _digests(files | brought)
+    digests = _digests(files | added)
     if model is not None:
-        own = Modules(model.file.parent if model.file else Path.cwd())
-        of_model = _followed(own, model.file or model.place, {*files, *brought})
+        beside = Modules(model.file.parent if model.file else Path.cwd())
+        of_model = _followed(beside, model.file or model.place, {*files, *added})
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
             data["a table"] = Path(model.table.file)
-        brought |= of_model.files | data
+        added |= of_model.files | data
         digests |= _digests(of_model.files)
         contents, times = content_keys(data)
         digests |= contents
@@ -139,7 +139,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted(packages):  # those of the other files read the host and write the row
         versions |= version_of(package)
-    return Code(files | brought, digests, versions, list(brought), here)
+    return Code(files | added, digests, versions, list(added), here)
 
 
 def digests_of(*modules: str) -> dict[str, str]:
@@ -167,41 +167,39 @@ class Imported:
 
     files: dict[str, Path] = field(default_factory=dict)
     """By module name."""
-    known: set[str] = field(default_factory=set)
-    """Their paths."""
+    paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
-    """Installed packages, and what is not found."""
+    """Installed packages, and those that are missing."""
     missing: set[str] = field(default_factory=set)
-    """Modules of the user's own packages that are not where they should be."""
+    """Modules of the user's packages that are not where they should be."""
     data: dict[str, Path] = field(default_factory=dict)
-    """Further files of the user's own that count, by a name that is the same wherever the folders lie."""
+    """The user's other files that count, by a name that is the same wherever the folders lie."""
     variables: set[str] = field(default_factory=set)
-    """Environment variables that the user's own code reads."""
+    """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
-        """Add a source unless it is known; another one of the same name has an apostrophe."""
-        if str(file) in self.known:
+        """Add a source unless it is there; another file of the same name gets an apostrophe."""
+        if str(file) in self.paths:
             return False
-        self.known.add(str(file))
+        self.paths.add(str(file))
         while name in self.files:
             name += "'"
         self.files[name] = file
         return True
 
 
-def _followed(modules: Modules, root: str | Path, known: Collection[str]) -> Imported:
-    """All that the user's own code is made of, from a module or file on.
+def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
+    """Everything that the user's code is made of, from a module or file on.
 
-    What it puts on Python's path is seen once its sources are known, so that they are followed anew until nothing more
-    is found.
+    Sources may extend Python's path, so that imports are followed again until nothing is added.
     """
     whole, roots = Imported(), [root]
     named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
     while True:
         before = (len(whole.files), len(modules.path))
-        found = modules.imported_by(*roots, known=known)
-        whole.packages, whole.missing = found.packages, found.missing
-        for name, file in found.files.items():
+        imported = modules.imported_by(*roots, skipped=skipped)
+        whole.packages, whole.missing = imported.packages, imported.missing
+        for name, file in imported.files.items():
             whole.add(name, file)
         _look_around(whole, modules, named)
         roots = [root, *(file for file in whole.files.values() if file.suffix == ".py")]
@@ -212,28 +210,31 @@ def _followed(modules: Modules, root: str | Path, known: Collection[str]) -> Imp
 def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
     """Add what the texts of the sources name: folders on Python's path, sources, data and environment variables."""
     sources = {file: _read(file) for file in whole.files.values()}
+    if any(source.reads_environment for source in sources.values()):
+        texts = {text for source in sources.values() for text in source.names}
+        whole.variables |= {
+            word for text in texts for word in (text, *re.findall(r"\$\{?(\w+)", text)) if word.isidentifier()
+        }
     files: list[Path] = []
-    whole.variables |= _variables(sources.values())
     for file, source in sources.items():
         for text in source.path:
-            for base in dict.fromkeys([file.parent, *named.bases]):
+            for base in named.around(file.parent):
                 modules.look_in(base, text)
         for text in (*source.names, *filter(None, map(os.environ.get, whole.variables))):
             files += named.named(text, file.parent)
-        for text in source.reads:
-            files += named.named(text, file.parent, is_read=True)
         if source.runs_any or source.reads_any:
+            package = _package_folder(file)
             suffixes = DATA | CODE if source.runs_any else DATA
-            own = _package_folder(file)
-            for folder in dict.fromkeys([own, *named.bases]):
+            for folder in dict.fromkeys([package, *named.bases]):
                 for path in named.below(folder):
-                    if path.suffix in suffixes or (folder == own and source.reads_any and path.suffix not in CODE):
+                    read_beside = folder == package and source.reads_any and path.suffix not in CODE
+                    if path.suffix in suffixes or read_beside:
                         files.append(path)
-    unknown = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}} | whole.missing
-    for name in unknown:
+    not_installed = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}}
+    for name in not_installed | whole.missing:
         files += _hidden(name.rpartition(".")[2], modules, named)
     for file in dict.fromkeys(files):
-        if _in_library(file) or str(file) in whole.known or not os.access(file, os.R_OK):
+        if _in_library(file) or str(file) in whole.paths or not os.access(file, os.R_OK):
             continue
         label = _label(file, named.bases)
         if file.suffix == ".py" and len(whole.files) < MOST_SOURCES:
@@ -244,19 +245,8 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
         whole.data[label] = file
 
 
-def _variables(sources: Collection[Source]) -> set[str]:
-    """The environment variables that sources read; where nothing is known of one, all that their texts may name."""
-    asked = {variable for source in sources for variable in source.variables}
-    known = {variable for variable in asked if ANY not in variable}
-    for pattern in asked - known:
-        known |= {*fnmatch.filter(os.environ, pattern)} if pattern.strip(ANY) else set()
-    if any(not pattern.strip(ANY) for pattern in asked):
-        known |= {name for source in sources for name in source.names if name.isidentifier()}
-    return known
-
-
 def _hidden(name: str, modules: Modules, named: NamedFiles) -> Iterator[Path]:
-    """Files of a module that no known folder of Python's path holds, anywhere below the user's own folders."""
+    """Files of a module that no folder of Python's path holds, anywhere below the user's folders."""
     for base in named.bases:
         for file in named.below(base):
             parts = file.relative_to(base).parts
@@ -286,49 +276,49 @@ class Modules:
 
     def __init__(self, *first: Path) -> None:
         self.first = list(dict.fromkeys(first))
-        """The user's own folders, which come before all others."""
+        """The user's folders, which come before all others."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
-        self.places: dict[tuple[str, tuple[str, ...]], _Place | None] = {}
+        self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.ours: dict[str, bool] = {}
 
     def look_in(self, base: Path, folder: str) -> None:
-        """Look in a folder, or archive, before all others, if it is there and neither known nor installed."""
+        """Look in a folder, or archive, before all others, if it is there, new and not installed."""
         path = expanded(base / expanded(Path(folder)))
         there = os.access(path, os.R_OK)
-        if ANY not in str(path) and str(path) not in self.path and there and not is_installed(path):
+        if str(path) not in self.path and there and not is_installed(path):
             self.path.insert(0, str(path))
-            self.places.clear()
+            self.locations.clear()
             self.ours.clear()
 
-    def imported_by(self, *roots: str | Path, known: Collection[str] = ()) -> Imported:
+    def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
         """The files of modules and all that they import, by module name, and the installed packages they import.
 
-        A root may be a file. Modules in `known` are left out.
+        A root may be a file. Modules in `skipped` are left out.
         """
-        found = Imported()
+        imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
         for root in roots:
             if isinstance(root, str):
                 todo.append((root, ()))
-            elif found.add(root.stem, root):
+            elif imported.add(root.stem, root):
                 todo += self._imports(root, "", ())
-        met: set[tuple[str, tuple[str, ...]]] = {(name, ()) for name in known}
+        seen: set[tuple[str, tuple[str, ...]]] = {(name, ()) for name in skipped}
         while todo:
             name, start = todo.pop()
-            if (name, start) in met:
+            if (name, start) in seen:
                 continue
-            met.add((name, start))
+            seen.add((name, start))
             top, parent = name.partition(".")[0], name.rpartition(".")[0]
             if not start and not self._is_ours(top):
-                found.packages |= {top} - sys.stdlib_module_names
+                imported.packages |= {top} - sys.stdlib_module_names
                 continue
             todo += [(parent, start)] if parent else []
-            place = self._place(name, start)
-            if place is None:
-                found.missing |= {name} - sys.stdlib_module_names
-            elif place.file is not None and found.add(name, place.file):
-                todo += self._imports(place.file, name if place.folders else parent, start)
-        return found
+            location = self._locate(name, start)
+            if location is None:
+                imported.missing |= {name} - sys.stdlib_module_names
+            elif location.file is not None and imported.add(name, location.file):
+                todo += self._imports(location.file, name if location.folders else parent, start)
+        return imported
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The modules that a file of a package imports, each with the folder to start from, empty for Python's path.
@@ -338,7 +328,7 @@ class Modules:
         """
         source = _read(file)
         # The library names a module from its own package where it must not count for every workload.
-        by_name = (one for one in source.by_name if not one[0] or not _in_library(file))
+        by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         for dots, module, taken in (*source.imports, *by_name):
             above = package.split(".") if package else []
             begin = start if dots else ()
@@ -350,36 +340,36 @@ class Modules:
             if name:
                 yield name, begin
             if taken and (begin or self._is_ours(name.partition(".")[0])):
-                attributes = [*taken, *(self._modules_of(name, begin) if ANY in taken else ())]
+                attributes = [*taken, *(self._modules_of(name, begin) if "*" in taken else ())]
                 inner = [f"{name}.{attribute}".lstrip(".") for attribute in attributes]
-                yield from ((one, begin) for one in inner if self._place(one, begin))
+                yield from ((module, begin) for module in inner if self._locate(module, begin))
 
     def _modules_of(self, name: str, start: tuple[str, ...]) -> list[str]:
-        place = self._place(name, start) if name else _Place(None, start)
-        return [module.name for module in pkgutil.iter_modules(place.folders)] if place else []
+        location = self._locate(name, start) if name else _Location(None, start)
+        return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
-    def _place(self, name: str, start: tuple[str, ...] = ()) -> _Place | None:
+    def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
         """Where a module is; None if there is none, or if it is built into Python."""
-        if (name, start) not in self.places:
-            parent, _, own_name = name.rpartition(".")
-            above = self._place(parent, start) if parent else _Place(None, start or tuple(self.path))
-            # By its own name alone: Python's finder would look for the parent among the imported modules.
-            spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
+        if (name, start) not in self.locations:
+            parent, _, last_name = name.rpartition(".")
+            above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
+            # By its last name alone: Python's finder would look for the parent among the imported modules.
+            spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
-                    spec = importlib.util.find_spec(name)  # an editable install has a finder of its own
-            self.places[name, start] = None
+                    spec = importlib.util.find_spec(name)  # an editable install brings its finder
+            self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
                 # Of a module in an archive, the archive.
                 file = next((path for path in (origin, *origin.parents) if path.is_file()), None)
-                self.places[name, start] = _Place(file, tuple(spec.submodule_search_locations or ()))
-        return self.places[name, start]
+                self.locations[name, start] = _Location(file, tuple(spec.submodule_search_locations or ()))
+        return self.locations[name, start]
 
     def _is_ours(self, top: str) -> bool:
         """Whether a top-level module is neither installed nor part of Python."""
         if top not in self.ours:
-            place = self._place(top)
-            folder = place.found_in if place else None
+            location = self._locate(top)
+            folder = location.folder if location else None
             self.ours[top] = folder is not None and top != "torch" and not is_installed(folder)
         return self.ours[top]

@@ -1,4 +1,4 @@
-"""The host's cumulative counters before and after the timed blocks, and what others did in between."""
+"""The host's cumulative counters before and after the timed blocks, and the load by others in between."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CpuTicks:
     own: int
     """Used by this process and its threads."""
     children: int
-    """Used by what it started, such as data loaders and compilers, running or waited for."""
+    """Used by the processes that it started, such as data loaders and compilers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,29 +48,29 @@ class Counters:
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host, and of the cores that this process may run on (`cpus`: by affinity)."""
+    """Read the counters of the host and of some logical CPUs with their siblings; by default those of the affinity."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
     running = sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants())
-    own = None if used is None else (used[0], used[1] + running)
+    used_ticks = None if used is None else (used[0], used[1] + running)
     near = on_their_cores(usable_cpus() if cpus is None else cpus, root)
     return Counters(
         monotonic_s=time.monotonic(),
         load=os.getloadavg()[0],
         cpu_pressure_s=_cpu_pressure_s(root),
         throttled_s=_throttled_s(root),
-        ticks=_ticks([row for cpu, row in times.items() if cpu in near], own),
-        host_ticks=_ticks(list(times.values()), own),
+        ticks=_ticks([row for cpu, row in times.items() if cpu in near], used_ticks),
+        host_ticks=_ticks(list(times.values()), used_ticks),
     )
 
 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """The columns of `Measurement` on what the host did between two readings.
 
-    `others_cpus` is the busy time of the cores that we may run on, less our own and our children's. A load average does
-    not tell this: it still holds our previous trial, and it counts our own threads. If /proc/stat shows a container's
-    own time only (lxcfs), others cannot be seen and `others_cpus` is near 0. `steal_share` is of the time in which a
-    task was ready to run: an idle CPU has nothing that can be taken.
+    `others_cpus` is the busy time of the cores that this process may run on, without its own and its children's. The
+    load average is no substitute: it includes the previous trial and this process's threads. If /proc/stat shows a
+    container's time only (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in which a task was
+    ready to run: nothing can be taken from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -93,7 +93,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
-    children = max(0, after.children - before.children)  # a child that nobody waited for takes its time with it
+    children = max(0, after.children - before.children)  # the time of a child that nobody waited for is lost
     others = busy - (after.own - before.own) - children
     return {
         "steal_share": stolen / (stolen + busy) if stolen else 0.0,
@@ -116,14 +116,14 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 
 def _throttled_s(root: Path) -> float | None:
-    """Seconds of being held back by a CPU quota, this group's or a parent's, summed over CPUs."""
-    found = []
+    """Seconds throttled by a CPU quota, of this group or its parents, summed over CPUs."""
+    seconds = []
     for level in control_groups("cpu", root):
         for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # version 2; version 1
             value = statistic(level / "cpu.stat", name)
             if value is not None:
-                found.append(value * unit_s)
-    return sum(found) if found else None
+                seconds.append(value * unit_s)
+    return sum(seconds) if seconds else None
 
 
 def _times(root: Path) -> dict[int, list[int]]:
@@ -136,9 +136,9 @@ def _times(root: Path) -> dict[int, list[int]]:
     return {int(cpu): [int(value) for value in row] for cpu, row in numbered if cpu.isdigit() and len(row) == 8}
 
 
-def _ticks(times: Sequence[Sequence[int]], own: tuple[int, int] | None) -> CpuTicks | None:
-    """Ticks of some CPUs, and those of this process and its children, which the kernel counts in the same unit."""
-    if not times or own is None:
+def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -> CpuTicks | None:
+    """Ticks of some CPUs; `used_ticks` are those of this process and of its children."""
+    if not times or used_ticks is None:
         return None
     user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))
     busy = user + nice + system + irq + softirq
@@ -147,8 +147,8 @@ def _ticks(times: Sequence[Sequence[int]], own: tuple[int, int] | None) -> CpuTi
         total=busy + idle + waiting + stolen,
         busy=busy,
         stolen=stolen,
-        own=own[0],
-        children=own[1],
+        own=used_ticks[0],
+        children=used_ticks[1],
     )
 
 
@@ -158,7 +158,7 @@ def _descendants() -> list[int]:
 
 
 def _used(stat: Path) -> tuple[int, int] | None:
-    """Ticks that a process has used, and those of the children it has waited for; None if it is gone."""
+    """Ticks used by a process, and by the children that it has waited for; None if it has ended."""
     text = read_kernel(stat)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What this machine and its cluster's nodes have, found without importing torch."""
+"""Find devices, hardware and versions of this machine and a cluster's nodes, without importing torch."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Machine:
     hardware: Mapping[str, str] = field(default_factory=dict)
     """By device, the models of CPU and GPU and the cores in use; empty where jobs are sent to other machines."""
     compilers: str | None = None
-    """What `torch.compile` finds to compile with."""
+    """The compilers that `torch.compile` uses."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine as its jobs see it on a cluster: with the devices of its nodes, if Slurm knows these.
+    """The machine to plan a cluster's jobs for: with the devices of its nodes, if Slurm knows these.
 
-    Hardware, driver and compilers are the nodes' own, which their rows tell.
+    Hardware, driver and compilers are those of the nodes, and recorded in their rows.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:
@@ -77,12 +77,12 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
 
 
 def hand_down(machine: Machine) -> None:
-    """Tell the jobs of this workflow, wherever they run, what the main process found."""
+    """Pass the machine to the jobs of this workflow, by an environment variable."""
     os.environ[HANDED_DOWN] = json.dumps(asdict(machine))
 
 
 def handed_down() -> Machine:
-    """What the main process found."""
+    """The machine that the main process found."""
     fields = json.loads(os.environ[HANDED_DOWN])
     nodes = Nodes(**fields["nodes"]) if fields["nodes"] else None
     return Machine(**{**fields, "devices": tuple(fields["devices"]), "nodes": nodes})
@@ -90,7 +90,7 @@ def handed_down() -> Machine:
 
 def prefer_this_environment() -> None:
     """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
-    if not Path(sys.executable).is_absolute():  # a module's rules are read once more
+    if not Path(sys.executable).is_absolute():  # the rules of a module are read a second time
         return
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
@@ -148,25 +148,25 @@ def _hardware(device: str, nvidia: _Nvidia) -> str:
 
 
 def _display_devices(root: Path) -> Sequence[str]:
-    """The models of GPUs that no library here knows, as their numbers on the PCI bus."""
+    """Vendor and device numbers on the PCI bus, for GPUs that no library here can name."""
     folders = root.glob("sys/class/drm/renderD*/device")
     numbers = {" ".join((read_kernel(folder / name) or "") for name in ("vendor", "device")) for folder in folders}
     return sorted(numbers)
 
 
 def find_compilers(environment: Mapping[str, str]) -> str:
-    """What `torch.compile` compiles with: those of C++ and C, Python's headers and triton, or that they lack."""
-    found = []
+    """The compilers that `torch.compile` uses: C++, C, Python's headers and triton, or what is missing."""
+    parts = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
         for name in (chosen,) if chosen else usual:
-            place = shutil.which(name)
-            # A compiler is replaced under the same name, by one of another size.
-            found.append(f"{os.path.realpath(place)} {Path(place).stat().st_size}" if place else f"no {name}")
+            path = shutil.which(name)
+            # An updated compiler keeps its name and changes its size.
+            parts.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
     headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
     versions = {name: _version_of(name) for name in TRITON}
-    found += [] if headers else ["no Python.h"]
-    return ", ".join(found + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
+    parts += [] if headers else ["no Python.h"]
+    return ", ".join(parts + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
 
 
 def torch_built_for() -> dict[str, str]:
@@ -180,7 +180,7 @@ def torch_built_for() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Nvidia:
-    """What NVML knows: visible GPUs, the driver, and the newest CUDA that the driver runs."""
+    """Visible GPUs, the driver, and the newest CUDA version that it runs, by NVML."""
 
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ class InstalledGpu:
     usable: tuple[str, ...]
     """Itself or its MIG instances, as `GPU-...` or `MIG-...`."""
     names: Mapping[str, tuple[str, ...]]
-    """What each name means that CUDA_VISIBLE_DEVICES may give it or its parts."""
+    """The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
     near: frozenset[int] = frozenset()
     """Logical CPUs of its NUMA node; empty if the driver does not say."""
 
@@ -41,16 +41,16 @@ class Gpus:
     @classmethod
     def from_json(cls, text: str) -> Gpus:
         """The GPUs that `to_json` wrote."""
-        found = json.loads(text)
+        fields = json.loads(text)
         installed = (
             InstalledGpu(
                 usable=tuple(gpu["usable"]),
                 names={name: tuple(meant) for name, meant in gpu["names"].items()},
                 near=frozenset(gpu["near"]),
             )
-            for gpu in found["installed"]
+            for gpu in fields["installed"]
         )
-        return cls(tuple(installed), tuple(found["visible"]))
+        return cls(tuple(installed), tuple(fields["visible"]))
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -73,13 +73,13 @@ def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]
     and for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
-        return [gpu for one in installed for gpu in one.usable]
+        return [gpu for board in installed for gpu in board.usable]
     visible: list[str] = []
     for name in chosen.split(","):
-        found = _find(name.strip(), installed)
-        if found is None:
+        named = _find(name.strip(), installed)
+        if named is None:
             break
-        visible += found
+        visible += named
     return visible if len(set(visible)) == len(visible) else []
 
 
@@ -116,14 +116,14 @@ def _is_split(handle: Any, nvml: Any) -> bool:
 
 
 def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | None:
-    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it ends the list."""
+    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it is invalid, which ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None
     if not name.startswith(("GPU-", "MIG-")):
         return None
-    names = {known: gpus for one in installed for known, gpus in one.names.items()}
+    names = {full_name: gpus for board in installed for full_name, gpus in board.names.items()}
     if name in names:
         return names[name]
-    abbreviated = {gpus for known, gpus in names.items() if known.startswith(name)}
+    abbreviated = {gpus for full_name, gpus in names.items() if full_name.startswith(name)}
     return abbreviated.pop() if len(abbreviated) == 1 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 import sysconfig
@@ -11,16 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.machine.named_files import INSTALLED, digest_of
+from crossover.machine.named_files import INSTALLED
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 NOT_INSTALLED = "not installed"
-
-MOST_FILES = 1000
-"""Of a package that is looked at for files that were edited in their place."""
 
 
 def is_installed(folder: Path) -> bool:
@@ -45,56 +41,41 @@ def version_of(package: str) -> dict[str, str]:
 
 
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
-    """What tells the distributions of packages, and of all that they need, from others: their versions, and more.
+    """The versions of packages' distributions and of all that they need, by name.
 
-    One that was installed from a folder or a repository keeps its version when its code changes, so that it counts by
-    its files. So do files that were changed after they were installed. What a package may use, but does not need,
-    counts if it is installed.
+    One that was installed from a folder or a repository keeps its version when its code changes, so that its list of
+    files counts too. What a package may use, but does not need, counts if it is installed.
     """
     from importlib import metadata
 
-    own = {_spelled(name) for package in packages for name in version_of(package)}
-    todo, found = sorted(own), dict[str, str]()
+    direct = {_normalised(name) for package in packages for name in version_of(package)}
+    todo, versions = sorted(direct), dict[str, str]()
     while todo:
         name = todo.pop()
-        if name in found:
+        if name in versions:
             continue
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
-            found[name] = NOT_INSTALLED
+            versions[name] = NOT_INSTALLED
             continue
         # Python's own parser takes a millisecond for each.
         facts = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
-        found[name] = "".join(re.findall(r"^Version: (.*)$", facts, flags=re.MULTILINE))
-        if name in own:
-            found[name] += _changes(distribution)
+        versions[name] = "".join(re.findall(r"^Version: (.*)$", facts, flags=re.MULTILINE))
+        if name in direct and distribution.read_text("direct_url.json"):
+            versions[name] += f" {_digest_of_files(distribution)}"
         needs = re.findall(r"^Requires-Dist: ([\w.-]+)(.*)$", facts, flags=re.MULTILINE)
-        todo += [_spelled(need) for need, condition in needs if name in own or "extra ==" not in condition]
-    return {name: version for name, version in found.items() if name in own or version != NOT_INSTALLED}
+        todo += [_normalised(need) for need, condition in needs if name in direct or "extra ==" not in condition]
+    return {name: version for name, version in versions.items() if name in direct or version != NOT_INSTALLED}
 
 
-def _spelled(name: str) -> str:
-    """A distribution's name as all spellings of it are compared."""
+def _normalised(name: str) -> str:
+    """A distribution's name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _changes(distribution: Distribution) -> str:
-    """A digest of a distribution's own files if its version does not tell them; empty if it does."""
-    record = distribution.read_text("RECORD")
-    listed = Path(getattr(distribution, "_path", ""), "RECORD")
-    if record is None or not listed.is_file():
-        return ""
-    lines = record.splitlines()
-    kept = sorted(lines) if distribution.read_text("direct_url.json") else []
-    if len(lines) <= MOST_FILES:
-        folder, written_s = Path(str(distribution.locate_file(""))), listed.stat().st_mtime
-        files = [folder / row[0] for row in csv.reader(lines) if row]
-        kept += [f"{file.name} {digest_of(file)}" for file in files if _changed_after(file, written_s)]
-    kept = [line for line in kept if ".dist-info" not in line]
-    return " " + hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16] if kept else ""
-
-
-def _changed_after(file: Path, written_s: float) -> bool:
-    """Whether a file is newer than the list of what was installed, which is written last."""
-    return file.suffix not in ("", ".pyc") and file.is_file() and file.stat().st_mtime > written_s + 1
+def _digest_of_files(distribution: Distribution) -> str:
+    """A digest of the names and hashes of a distribution's files, without its metadata."""
+    files = (distribution.read_text("RECORD") or "").splitlines()
+    listed = sorted(line for line in files if ".dist-info" not in line)
+    return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]

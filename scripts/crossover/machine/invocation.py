@@ -1,4 +1,4 @@
-"""How a run was started: taken once in the main process and handed down to its jobs, wherever they run."""
+"""How a run was started and from which code: found once in the main process and handed down to its jobs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from crossover.machine.checkout import Checkout, find_checkout
+from crossover.config.words import DIRTY
 
 INVOCATION = "CROSSOVER_INVOCATION"
 """The environment variable that carries it from the main process to its jobs."""
@@ -22,6 +24,34 @@ PROFILE = "SNAKEMAKE_PROFILE"
 
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
 """An option whose value nobody else should read, such as those of Snakemake's storage plugins, and its value."""
+
+ROOT = Path(__file__).parents[3]
+"""The checkout that this package lies in."""
+
+PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
+"""The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
+
+LONGEST_S = 20
+"""Longest wait for git on a slow file system."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout as git sees it."""
+
+    commit: str | None = None
+    """The whole hash; None if it is not known."""
+    changed: tuple[str, ...] = ()
+    """Files of PARTS that differ from the commit or are not in git."""
+    remote: str | None = None
+    """The URL it was cloned from, without user and password."""
+    unknown: str | None = None
+    """Why the commit is not known."""
+
+    @property
+    def code_version(self) -> str | None:
+        """The commit, with `-dirty` if files were changed; None if it is not known."""
+        return self.commit and self.commit + (DIRTY if self.changed else "")
 
 
 @dataclass(frozen=True)
@@ -56,11 +86,43 @@ def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invoc
     if not handed_down:
         return None
     fields = json.loads(handed_down)
-    own = fields.pop("checkout")
-    return Invocation(**fields, checkout=Checkout(**{**own, "changed": tuple(own["changed"])}))
+    checkout = fields.pop("checkout")
+    return Invocation(**fields, checkout=Checkout(**{**checkout, "changed": tuple(checkout["changed"])}))
 
 
 def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
     """What a row says of the code that measured it: as the run found it, or, by hand, as it is now."""
     invocation = handed_down_invocation(environment)
     return (find_checkout() if invocation is None else invocation.checkout).code_version
+
+
+def find_checkout(root: Path = ROOT) -> Checkout:
+    """Ask git about the checkout in a folder."""
+    try:
+        # A copy inside another repository does not have that one's commits.
+        _git(root, "ls-files", "--error-unmatch", "Snakefile")
+        commit = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)
+    except (subprocess.SubprocessError, OSError) as error:
+        return Checkout(unknown=f"no git checkout ({error})")
+    try:
+        remote = re.sub(r"^(\w+://)[^/@]*@", r"\1", _git(root, "remote", "get-url", "origin"))
+    except subprocess.SubprocessError:
+        remote = None
+    return Checkout(commit, tuple(entry[3:] for entry in changed.split("\0") if entry), remote)
+
+
+def _git(root: Path, *arguments: str) -> str:
+    # In a git hook these variables name another repository, and a lock would disturb whoever works in this one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", "-C", str(root), *arguments],
+        env=environment | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LONGEST_S,
+        check=True,
+    )
+    return done.stdout.removesuffix("\n")

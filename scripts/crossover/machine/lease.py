@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
-from crossover.machine.lock_files import (
+from crossover.machine.locks import (
     folder_of_locks,
     holder_words,
+    locked,
     make_folder,
-    open_to_all,
     read_note,
     runs,
-    unfit,
-    why,
     write_note,
 )
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 HANDED_DOWN = "CROSSOVER_GPUS"
 """The environment variable that tells the jobs of this machine which GPUs the main process found."""
@@ -54,8 +49,7 @@ class Lease:
 def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
     """Hold the first free GPU while the block runs; wait if all are held.
 
-    `holder` is what others read while they wait for this trial; `tell` takes the line that this trial prints while it
-    waits. The kernel frees a lock when its process ends, however it ends.
+    `holder` is what others read while they wait for this trial; `tell` prints what this trial waits for.
 
     Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
     UserError if the folder cannot hold locks.
@@ -64,21 +58,15 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
     if not names:
         yield Lease(None, {}, 0.0, gpus)
         return
-    from filelock import FileLock  # not for a CPU trial, which should start quickly
-
     folder = make_folder(folder_of_locks(environment))
     started = time.monotonic()
-    # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
-    locks = {name: FileLock(_path_of_lock(folder, name), fallback_to_soft=False) for name in names}
-    name = _take_one(locks, folder, tell)
-    path = _path_of_lock(folder, name)
-    try:
+    with ExitStack() as lock:
+        name = _take_one(lock, names, folder, tell)
+        path = _path_of_lock(folder, name)
         write_note(path, holder)
+        lock.callback(write_note, path, None)
         uuid = name if name.startswith(("GPU-", "MIG-")) else None
         yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, time.monotonic() - started, gpus)
-    finally:
-        write_note(path, None)
-        locks[name].release()
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
@@ -86,40 +74,27 @@ def others_held(uuid: str, environment: Mapping[str, str]) -> int:
 
     Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
     """
-    own = _path_of_lock(folder_of_locks(environment), uuid)
-    return sum(runs(read_note(path)[0]) for path in own.parent.glob("*.lock") if path != own)
+    leased = _path_of_lock(folder_of_locks(environment), uuid)
+    return sum(runs(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
 
 
 def _path_of_lock(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '_')}.lock"
 
 
-def _take_one(locks: Mapping[str, FileLock], folder: Path, tell: Callable[[str], None]) -> str:
-    """Take the first lock that becomes free; returns its name."""
+def _take_one(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
+    """Enter the first lock that becomes free; returns its name."""
     started = tell_at = time.monotonic()
     while True:
-        for name, lock in locks.items():
-            if _take(lock, folder):
+        for name in names:
+            with suppress(BlockingIOError):
+                lock.enter_context(locked(_path_of_lock(folder, name), fcntl.LOCK_EX))
                 return name
         if (now := time.monotonic()) >= tell_at:
-            held = "; ".join(f"{name} is held by {holder_words(_path_of_lock(folder, name))}" for name in locks)
-            tell(f"waiting for a GPU, {now - started:.0f} s so far: {held}")
+            holders = "; ".join(f"{name} is held by {holder_words(_path_of_lock(folder, name))}" for name in names)
+            tell(f"waiting for a GPU, {now - started:.0f} s so far: {holders}")
             tell_at = now + TELL_AGAIN_S
         time.sleep(POLL_S)
-
-
-def _take(lock: FileLock, folder: Path) -> bool:
-    """Take a lock if it is free."""
-    from filelock import Timeout
-
-    try:
-        with open_to_all():
-            lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    except OSError as error:
-        raise unfit(folder, why(error)) from error
-    return True
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
@@ -150,7 +125,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return find_gpus(environment, nvml)
     except nvml.NVMLError as error:  # to go on as if there were none would share a GPU with another trial
         raise UserError(
-            f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); mend it until `nvidia-smi -L` lists them"
+            f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
         ) from error
     finally:
         nvml.nvmlShutdown()

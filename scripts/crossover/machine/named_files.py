@@ -1,4 +1,4 @@
-"""The files that texts in the code of a model name: its data, and sources that are run by their path.
+"""The files that texts in a model's code name: data, and sources that are run by their path.
 
 A data set of gigabytes is not read for that: a large file counts by its size and time.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from fnmatch import translate
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-
-from crossover.machine.sources import ANY
 
 INSTALLED = {"site-packages", "dist-packages"}
 LEFT_OUT = INSTALLED | {"__pycache__", "node_modules"}
@@ -36,6 +32,9 @@ MOST_READ_BYTES = 32 * 2**20
 MOST_LISTED = 10_000
 """Files and folders below a folder that are looked at; of a larger one, the first of them by name."""
 
+MOST_ABOVE = 2
+"""Folders above that of a source in which its names are looked for."""
+
 RESULTS = "plan.json"
 """The file that tells a results folder, which is never a part of a model."""
 
@@ -45,26 +44,25 @@ class NamedFiles:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Where relative names are looked for, beside the folder of the file that names them."""
+        """Where relative names are looked for, beside the folder of the file that names them and those above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
-    def named(self, text: str, beside: Path, is_read: bool = False) -> Iterator[Path]:
-        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name.
-
-        A text that is computed in part counts only if it looks like a file's name, or `is_read`.
-        """
-        if ANY in text:
-            yield from self._matching(text, beside, is_read)
-            return
-        for path in self._at(text, beside):
-            if _of_system(path):
+    def named(self, text: str, beside: Path) -> Iterator[Path]:
+        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name."""
+        for path in self._paths(text, beside):
+            if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's, whose content never stays
                 continue
             if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long or a folder closed
                 yield path
-                yield from _neighbours(path)
+                if path.suffix in NATIVE:
+                    yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
             elif self._counts_whole(path, beside):
                 yield from self.below(path)
+
+    def around(self, beside: Path) -> list[Path]:
+        """The folders in which a relative name in a source may lie."""
+        return list(dict.fromkeys([beside, *list(beside.parents)[:MOST_ABOVE], *self.bases]))
 
     def below(self, folder: Path) -> list[Path]:
         """The files below a folder in the order of their names, without hidden and installed ones and results."""
@@ -72,46 +70,15 @@ class NamedFiles:
             self.listed[folder] = list(_files_below(folder))
         return self.listed[folder]
 
-    def _at(self, text: str, beside: Path) -> Iterator[Path]:
-        """Where a name may be that holds nothing computed."""
+    def _paths(self, text: str, beside: Path) -> Iterator[Path]:
+        """Where a file of this name may be."""
         if text.startswith(("/", "~")):
             yield expanded(Path(text))
             return
         relative = os.path.normpath(text)
-        for base in dict.fromkeys([beside, *self.bases]):
+        for base in self.around(beside):
             if relative.startswith("..") or relative.partition("/")[0] in self._entries(base):
                 yield Path(os.path.normpath(base / relative))
-
-    def _matching(self, text: str, beside: Path, is_read: bool) -> Iterator[Path]:
-        """Files whose names fit one that is computed in part; none where too little is known of it."""
-        known = re.sub(r"^(\*+/)+", "", text)
-        last = known.rpartition("/")[2]
-        if not is_read and not re.search(r"\.\w+$", last) and "/" not in known:
-            return
-        if not re.search(r"\w", known):
-            return
-        bases = dict.fromkeys([beside, *self.bases])
-        anywhere = text.startswith(ANY)
-        if anywhere:
-            pattern, tops = known, list(bases)
-        else:
-            fixed = text.partition(ANY)[0].rpartition("/")[0]
-            pattern = text[len(fixed) :].lstrip("/")
-            whole = [Path(fixed)] if text.startswith(("/", "~")) else [base / fixed for base in bases]
-            tops = [top for top in map(expanded, whole) if len(top.parts) > 2 and not _of_system(top)]
-        patterns = [pattern.replace("**/", ANY), *([f"{pattern}/*"] if is_read else [])]
-        fits = re.compile("|".join(map(translate, patterns))).fullmatch
-        end = "" if is_read else last.rpartition(ANY)[2]
-        for top in tops:
-            beside_each_other = not anywhere and "/" not in pattern
-            paths = [top / name for name in sorted(self._entries(top))] if beside_each_other else []
-            if is_read or not beside_each_other:
-                paths += self.below(top)
-            for path in paths:
-                if path.name.endswith(end) and (is_read or last.strip(ANY) or path.suffix in DATA | CODE):
-                    relative = path.relative_to(top).as_posix()
-                    if (_ends(relative, fits) if anywhere else fits(relative)) and path.is_file():
-                        yield path
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
         """Whether a folder that is named counts: not one that holds the sources or the working directory."""
@@ -128,34 +95,18 @@ class NamedFiles:
         return self.entries[folder]
 
 
-def _ends(relative: str, fits: Callable[[str], object]) -> bool:
-    """Whether a path fits, or its end from any of its folders on."""
-    parts = relative.split("/")
-    return any(fits("/".join(parts[start:])) for start in range(len(parts)))
-
-
 def expanded(path: Path) -> Path:
     """A path without `..` and `~`; unlike that of Path, it is as it was where a user is unknown."""
     return Path(os.path.normpath(os.path.expanduser(path)))  # noqa: PTH111
 
 
-def _of_system(path: Path) -> bool:
-    """Whether a path is of the kernel's own, whose content never stays."""
-    return path.parts[1:2] in (("dev",), ("proc",), ("sys",))
-
-
-def _neighbours(path: Path) -> Iterator[Path]:
-    if path.suffix in NATIVE:
-        yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
-
-
 def _files_below(folder: Path) -> Iterator[Path]:
     count, seen = 0, set()
-    for place, folders, files in os.walk(folder, followlinks=True):
+    for path, folders, files in os.walk(folder, followlinks=True):
         count += 1
         if count >= MOST_LISTED:
             return
-        real = os.path.realpath(place)
+        real = os.path.realpath(path)
         if real in seen or {RESULTS, "pyvenv.cfg"} & {*files}:
             folders.clear()
             continue
@@ -163,7 +114,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in LEFT_OUT)
         for name in sorted(files):
             if not name.startswith("."):
-                yield Path(place, name)
+                yield Path(path, name)
                 count += 1
 
 

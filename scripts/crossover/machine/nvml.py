@@ -34,7 +34,7 @@ EVENT_REASONS = {
 """Why a clock is below its highest, by the end of NVML's name for the bit."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
-"""Counters of heat and of the hardware's own protection. Without `board_limit` and `reliability`: voltage limits hold
+"""Counters of heat and of the hardware's protection. Without `board_limit` and `reliability`: voltage limits hold
 back the clock of many a healthy GPU all the time."""
 
 POWER_CAP = "sw_power_cap"
@@ -67,8 +67,8 @@ NVIDIA, DISPLAY = "0x10de", "0x03"
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     """Why the driver of a GPU of this machine does not answer, and what to do; None if it answers.
 
-    Also None without NVIDIA's library, and without its driver where no GPU is on the PCI bus. A GPU that this process
-    may not use is not asked about, as those of other jobs of a cluster.
+    None as well without NVIDIA's library, or without a driver where no NVIDIA GPU is on the PCI bus. GPUs that this
+    process may not open, as those of other cluster jobs, are skipped.
     """
     try:
         nvml.nvmlInit()
@@ -109,7 +109,7 @@ def _has_gpu(root: Path) -> bool:
 
 @contextmanager
 def session(nvml: types.ModuleType) -> Iterator[bool]:
-    """Keep NVML open, and yield whether there is one; a session within another costs nothing."""
+    """Keep NVML open; yields whether it is there. Nested sessions cost nothing."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
@@ -141,20 +141,8 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
     return None
 
 
-def list_gpus(nvml: types.ModuleType) -> list[str]:
-    """UUIDs of the GPUs that NVML sees, in its order; empty without NVML."""
-
-    def uuid_of(index: int) -> str:
-        return str(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index)))
-
-    with session(nvml) as there:
-        count = (ask(nvml, nvml.nvmlDeviceGetCount) or 0) if there else 0
-        found = [ask(nvml, partial(uuid_of, index)) for index in range(count)]
-    return [uuid for uuid in found if uuid is not None]
-
-
 def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
-    """UUID of the GPU around a MIG instance, of a whole GPU its own; None if NVML does not know it."""
+    """UUID of the GPU that holds a MIG instance, or of a whole GPU itself; None if NVML does not know it."""
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
 
@@ -178,11 +166,10 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 
 @dataclass(frozen=True)
 class GpuState:
-    """One GPU at one moment; None where NVML does not answer."""
+    """The state of a GPU at one moment; None where NVML does not answer."""
 
     uuid: str
     power_limit_w: float | None = None
-    power_limit_default_w: float | None = None
     sm_clock_mhz: float | None = None
     sm_clock_default_mhz: float | None = None
     sm_clock_max_mhz: float | None = None
@@ -194,9 +181,9 @@ class GpuState:
 
 
 def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
-    """Read the state of a GPU, or of a MIG instance and the GPU around it; None if NVML does not know it.
+    """Read the state of a GPU, or of a MIG instance and its GPU; None if NVML does not know it.
 
-    A clock and its reasons mean something only while the device works: read them with steps still queued.
+    Clock and event reasons are meaningful only under load: read them with steps still queued.
     """
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
@@ -204,7 +191,7 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """What a GPU has counted up to a moment, and who used it in the seconds before."""
+    """A GPU's cumulative counters, and which processes used it."""
 
     violations_ns: Mapping[str, int] = field(default_factory=dict)
     """Time lost to each limit so far; only the counters that the GPU has."""
@@ -224,16 +211,16 @@ def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = No
 def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, float] | None:
     """Mean SM utilisation of each process over the driver's samples; None without any, as of MIG instances.
 
-    The driver fills unused places of its answer with zeros or with what was there, so that only samples of the time
-    asked for and of at most 100 % count. Source: nvmlDeviceGetProcessUtilization.
+    The driver does not clear unused entries of its answer: only samples after `since_us` and of at most 100 % count.
+    Source: nvmlDeviceGetProcessUtilization.
     """
     if gpu.is_instance:
         return None
-    found: dict[int, list[int]] = {}
+    percents_of: dict[int, list[int]] = {}
     for sample in ask(nvml, lambda: nvml.nvmlDeviceGetProcessUtilization(gpu.board, since_us)) or ():
         if sample.pid and sample.timeStamp > since_us and sample.smUtil <= 100:
-            found.setdefault(sample.pid, []).append(sample.smUtil)
-    return {pid: PERCENT * sum(percents) / len(percents) for pid, percents in found.items()} or None
+            percents_of.setdefault(sample.pid, []).append(sample.smUtil)
+    return {pid: PERCENT * sum(percents) / len(percents) for pid, percents in percents_of.items()} or None
 
 
 def gpu_between(
@@ -267,7 +254,7 @@ def gpu_between(
 
 
 def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
-    """Time in which heat or the hardware slowed the GPU down; None if a reason that holds has no counter to tell."""
+    """Seconds in which heat or the hardware slowed the GPU down; None if an active reason has no counter."""
     counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
     hidden = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
     # One slowdown may count in several counters, so their sum would be too much.
@@ -275,16 +262,15 @@ def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float 
 
 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
-    """Share of the GPU's time that other processes used, by the shares of each; None where there is no sample.
+    """Share of the GPU's time that other processes used; `shares` by process, None without a sample.
 
-    In a container the driver may name our own process by another id. Then it is the busiest of those that were not
-    there before.
+    In a container the driver may list our process under another id. Then ours is the busiest of the new ones.
     """
     if shares is None:
         return None
     others = {pid: share for pid, share in shares.items() if pid not in own_ids}
-    known = {pid for pid, _ in before.processes or ()}
-    new = [pid for pid in others if pid not in known]
+    earlier = {pid for pid, _ in before.processes or ()}
+    new = [pid for pid in others if pid not in earlier]
     if len(others) == len(shares) and new:
         del others[max(new, key=others.__getitem__)]
     return sum(others.values())
@@ -293,13 +279,13 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
-    If an own id is listed, the ids are of our namespace and every other one is foreign. A driver may name a process
-    by one of its threads, so `own_ids` should hold those too (`with_threads`). In a container the driver may list ids
-    of the host, ids of 0, or nothing. Then our own process, which was not there before and is there now, must be one
-    of those that are new. A list that stays empty while we compute is blind and says nothing.
+    If one of `own_ids` is listed, the ids are of our namespace and all others are foreign. A driver may list a process
+    by one of its threads, so `own_ids` should include those (`with_threads`). In a container the driver may list ids
+    of the host, ids of 0, or nothing. Then our process must be one of those that are new. A list that stays empty while
+    we compute says nothing.
 
-    Two things cannot be known from here: a driver that shows each container its own processes alone hides the others,
-    and a foreign process that came while ours is hidden counts as ours.
+    Limits: a driver that shows a container only its processes hides the others, and a foreign process that starts while
+    ours is hidden counts as ours.
     """
     if before.processes is None or after.processes is None:
         return None
@@ -343,7 +329,6 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     return GpuState(
         uuid=uuid,
         power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
-        power_limit_default_w=scaled("nvmlDeviceGetPowerManagementDefaultLimit", MILLI),
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
         sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),
@@ -353,7 +338,7 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
             query("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),  # older drivers
         ),
         reasons=_event_reasons(board, nvml),
-        processes=None if processes is None else tuple((one.pid, one.usedGpuMemory) for one in processes),
+        processes=None if processes is None else tuple((process.pid, process.usedGpuMemory) for process in processes),
         mig=True if gpu.is_instance else None if mig_mode is None else bool(mig_mode[0]),
     )
 
@@ -367,14 +352,14 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
     if bits is None:
         return None
     names = {getattr(nvml, f"nvmlClocksEventReason{end}"): name for end, name in EVENT_REASONS.items()}
-    single = [1 << place for place in range(int(bits).bit_length()) if bits >> place & 1]
+    single = [1 << position for position in range(int(bits).bit_length()) if bits >> position & 1]
     return tuple(names.get(bit, f"{bit:#x}") for bit in single)
 
 
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
-    """The counters of time lost to a limit, of the four classic policies and the three newer reasons.
+    """The counters of time lost to limits, in ns: four older policies and three newer reasons.
 
-    Some drivers number the fields of the newer ones differently, and answer with a setting, which does not rise.
+    Some drivers number the newer fields differently and answer with a setting, which does not rise.
     """
     counters = {
         POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),
@@ -385,8 +370,8 @@ def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
         "hw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, None),
         "hw_power_brake": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, None),
     }
-    found = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
-    return {name: count for name, count in found.items() if count is not None}
+    counts_ns = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
+    return {name: count for name, count in counts_ns.items() if count is not None}
 
 
 def _counter_ns(board: Any, nvml: types.ModuleType, field_id: int, policy: int | None) -> int | None:

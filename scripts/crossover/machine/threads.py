@@ -1,10 +1,10 @@
 """The cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
 
-Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good; so the
-measuring process counts for itself and records it in its row.
+Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good. So the
+measuring process counts its cores itself and records them in its row.
 
-The same GPU always has the same CPUs, whether others are at work or not, so that a trial alone and a trial beside
-others differ as little as possible. All GPUs have equally many, so that their rows are alike.
+A GPU always gets the same CPUs, whether or not other GPUs measure, so that trials alone and side by side differ as
+little as possible. All GPUs get equally many.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def usable_cpus() -> set[int]:
 
 
 def confine(cpus: Iterable[int] | None) -> None:
-    """Restrict this process, and what it starts from now on, to some logical CPUs; None: leave it as it is."""
+    """Restrict this process, and those it starts later, to some logical CPUs; None: no restriction."""
     if cpus is not None:
         os.sched_setaffinity(0, cpus)
 
@@ -43,7 +43,7 @@ def usable_cores(
 ) -> int:
     """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1.
 
-    Quota and allocation are divided among `sharers`, processes that run at the same time on `cpus` of their own.
+    Quota and allocation are divided among `sharers`, processes that run at the same time on different CPUs.
     """
     allowed = usable_cpus() if cpus is None else set(cpus)
     limits = [physical_cores(allowed, root)]
@@ -56,23 +56,23 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Threads of a trial on a device, with so many usable cores; at least 1.
+    """Threads of a trial on a device with `cores` usable cores; at least 1.
 
-    A CPU side names its own number; every other device has `cpu_threads`, a number, or auto for all usable cores.
+    The name of a CPU side, as `cpu-1`, has its number; other devices use `cpu_threads`, a number or auto: all cores.
     """
-    asked = threads_of_side(device)
-    if asked == HALF:
+    threads = threads_of_side(device)
+    if threads == HALF:
         return max(1, cores // 2)
-    asked = cpu_threads if asked is None else asked
-    return cores if asked == "auto" else int(asked)
+    threads = cpu_threads if threads is None else threads
+    return cores if threads == "auto" else int(threads)
 
 
 def lacking_cores(device: str, cores: int) -> str | None:
-    """Why a CPU side cannot be measured on so many usable cores; None if it can, and for other devices."""
-    asked = threads_of_side(device)
-    if not isinstance(asked, int) or asked <= cores:
+    """Why a CPU side cannot be measured with `cores` usable cores; None if it can, and for other devices."""
+    threads = threads_of_side(device)
+    if not isinstance(threads, int) or threads <= cores:
         return None
-    return f"{device} needs {asked} physical cores, and this job may use {cores}: give it more, or leave the side out"
+    return f"{device} needs {threads} physical cores, and this job may use {cores}: give it more, or leave the side out"
 
 
 def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
@@ -86,7 +86,7 @@ def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
 
 
 def on_their_cores(cpus: Iterable[int], root: Path = Path("/")) -> set[int]:
-    """Logical CPUs with their siblings: what runs on the other thread of a core slows this one down."""
+    """Logical CPUs with their siblings: load on the other thread of a core slows this one down."""
     cpus = set(cpus)
     return cpus.union(*(cpu_numbers(_siblings(cpu, root) or "") for cpu in cpus))
 
@@ -105,7 +105,7 @@ def _siblings(cpu: int, root: Path) -> str | None:
 
 
 def export_threads(threads: int) -> None:
-    """Set the thread variables of this process. Call it before importing torch, which reads them then."""
+    """Set the thread variables of this process; torch reads them when it is imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -113,7 +113,7 @@ def export_threads(threads: int) -> None:
 def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: Gpus) -> tuple[list[int] | None, int]:
     """The CPUs and the number of threads of a trial on a device; `uuid` is its leased GPU, if any.
 
-    The CPUs are None if the GPU has none of its own, or if the system cannot restrict a process to CPUs.
+    The CPUs are None if the GPU has no share, or if the system cannot restrict a process to CPUs.
     """
     cpus = None
     if uuid is not None and hasattr(os, "sched_setaffinity"):
@@ -123,27 +123,27 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 
 
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
-    """Logical CPUs for each visible GPU or MIG instance, by its id; empty if each may use all that are allowed.
+    """Logical CPUs of each visible GPU or MIG instance, by its id; empty if each may use all allowed CPUs.
 
     `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are shared out in the
     order of the PCI bus: among all GPUs if the process may run on all CPUs, else among the visible ones. A single GPU
-    has all cores of its NUMA node. With fewer cores than GPUs nothing is shared out. MIG instances of one GPU use its
+    has all cores of its NUMA node. With fewer cores than GPUs nothing is shared out. MIG instances of a GPU use its
     share together.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))
     if len(sharing) < 2 and set(allowed) in near:
         return {}
-    groups = {cpus: [gpu for gpu, own in zip(sharing, near, strict=True) if own == cpus] for cpus in near}
+    groups = {cpus: [gpu for gpu, cpus_near in zip(sharing, near, strict=True) if cpus_near == cpus] for cpus in near}
     cores = {cpus: cores_of(cpus, root) for cpus in groups}
     each = min((len(cores[cpus]) // len(group) for cpus, group in groups.items()), default=0)
     if not each:
         return {}
     return {
-        one: sorted(chain.from_iterable(cores[cpus][place * each : (place + 1) * each]))
+        name: sorted(chain.from_iterable(cores[cpus][position * each : (position + 1) * each]))
         for cpus, group in groups.items()
-        for place, gpu in enumerate(group)
-        for one in gpu.usable
+        for position, gpu in enumerate(group)
+        for name in gpu.usable
     }
 
 
@@ -153,7 +153,7 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs near each GPU; all of them for every GPU unless those of any two are the same or apart."""
+    """The allowed CPUs near each GPU; all of them for every GPU unless any two sets are equal or disjoint."""
     near = [gpu.near & allowed for gpu in gpus]
-    known = all(near) and all(one == other or not one & other for one, other in combinations(near, 2))
-    return near if known else [allowed] * len(near)
+    separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
+    return near if separable else [allowed] * len(near)

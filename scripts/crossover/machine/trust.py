@@ -1,6 +1,6 @@
-"""What the state of host and GPU says about a result: flags, and reasons to exclude it.
+"""Flags of a result, and reasons to exclude it, from the state of host and GPU.
 
-Both read a row's columns by name (`tables.columns.Measurement`). What is not known raises nothing.
+Both read a row's columns by name (`tables.columns.Measurement`). A missing value raises no flag.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ CLOCK_MIN_SHARE = 0.75
 """Below this share of its default clock, a GPU is not the one in its data sheet (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""A quiet machine's own tasks stay below it (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials
-were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/explanation/trust.md)."""
+"""CPUs. The system's tasks on a quiet machine use less (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50
+CPU trials were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
-"""How often the kernel looks who runs on a CPU (Linux's usual 250 times a second); the whole tick counts as theirs."""
+"""The kernel's tick (usually 250 per second on Linux); the whole tick counts for the task that runs at its end."""
 
 THROTTLED_SHARE = 0.01
-"""Share of time lost to a quota, or to heat, that shows in a time known to 1 %."""
+"""Share of time lost to a quota, or to heat, that is visible in a time with 1 % precision."""
 
 STEAL_SHARE = 0.1
-"""A step loses at least the share that the hypervisor took; less than this does not show beside the spread of trials (2
-to 15 %), and a virtual host may lose a few percent all the time."""
+"""A step loses at least the share that the hypervisor took. Less is not visible within the spread of trials (2 to
+15 %), and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
-"""Kernels take turns on a GPU, so a step loses what others use of it: that would show beside the same 2 %."""
+"""Kernels take turns on a GPU, so a step loses the share that others use; 2 % is the smallest spread of trials."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
-    """Why the host or the GPU makes an ok result deserve less trust; names as in `config.words.FLAGS`.
+    """Flags of a valid result that host or GPU may have disturbed; names as in `config.words.FLAGS`.
 
     A later trial is flagged `side_by_side` with the first one's host-bound share, by `tables.first_trials`.
     """
@@ -52,8 +52,8 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
 def others_disturb(facts: Mapping[str, Any]) -> bool:
     """Whether other processes kept more CPUs busy than the trial could spare.
 
-    A CPU trial needs a core per thread; a GPU trial needs one, for the thread that feeds the GPU. What it can spare are
-    the cores that it may be scheduled on, also those that a quota does not let it use at the same time.
+    A CPU trial needs a core per thread; a GPU trial needs one, for the thread that launches kernels. It can spare the
+    other cores of its affinity, also those that a quota does not let it use at the same time.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:
@@ -63,15 +63,15 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
 
 
 def others_resolution(facts: Mapping[str, Any]) -> float:
-    """Standard deviation of `others_cpus` at most, from the kernel's ticks on CPUs that we keep half busy."""
+    """Upper bound of the standard deviation of `others_cpus`, from the kernel's ticks on half-busy CPUs."""
     cpus, timed_s = facts.get("logical_cpus"), facts.get("timed_s")
     return math.sqrt(cpus * TICK_S / timed_s) / 2 if cpus and timed_s else 0.0
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Why a result must not count, in one line with the remedy; None if nothing speaks against it.
+    """Why a result is invalid, in one line with the remedy; None if it is valid.
 
-    The software power cap is no reason: it is how a GPU at its limit works.
+    The software power cap is no reason: a GPU at its power limit always has it.
     """
     return "; ".join(reason for reason, _ in _objections(facts)) or None
 
@@ -82,7 +82,7 @@ def may_pass(facts: Mapping[str, Any]) -> bool:
 
 
 def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Reasons, and whether each may be gone the next time."""
+    """Reasons why a result is invalid, each with whether a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or take another GPU", True
     # Where no counter tells for how long, a reason that held at the end counts. `hw_slowdown` alone does not: NVML says
@@ -101,13 +101,13 @@ def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
-    """A time over that of the timed blocks; None if one of them is not known."""
+    """A time over that of the timed blocks; None if either is missing."""
     seconds, timed_s = facts.get(column), facts.get("timed_s")
     return None if seconds is None or not timed_s else float(seconds / timed_s)
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """Whether the SM clock was low under load; the highest clock stands in for a default that many GPUs lack."""
+    """Whether the SM clock was low under load; for GPUs without a default clock, compared with the highest."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

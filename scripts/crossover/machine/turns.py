@@ -1,6 +1,6 @@
-"""Turns on a host: GPU trials may share it, a CPU trial and whatever computes has it alone, in the order they came.
+"""Turns on a host: GPU trials share it; a CPU trial, or a job that computes, has it alone.
 
-It is a fair readers-writer lock of all runs and users. The kernel frees it when its holder ends, however it ends.
+A fair readers-writer lock of all runs and users.
 """
 
 from __future__ import annotations
@@ -13,17 +13,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
-from crossover.machine.lock_files import (
-    SAFELY,
-    folder_of_locks,
-    make_folder,
-    open_to_all,
-    read_note,
-    runs,
-    unfit,
-    why,
-    write_note,
-)
+from crossover.machine.locks import folder_of_locks, locked, make_folder, read_note, runs, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -32,9 +22,6 @@ HANDED_DOWN = "CROSSOVER_TURNS"
 """The environment variable that tells the jobs of this machine under which name they wait for each other."""
 
 HOST = "host"
-
-HELD: set[int] = set()
-"""Descriptors of locks; a forked child closes its copies, or it would hold the lock after its parent."""
 
 
 def batch_job() -> str | None:
@@ -70,8 +57,8 @@ def host_turn(
 
     with ExitStack() as turn:
         # Whoever comes later waits in the queue, so that GPU trials cannot keep a CPU trial waiting for ever.
-        with _locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once):
-            turn.enter_context(_locked(path, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, tell_once))
+        with locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once):
+            turn.enter_context(locked(path, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, tell_once))
         if alone:
             write_note(path, holder)
             turn.callback(write_note, path, None)
@@ -85,51 +72,6 @@ def computing(what: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _locked(path: Path, how: int, busy: Callable[[], None]) -> Iterator[None]:
-    """Hold a file's lock; `busy` is called before a wait."""
-    descriptor = _opened(path)
-    HELD.add(descriptor)
-    try:
-        try:
-            _lock(descriptor, how, busy)
-        except OSError as error:  # a file system without locks, as some network and container mounts
-            raise unfit(path.parent, why(error)) from error
-        yield
-    finally:
-        HELD.discard(descriptor)
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, how: int, busy: Callable[[], None]) -> None:
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        busy()
-        fcntl.flock(descriptor, how)
-
-
-def _opened(path: Path) -> int:
-    """A file that all users may lock, made if it is missing; raises UserError if it cannot be opened."""
-    try:
-        with open_to_all():
-            try:
-                return os.open(path, os.O_RDWR | SAFELY | os.O_CREAT, 0o666)
-            except PermissionError:  # the kernel may refuse O_CREAT for another user's file (fs.protected_regular)
-                return os.open(path, os.O_RDWR | SAFELY)
-    except OSError as error:
-        raise unfit(path.parent, why(error)) from error
-
-
 def _holder(path: Path) -> str:
     pid, words = read_note(path)
     return f"is held by {words}" if runs(pid) else "GPU trials, or a process without a note, have"
-
-
-def _close_in_child() -> None:
-    for descriptor in HELD:
-        os.close(descriptor)
-    HELD.clear()
-
-
-os.register_at_fork(after_in_child=_close_in_child)

@@ -11,25 +11,26 @@ from crossover.config.studies import Study
 from crossover.config.words import HERE
 from crossover.errors import UserError, did_you_mean
 from crossover.machine.discovery import Machine
-from crossover.plan.classes import Classes, resources_asked
+from crossover.plan.jobs import resources_of
+from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
 from crossover.tables.metrics import metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If one class sets such a resource, every class must: the profile's own value then counts for none of them."""
+"""If a class sets such a resource, all classes must: the profile's value then counts for none of them."""
 
 
 def check_metrics(studies: Sequence[Study]) -> None:
     """Raise UserError if a claim names a metric that no row has."""
-    known = list(metrics())
+    columns = list(metrics())
     for study in studies:
         for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
-            place = f"{study.name}.yaml: claims.{number}"
-            form = read_claim(values, study.name, place).form
+            where = f"{study.name}.yaml: claims.{number}"
+            form = read_claim(values, study.name, where).form
             for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():
-                if side.metric not in known:
+                if side.metric not in columns:
                     raise UserError(
-                        f"{place}: metric '{side.metric}' is unknown{did_you_mean(side.metric, known, 3)}; allowed: "
+                        f"{where}: metric '{side.metric}' is unknown{did_you_mean(side.metric, columns, 3)}; allowed: "
                         f"{', '.join(DERIVED_METRICS)}, and the numeric columns of measurements.parquet, which "
                         "the reference of the documentation lists"
                     )
@@ -68,7 +69,7 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
             "know the jobs' partition; name the nodes' devices, as [cpu, cuda]"
         )
     classes = configuration.classes or {"": {}}
-    if configuration.cpu_threads == "auto" and not all(one.get("cores") for one in classes.values()):
+    if configuration.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
             "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
             "partition; give the cores of a node that a job may have, as cpu_threads=8"
@@ -77,22 +78,22 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
 
 def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
     """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
-    for name, one in (classes or {}).items():
+    for name, values in (classes or {}).items():
         if name == HERE:
             raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
-        if not one.get("devices") and devices is None:
+        if not values.get("devices") and devices is None:
             raise UserError(
                 f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
                 "devices of these nodes, as [cpu, cuda]"
             )
-        for missing in (key for key in FOR_ALL if key in resources_asked(classes) and key not in one):
+        for missing in (key for key in FOR_ALL if key in resources_of(classes) and key not in values):
             raise UserError(
                 f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
             )
 
 
 def measured_elsewhere(results: Path, here: str) -> str | None:
-    """A line on the host that the results were measured on; None if it was this one, or if that is not known."""
+    """A line that names another host on which the results were measured; None if it was this one or is not known."""
     try:
         machines = read_json(results / "provenance.json", "provenance")["machines"]
         hosts = sorted({machine["host"] for machine in machines} - {""})

@@ -1,4 +1,4 @@
-"""What a measuring job is called with and what it asks of its machine: options, threads, GPUs, memory, minutes."""
+"""Options, parameters and resources (threads, GPUs, memory, minutes) of measuring jobs."""
 
 from __future__ import annotations
 
@@ -25,27 +25,30 @@ from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
-from crossover.plan.classes import resource_of, resources_asked
-from crossover.plan.memory import measured_mb, table_mb
-from crossover.plan.run_plan import cell_of
-from crossover.plan.stages import path_of_row
+from crossover.plan.run_plan import Classes, cell_of
 from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
 
 SEARCH_MIN = 60
-"""Minutes of a search beside its longest try: some fifty tries, each far below its own limit."""
+"""Minutes of a search beside its longest try: some fifty tries, each far below its limit."""
 
 ROOFS_MIN = 10
 """Minutes of a probe of a device, which takes seconds."""
 ROOFS_MB = 4000
 
+GPU_ONLY = "gpu_model"
+"""A job without a GPU must not ask for this resource."""
+
+NO_RESOURCES = ("devices", "cores")
+"""Keys of a class of nodes that are no resources of its jobs."""
+
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
-"""What a result depends on, and is made anew for: the options of its command, as the shell takes them, its code, the
-versions of torch and the driver, and the hardware that it runs on."""
+"""What a result depends on: the options of its command, its code, the versions of torch and the driver, and the
+hardware. A change of any of them measures again."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Jobs:
     """Those of --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
-        """Parameters of a trial: what its cell's row depends on."""
+        """Parameters of a trial."""
         again = wildcards.get("again", "").rpartition("-")[2]
         repeat = [f"--repeat={again}"] if again else []
         options = [*axis_options(wildcards), *self.settings[wildcards["study"]], *repeat]
@@ -83,10 +86,10 @@ class Jobs:
         """Parameters of a probe of a device."""
         machine = wildcards.get("machine", HERE)
         axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
-        asked = {precision for study in self.config.studies for precision in study.precisions}
+        precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
-            asked |= {*ways.precisions} if (ways := Ways.of(vars(study))) else set()
-        products = {COMPUTES_IN.get(precision, precision) for precision in asked}
+            precisions |= {*ways.precisions} if (ways := Ways.of(vars(study))) else set()
+        products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
         given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
         return {
             "options": shlex.join(as_options(axes | given)),
@@ -95,7 +98,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit, which is no parameter of a result: it changes no number."""
+        """Options of the time limit. It changes no number, so it is no parameter of a result."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
@@ -123,26 +126,26 @@ class Jobs:
 
     @property
     def share(self) -> int:
-        """Cores that each job of this machine asks Snakemake for, whatever it does; on a cluster's login node one.
+        """Cores that each job of this machine requests from Snakemake; 1 on a cluster's login node.
 
-        All ask for the same, since Snakemake starts what fits: a CPU trial that asked for all cores would wait until no
-        GPU trial is left. Whether a job that was started runs beside others or alone, its turn on the host decides.
+        All request the same, since Snakemake starts what fits: a CPU trial that requested all cores would wait until no
+        GPU trial is left. The turn on the host decides whether a started job runs beside others or alone.
         """
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Cores that a measuring job asks for; no parameter of it, so that another number measures nothing again.
+        """Cores that a measuring job requests; no parameter, so that another number measures nothing again.
 
-        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share of them unless the config gives a
-        number. What a trial computes with, the trial itself finds out.
+        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a number.
+        The trial itself finds out how many threads it computes with.
         """
         if not self.machine.elsewhere:
             return self.share
         nodes, auto = self.machine.nodes, self.config.cpu_threads == "auto"
         threads = 1 if auto else int(self.config.cpu_threads)
         if is_cpu(wildcards["device"]):
-            own_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
-            return own_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
+            node_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
+            return node_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def gpus_of(self, wildcards: Wildcards) -> int | None:
@@ -153,32 +156,24 @@ class Jobs:
         """The resources that classes of nodes set, each as a function of a job's wildcards."""
         classes = self.config.classes or {}
 
-        def asked(name: str) -> Callable[[Wildcards], str | None]:
-            return lambda wildcards: resource_of(classes, name, wildcards["machine"], wildcards["device"])
+        def resource(name: str) -> Callable[[Wildcards], str | None]:
+            def value_of(wildcards: Wildcards) -> str | None:
+                value = classes[wildcards["machine"]].get(name)
+                needs_gpu = name == GPU_ONLY and is_cpu(wildcards["device"])
+                return None if value is None or needs_gpu else str(value)
 
-        return {name: asked(name) for name in resources_asked(classes)}
+            return value_of
+
+        return {name: resource(name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes that a measuring job asks a cluster for, twice as many for each further attempt.
+        """Megabytes that a measuring job requests, twice as many for each further attempt.
 
-        These are the study's own `mem_mb`, or follow from the parameters of the workload, the table of a user's own
-        model, and for a trial from what its cell took in the first one, which alone has further passes.
+        These are the study's `mem_mb`, or follow from the parameters of the workload.
         """
         study = self._studies[wildcards["study"]]
-        asked_mb = study.mem_mb or self._needed_mb(study, wildcards)
-        return asked_mb << (attempt - 1)
-
-    def _needed_mb(self, study: Study, wildcards: Wildcards) -> int:
-        table = study.model.table if study.model else None
-        needed = memory_mb(wildcards["workload"], int(wildcards["size"])) + table_mb(table)
-        # On this machine nothing limits a job's memory, and rows of a storage are not here.
-        if not self.machine.elsewhere or wildcards.get("trial") is None:
-            return needed
-        first = Path(self.config.results, "cells", path_of_row(cell_of(wildcards), 1))
-        measured = measured_mb(first)
-        if measured is None:
-            return needed
-        return max(needed, measured) if int(wildcards["trial"]) == 1 else measured
+        first_mb = study.mem_mb or memory_mb(wildcards["workload"], int(wildcards["size"]))
+        return first_mb << (attempt - 1)
 
     def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
         """Minutes of a trial, which may be measured twice."""
@@ -193,7 +188,7 @@ class Jobs:
         return (self._limit_min(wildcards) + SEARCH_MIN) * attempt
 
     def _time_limit_s(self, study: Study) -> float:
-        """Seconds that a trial, a training or a try of a search may take: the study's own limit, or the run's."""
+        """Seconds that a trial, a training or a try of a search may take: the study's limit, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
 
     def _limit_min(self, wildcards: Wildcards) -> int:
@@ -237,6 +232,11 @@ class Jobs:
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:
-    """Where a job notes that its time limit ended it."""
+    """The file in which a job notes that its time limit ended it."""
     values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # a first row is no repeat
     return "/".join([kind, *values]) + ".json"
+
+
+def resources_of(classes: Classes | None) -> list[str]:
+    """The resources that any class of nodes sets."""
+    return sorted({name for values in (classes or {}).values() for name in values if name not in NO_RESOURCES})

@@ -38,26 +38,25 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 
 
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
-    """The figures of a run that have something to show, each a study and a kind, in the order of the study's file.
+    """The figures of a run that have data, each a study and a kind, in the order of the study's file.
 
-    A speed-up needs two devices, or a machine measured elsewhere that this one is held against, the host's share an
-    accelerator, precisions several of them, remedies and roofs a model, energy prices, or trials that are long
-    enough for its counter.
+    Speed-ups need two devices or a reference machine (`held_against`), the host's share an accelerator, precisions
+    several of them, the split of time and the roofline a model, energy prices or trials long enough for its counter.
     """
-    found = []
+    figures = []
     for study in plan.studies:
         if study.name not in plan.measured:
             continue
-        own = study.devices_among(plan.devices)
-        accelerated = any(not is_cpu(device) for device in own)
+        devices = study.devices_among(plan.devices)
+        accelerated = any(not is_cpu(device) for device in devices)
         long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
         shown = {
-            "speedups": (accelerated or held_against) and BASELINE in own,
+            "speedups": (accelerated or held_against) and BASELINE in devices,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
             "time_split": study.workload != NULL,
             "roofline": study.workload != NULL,
             "energy": config.prices is not None or long_enough,
         }
-        found += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
-    return found
+        figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
+    return figures

@@ -1,4 +1,4 @@
-"""`plan.json`: what a run was asked for, written before it measures and read by everything that comes after."""
+"""`plan.json`: config, studies and results of a run, written before it measures and read by all later steps."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Plan:
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
     settings: Mapping[str, Sequence[str]]
-    """Options that all trials of a study share; the row of an older config was measured without one of them."""
+    """Options that all trials of a study share, by which rows of an older config are recognised."""
     several_hosts: bool
-    """Whether rows of one device may come from several hosts, by the config or because a cluster measures."""
+    """Whether rows of one device may come from several hosts, by the config or on a cluster."""
     references: Sequence[str]
-    """Folders of the machines measured elsewhere that the run is held against."""
+    """Folders of the reference machines that the run is compared with."""
     note: str | None
     """Why a device of this machine cannot be used, if so."""
 
@@ -57,7 +57,7 @@ def read(path: Path) -> Plan:
 
 
 def asked_rows(plan: Plan, results: Path) -> list[Path]:
-    """The rows asked for so far, in the run's folder: those of the plan and of each stage of refinement."""
+    """The rows planned so far, in the run's folder: those of the first grid and of each stage of refinement."""
     cells = Path(plan.config["results"]) / "cells"
     rows = [Path(row).relative_to(cells) for row in plan.rows]
     for stage in results.glob("refinement/stage-*.json"):

@@ -1,4 +1,4 @@
-"""Which machines measured elsewhere a run is held against."""
+"""The reference machines, measured elsewhere, that a run is compared with."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
 
     Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
     """
-    known = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
+    shipped_folders = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
     if config.reference in ("none", ("none",)):
         return []
     if config.reference == "auto":
-        folders = known if all(map(is_cpu, devices)) else []
+        folders = shipped_folders if all(map(is_cpu, devices)) else []
     else:
         names = [config.reference] if isinstance(config.reference, str) else config.reference
-        folders = [_folder(name, known) for name in names]
+        folders = [_folder(name, shipped_folders) for name in names]
     names = [read_facts(folder).name for folder in folders]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(
@@ -39,13 +39,13 @@ def check_both_kinds(devices: Sequence[str]) -> None:
         raise UserError(f"export_reference: the run measures {measured}; allowed: the CPU and an accelerator together")
 
 
-def _folder(name: str, known: Sequence[Path]) -> Path:
-    found = [path for path in known if path.name == name] or [Path(name)]
-    if not (found[0] / FACTS_FILE).is_file():
-        names = [path.name for path in known]
+def _folder(name: str, shipped: Sequence[Path]) -> Path:
+    matching = [path for path in shipped if path.name == name] or [Path(name)]
+    if not (matching[0] / FACTS_FILE).is_file():
+        names = [path.name for path in shipped]
         allowed = allowed_names(name, names) if names else "allowed: auto, none"
         raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {FACTS_FILE}")
-    return found[0]
+    return matching[0]
 
 
 def reference_files(folders: Sequence[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The order of trials: rounds, each trial number once through all cells, and several GPUs at work within a round."""
+"""The order of trials: in rounds, of which each measures all cells once, and with several GPUs side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.plan.run_plan import RunPlan, Trial, cell_of
 
 @dataclass(frozen=True)
 class Rounds:
-    """Priorities of a run's jobs. Jobs start in this order, for each of them takes the same share of the cores."""
+    """Priorities of a run's jobs. They start in this order, since each requests the same share of the cores."""
 
     plan: RunPlan
     at_once: int
@@ -28,7 +28,7 @@ class Rounds:
         return len(self._places) + 1
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
-        """Priority of a trial: rounds one after the other, each in shuffled order; what refinement adds comes last."""
+        """Priority of a trial: round by round, each in shuffled order; trials of refinement come last."""
         trial = cell_of(wildcards), int(wildcards["trial"])
         return self._places.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 
@@ -41,16 +41,16 @@ class Rounds:
         if self.at_once > 1:
             order = [*in_blocks(order, self.at_once, first)]
         trials = [(cell, trial) for trial, cell in order]
-        return {trial: len(trials) - place for place, trial in enumerate(trials)}
+        return {trial: len(trials) - position for position, trial in enumerate(trials)}
 
 
 def in_blocks(
     order: Iterable[tuple[int, Cell]], at_once: int, first: Iterable[Cell] = ()
 ) -> Iterator[tuple[int, Cell]]:
-    """Reorder trials so that as many accelerators are busy at once, and a cell's devices still follow each other.
+    """Reorder trials so that `at_once` accelerators are busy, and a cell's devices still follow each other.
 
-    A block holds the devices of so many cells that differ in more; its trials on accelerators come before those on the
-    CPU, in every other block after them. No block reaches over the end of a round, or of a study's `first` cells.
+    A block has `at_once` cells, each with all devices; its trials on accelerators come before those on the CPU, in
+    every second block after them. Blocks end with a round, and with a study's `first` cells.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -65,13 +65,13 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 
 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
-    """Priority of a trial outside of the first grid, above 0 and at most 1: round by round, each in shuffled order.
+    """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    It depends on the trial and the seed alone, so that every process of a run, and a resumed run, sees the same order.
-    Cells that differ in their device alone have the same, so that they follow each other. Where several accelerators
-    measure side by side, a round begins with their trials, which are few.
+    It depends on the trial and the seed alone, so that it is the same in all processes and in a resumed run. Cells that
+    differ only in their device follow each other. Where several accelerators measure side by side, a round begins with
+    their trials, which are few.
     """
-    place = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
+    order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:
-        place = (place + is_cpu(cell.device)) / 2
-    return 1 / (trial + place)
+        order = (order + is_cpu(cell.device)) / 2
+    return 1 / (trial + order)

@@ -1,9 +1,9 @@
-"""The table of a run: its cells, trials, trainings and searches, and where their results lie."""
+"""The cells, trials, trainings and searches of a run, and the paths of their results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,13 @@ from crossover.config.studies import (
 )
 from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
-from crossover.plan.classes import Classes, devices_of, on_classes, placed
 from crossover.plan.stages import path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
+
+Classes = Mapping[str, Mapping[str, Any]]
+"""A cluster's classes of nodes: by name, the resources of a class's jobs, and its `devices`."""
 
 
 def cell_of(wildcards: Mapping[str, Any]) -> Cell:
@@ -40,11 +42,11 @@ def cell_of(wildcards: Mapping[str, Any]) -> Cell:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run measures, in plain values that make the whole table."""
+    """What a run measures."""
 
     studies: tuple[Study, ...]
     own_devices: tuple[str, ...]
-    """Devices of the run, for classes of nodes that name none."""
+    """Devices of the run, used by classes of nodes that name none."""
     trials: int
     seed: int
     results: str
@@ -75,8 +77,13 @@ class RunPlan:
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """Devices that anything is measured on."""
-        return devices_of(self.classes, self.own_devices)
+        """All devices of the run: those of its classes, or without classes those of the config."""
+        classes = (self.classes or {"": {}}).values()
+        return tuple(dict.fromkeys(device for values in classes for device in self._devices_of(values)))
+
+    def _devices_of(self, values: Mapping[str, Any]) -> Sequence[str]:
+        """The devices of a class of nodes."""
+        return values.get("devices") or self.own_devices
 
     @cached_property
     def study(self) -> dict[str, Study]:
@@ -86,27 +93,27 @@ class RunPlan:
     @cached_property
     def cells(self) -> list[Cell]:
         """The first grid of all studies."""
-        return self._placed(cell for study in self.studies for cell in study.cells(self.devices))
+        return self._on_classes(cell for study in self.studies for cell in study.cells(self.devices))
 
     @cached_property
     def cells_of_ways(self) -> list[Cell]:
-        """The cells that the studies' `ways` add, which the first grid measures once; none of a first look."""
+        """The cells that `ways` add, measured once in the first grid; none in a study with a single first trial."""
         compared = [study for study in self.studies if self.first_trials(study.name) > 1]
-        return self._placed(cell for study in compared for cell in cells_of_ways(study, self.devices))
+        return self._on_classes(cell for study in compared for cell in cells_of_ways(study, self.devices))
 
     @cached_property
     def ways(self) -> dict[str, Ways]:
-        """The further ways of the studies that compare devices at their best."""
+        """The `ways` of the studies that compare devices at their best."""
         return {study.name: ways for study in self.studies if (ways := Ways.of(vars(study)))}
 
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        own = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
-        return [*own, *((cell, 1) for cell in self.cells_of_ways)]
+        grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
+        return [*grid, *((cell, 1) for cell in self.cells_of_ways)]
 
     def trials_of(self, study: str) -> int:
-        """Most trials of a cell of a study, before those that a wide interval asks for."""
+        """Most trials of a cell of a study, before those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
     def first_trials(self, study: str) -> int:
@@ -127,9 +134,9 @@ class RunPlan:
 
     @property
     def first_answers(self) -> list[str]:
-        """Names of the studies that are answered after their previews; the last round ends with all answers.
+        """Names of the studies that get a first answer; with one round, the last study gets the final answers instead.
 
-        Mistakes in measuring latency are told apart from their right ways by several trials alone.
+        Mistakes in measuring latency show in several trials only.
         """
         measured = self.measured if self.rounds > 1 else self.measured[:-1]
         return [name for name in measured if not self.study[name].latency_mistakes]
@@ -162,7 +169,7 @@ class RunPlan:
 
     @property
     def searches_asked(self) -> list[str]:
-        """Those that a study asks for as part of the main job."""
+        """The searches that studies include in the main job."""
         return [path for path, study in self.searches.items() if study.largest_batch]
 
     @cached_property
@@ -172,35 +179,35 @@ class RunPlan:
             self.training_pattern.format(**cell.values, seed=self.seed + number)
             for study in self.studies
             if (quality := quality_of(study))
-            for cell in self._placed(trained_cells(study, self.devices))
+            for cell in self._on_classes(trained_cells(study, self.devices))
             for number in range(1, quality.seeds + 1)
         ]
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Roofs of all devices that a model is timed on, on all of their cores."""
+        """Paths of the roofs of all devices that a model is timed on, with all cores."""
         cells = [cell for cell in self.cells if cell.workload != NULL and threads_of_side(cell.device) is None]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
     @property
     def roofs_pattern(self) -> str:
         """Pattern of the path of a device's roofs."""
-        return f"{self.results}/roofs{placed('/{device}', self.classes)}.json"
+        return self._pattern("roofs/{device}.json")
 
     @property
     def row_pattern(self) -> str:
         """Pattern of the path of a trial's row; `again` is empty, or `-repeat-1` where the trial is measured again."""
-        return f"{self.results}/cells/{placed(CELL_PATH, self.classes)}/trial-{{trial}}{{again}}.parquet"
+        return self._pattern(f"cells/{CELL_PATH}/trial-{{trial}}{{again}}.parquet")
 
     @property
     def search_pattern(self) -> str:
         """Pattern of the path of a search's result."""
-        return f"{self.results}/largest_batch/{placed(SEARCH_PATH, self.classes)}.json"
+        return self._pattern(f"largest_batch/{SEARCH_PATH}.json")
 
     @property
     def training_pattern(self) -> str:
         """Pattern of the path of a training's row."""
-        return f"{self.results}/trainings/{placed(TRAINING_PATH, self.classes)}.parquet"
+        return self._pattern(f"trainings/{TRAINING_PATH}.parquet")
 
     def log_pattern(self, rule: str, pattern: str) -> str:
         """Pattern of the log of a rule that makes results of such a pattern."""
@@ -214,7 +221,7 @@ class RunPlan:
 
     def preview(self, study: str) -> list[Trial]:
         """The trials that a study's first answer is given from."""
-        return [(cell, 1) for cell in self._placed(preview(self.study[study]).cells(self.devices))]
+        return [(cell, 1) for cell in self._on_classes(preview(self.study[study]).cells(self.devices))]
 
     def refined_trials(self) -> list[Trial]:
         """Trials of the first grid that refinement starts from."""
@@ -230,5 +237,19 @@ class RunPlan:
         dataset = workload_traits(workload).dataset
         return f"{self.results}/datasets/{dataset}.safetensors" if dataset else None
 
-    def _placed(self, cells: Iterable[Cell]) -> list[Cell]:
-        return on_classes(cells, self.classes, self.own_devices)
+    def _on_classes(self, cells: Iterable[Cell]) -> list[Cell]:
+        """The cells on each class that has their device; unchanged without classes."""
+        grid = list(cells)
+        if self.classes is None:
+            return grid
+        return [
+            replace(cell, machine=name)
+            for name, values in self.classes.items()
+            for cell in grid
+            if cell.device.partition("-")[0] in self._devices_of(values)
+        ]
+
+    def _pattern(self, path: str) -> str:
+        """The pattern of a result's path, with a folder for the class if there are classes."""
+        pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
+        return f"{self.results}/{pattern}"

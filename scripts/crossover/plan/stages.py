@@ -15,7 +15,7 @@ from crossover.reading import UnreadableError, read_json
 
 
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
-    """A study's refinement, for the pairs that it has on the run's devices; None if it has none of them."""
+    """A study's refinement, for the pairs that it has on the run's devices; None without a pair."""
     if study.refinement is None or not study.timed or len(study.sizes) == 1:
         return None
     refinement = replace(run, **study.refinement)
@@ -32,10 +32,10 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
 
 
 def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
-    """Whether there are several precisions or executions, and of each the only one or the plain one to compare with."""
+    """Whether a study has several precisions or executions, and a baseline of each: the plain or the only one."""
     sides = {"precision": precisions, "execution": executions}
-    return any(len(own) > 1 for own in sides.values()) and all(
-        len(own) == 1 or PLAIN_SIDES[axis] in own for axis, own in sides.items()
+    return any(len(values) > 1 for values in sides.values()) and all(
+        len(values) == 1 or PLAIN_SIDES[axis] in values for axis, values in sides.items()
     )
 
 
@@ -59,8 +59,8 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
     """Write the plan of a stage, or of a repeat, as JSON, atomically.
 
-    `trials` has the numbers of the trials to measure, by cell; `why` what was found for each line and pair of sides,
-    and what follows from it, or the flags of each trial.
+    `trials` has the numbers of the trials to measure, by cell; `why` the decision for each line and pair of sides, or
+    the flags of each trial.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
@@ -74,9 +74,9 @@ def planned_trials(path: Path) -> list[tuple[Cell, int]]:
     plan = read_json(path, "plan")
     try:
         return [
-            (Cell(**{axis: one[axis] for axis in AXES if axis in one}), int(trial))
-            for one in plan["cells"]
-            for trial in one["trials"]
+            (Cell(**{axis: cell[axis] for axis in AXES if axis in cell}), int(trial))
+            for cell in plan["cells"]
+            for trial in cell["trials"]
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreadableError(path, "not a plan of trials") from None

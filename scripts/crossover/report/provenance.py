@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from crossover.machine.checkout import Checkout, find_checkout
-from crossover.machine.invocation import Invocation
+from crossover.machine.invocation import Checkout, Invocation, find_checkout
 from crossover.report.machine_facts import machine_facts
 
 PACKAGES = (

@@ -1,11 +1,141 @@
 from __future__ import annotations
 
+import gzip
+import struct
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from crossover.datasets import MAKERS, is_generated
-from crossover.datasets.digits import make_digits
+from crossover.datasets.digits import make_digits, make_mnist
+from crossover.errors import UserError
+
+GENERATED = {"folder": None, "rows": 3700, "seed": 0}
+
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, np.ndarray[Any, Any]]:
+    return make_mnist(GENERATED)
+
+
+def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    features, labels = generated["features"], generated["labels"]
+    assert (features.shape, features.dtype) == ((3700, 28, 28), np.uint8)
+    assert (labels.shape, labels.dtype) == ((3700,), np.int64)
+    assert features.max() > 240
+    assert features[:, (0, 0, -1, -1), (0, -1, 0, -1)].max() == 0  # a digit stands on an empty ground
+    assert 0.1 < features.mean() / 255 < 0.2  # MNIST: 0.13
+
+
+def test_classes_are_balanced_as_in_the_source_digits(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    """3700 rows are every one of the 1797 digits twice, and 106 of them once more."""
+    source = np.bincount(load_digits().target)
+    counts = np.bincount(generated["labels"])
+    assert (counts >= 2 * source).all()
+    assert (counts <= 3 * source).all()
+    assert counts.sum() == 3700
+
+
+def test_images_differ_and_come_in_an_order_that_the_seed_decides(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    again, other = make_mnist(GENERATED), make_mnist({**GENERATED, "seed": 1})
+    assert all(np.array_equal(generated[key], again[key]) for key in generated)
+    assert not np.array_equal(generated["labels"], other["labels"])
+    assert (np.bincount(generated["labels"][:600], minlength=10) > 30).all()
+    assert len(np.unique(generated["features"].reshape(3700, -1), axis=0)) == 3700
+
+
+def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    """The nearest mean image of the source digits, enlarged pixel by pixel to the box of 20 x 20, finds most labels."""
+    digits = load_digits()
+    enlarged = np.kron(digits.images, np.ones((1, 5, 5))).reshape(-1, 20, 2, 20, 2).mean(axis=(2, 4))
+    means = np.stack([enlarged[digits.target == label].mean(axis=0) for label in range(10)])
+
+    def unit(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        rows = images.reshape(len(images), -1)
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        return centred / np.linalg.norm(centred, axis=1, keepdims=True)
+
+    found = (unit(generated["features"][:, 4:24, 4:24]) @ unit(means).T).argmax(axis=1)
+    assert (found == generated["labels"]).mean() > 0.6  # by chance: 0.1
+
+
+def idx(values: np.ndarray[Any, Any]) -> bytes:
+    """A file as the format's description has it."""
+    return bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
+
+
+PIXELS = np.random.default_rng(0).integers(0, 256, size=(5, 28, 28), dtype=np.uint8)
+DIGITS = np.array([5, 0, 4, 1, 9], dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / IMAGES).write_bytes(idx(PIXELS))
+    (tmp_path / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS)))
+    return tmp_path
+
+
+def read(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+    return make_mnist({**GENERATED, "folder": str(folder)})
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        read(folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
+    data = read(folder)
+    assert np.array_equal(data["features"], PIXELS)
+    assert data["features"].dtype == np.uint8
+    assert data["labels"].tolist() == [5, 0, 4, 1, 9]
+    assert data["labels"].dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "begins with 0x; allowed: IDX bytes of 3 dimensions"),
+        (idx(DIGITS), "begins with 0x00000801"),
+        (b"\x00\x00\x0d\x03" + idx(PIXELS)[4:], "begins with 0x00000d03"),  # IDX, but of floats
+        (idx(PIXELS)[:10], "begins with 0x00000803"),
+        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28"),
+        (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
+        (idx(PIXELS[:4]), "5 labels for 4 images"),
+        (None, f"holds neither {IMAGES} nor {IMAGES}.gz; fix the path in datasets.mnist.folder"),
+    ],
+)
+def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes | None, message: str) -> None:
+    (folder / IMAGES).unlink()
+    if content is not None:
+        (folder / IMAGES).write_bytes(content)
+    assert message in refused(folder)
+
+
+def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
+    (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS + 1)))
+    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in refused(folder)
+    (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
+    (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS[:0])))
+    assert "0 labels for 0 images; allowed: one each" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda whole: whole[: len(whole) // 2], lambda _: b"no gzip", lambda whole: whole[:20] + b"\xff" * 20],
+    ids=["cut short", "another format", "altered"],
+)
+def test_a_spoilt_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
+    path = folder / f"{LABELS}.gz"
+    path.write_bytes(spoil(path.read_bytes()))
+    assert f"{LABELS}.gz: not a readable gzip file: " in refused(folder)
 
 
 def test_every_image_that_scikit_learn_ships_is_there_once() -> None:

@@ -154,11 +154,6 @@ LOGIN = Machine(
 def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, devices: tuple[str, ...]) -> None:
     machine = sent_elsewhere(LOGIN, Nodes(96, cpus_per_gpu))
     assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
-
-
-@pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
-def test_what_the_login_node_has_is_not_that_of_the_nodes(nodes: Nodes | None) -> None:
-    machine = sent_elsewhere(LOGIN, nodes)
     assert (machine.hardware, machine.driver_version, machine.compilers) == ({}, None, None)
 
 

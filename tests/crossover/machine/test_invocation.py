@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from crossover.machine import invocation
-from crossover.machine.checkout import Checkout
 from crossover.machine.invocation import (
     INVOCATION,
+    Checkout,
     Invocation,
     code_version,
+    find_checkout,
     hand_down_invocation,
     handed_down_invocation,
     this_invocation,
@@ -35,11 +39,6 @@ def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
     assert code_version() == "b" * 40
 
 
-def test_the_command_can_be_pasted_into_a_shell() -> None:
-    run = this_invocation(["--cores", "2", "--config", "studies=[a, b]"], "/here", {})
-    assert run.command == "snakemake --cores 2 --config 'studies=[a, b]'"
-
-
 def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
     run = this_invocation([], "/here", {"SNAKEMAKE_PROFILE": "profiles/my slurm"})
     assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
@@ -50,8 +49,79 @@ def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
     [
         (["--storage-s3-secret-key", "abc", "--cores", "1"], "--storage-s3-secret-key *** --cores 1"),
         (["--storage-s3-access-key=abc"], "--storage-s3-access-key=***"),
-        (["--config", "seed=1"], "--config seed=1"),
+        (["--config", "studies=[a, b]"], "--config 'studies=[a, b]'"),
     ],
 )
-def test_secrets_are_not_shown(given: list[str], shown: str) -> None:
+def test_the_command_can_be_pasted_into_a_shell_and_shows_no_secrets(given: list[str], shown: str) -> None:
     assert this_invocation(given, "/here", {}).command == f"snakemake {shown}"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", "-C", str(folder), *user, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with one commit, which holds a Snakefile and a script."""
+    folder = tmp_path / "house"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "Snakefile").write_text("rule all:\n")
+    (folder / "scripts" / "run.py").write_text("print(1)\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message=first")
+    return folder
+
+
+def test_a_clean_checkout_is_its_commit(repository: Path) -> None:
+    found = find_checkout(repository)
+    assert found == Checkout(git(repository, "rev-parse", "HEAD"))
+    assert found.code_version == found.commit
+    assert len(found.commit or "") == 40
+
+
+def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(repository: Path) -> None:
+    (repository / "results").mkdir()
+    (repository / "results" / "report.html").write_text("")
+    (repository / "notes.txt").write_text("")
+    assert find_checkout(repository).changed == ()
+    (repository / "scripts" / "run.py").write_text("print(2)\n")
+    (repository / "scripts" / "new one.py").write_text("")
+    found = find_checkout(repository)
+    assert found.changed == ("scripts/run.py", "scripts/new one.py")
+    assert found.code_version == f"{found.commit}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://me:secret@example.org/a/b.git", "https://example.org/a/b.git"),
+        ("https://example.org/a.git", "https://example.org/a.git"),
+        ("git@example.org:a.git", "git@example.org:a.git"),
+    ],
+)
+def test_the_remote_loses_its_password(repository: Path, address: str, shown: str) -> None:
+    git(repository, "remote", "add", "origin", address)
+    assert find_checkout(repository).remote == shown
+
+
+def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Path) -> None:
+    copy = repository / "copy"
+    copy.mkdir()
+    (copy / "Snakefile").write_text("rule all:\n")
+    for found in (find_checkout(copy), find_checkout(repository.parent)):
+        assert (found.commit, found.code_version) == (None, None)
+        assert "no git checkout" in (found.unknown or "")
+
+
+def test_a_hook_of_another_repository_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert find_checkout(repository).commit == commit
+
+
+def test_without_git_it_says_so(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "'git'" in (find_checkout(repository).unknown or "")

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, suppress
-from itertools import pairwise
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine.lease import HANDED_DOWN, Lease, hand_down_gpus, lease, others_held
-from crossover.machine.lock_files import LEASES
+from crossover.machine.locks import LEASES
 from fake_nvml import FakeGpu, FakeNvml
-from processes import PATIENCE_S
 
 TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
 Leaser = Callable[..., AbstractContextManager[Lease]]
@@ -238,86 +235,3 @@ def test_a_folder_that_cannot_hold_locks_is_refused(
     assert LEASES in str(error.value)
     assert "\n" not in str(error.value)
     assert not list(folder.parent.glob("elsewhere/*"))
-
-
-class Worker:
-    """A process of its own that leases a fake GPU, and what it said, with times."""
-
-    def __init__(self, holder: str, folder: Path, gpus: str, how: str, root: Path) -> None:
-        home = folder.parent / holder
-        home.mkdir()
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", root / "tests" / "lease_worker.py", holder, folder, gpus, how],
-            cwd=home,
-            env=os.environ | {"PYTHONPATH": str(root / "scripts")},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def next(self, start: str) -> tuple[float, str]:
-        """The next event, which must begin so."""
-        assert self.process.stdout is not None
-        when, _, event = self.process.stdout.readline().strip().partition(" ")
-        assert event.startswith(start), event
-        return float(when), event
-
-    def begin(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-@pytest.fixture
-def workers(folder: Path, root: Path) -> Iterator[Callable[..., Worker]]:
-    """Starts workers and ends those that a test leaves."""
-    started: list[Worker] = []
-
-    def start(holder: str, gpus: str, how: str) -> Worker:
-        started.append(Worker(holder, folder, gpus, how, root))
-        started[-1].next("ready")
-        return started[-1]
-
-    yield start
-    for worker in started:
-        with worker.process:
-            worker.kill()
-
-
-def test_four_processes_take_turns_on_one_gpu(workers: Callable[..., Worker]) -> None:
-    four = [workers(f"worker{number}", "GPU-1", "briefly") for number in range(4)]
-    for worker in four:
-        worker.begin()
-    held = []
-    for worker in four:
-        said, _ = worker.process.communicate(timeout=PATIENCE_S)
-        events = [line.split(" ", 1) for line in said.splitlines() if "waiting" not in line]
-        assert [event for _, event in events] == ["holds GPU-1", "frees GPU-1"]
-        held.append([float(when) for when, _ in events])
-    held.sort()
-    assert [one for one, other in pairwise(held) if other[0] < one[1]] == []
-
-
-@pytest.mark.parametrize("how", ["alone", "with-child", "with-fork"])
-def test_a_killed_holders_gpu_is_free_though_its_children_live(workers: Callable[..., Worker], how: str) -> None:
-    holder, waiter = workers("holder", "GPU-1", how), workers("waiter", "GPU-1", "briefly")
-    holder.begin()
-    held_from, _ = holder.next("holds GPU-1")
-    child = None if how == "alone" else int(holder.next("child")[1].split()[1])
-    try:
-        waiter.begin()
-        waited_from, line = waiter.next("waiting for a GPU")
-        assert f"GPU-1 is held by holder (pid {holder.process.pid}, user " in line
-        holder.kill()
-        taken, _ = waiter.next("holds GPU-1")
-        assert held_from < waited_from < taken
-        if child:
-            os.kill(child, 0)  # it lives
-    finally:
-        if child:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)

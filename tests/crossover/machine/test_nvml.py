@@ -16,7 +16,6 @@ from crossover.machine.nvml import (
     foreign_gpu_share,
     foreign_processes,
     gpu_between,
-    list_gpus,
     read_gpu,
     read_use,
     silent_driver,
@@ -42,7 +41,6 @@ def answers(**changes: Any) -> dict[str, Any]:
     """A GPU that answers everything, at its power cap."""
     return {
         "nvmlDeviceGetEnforcedPowerLimit": 650_000,
-        "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
         f"nvmlDeviceGetClockInfo({SM})": 1500,
         f"nvmlDeviceGetClock({SM}, {DEFAULT})": 1800,
         f"nvmlDeviceGetMaxClockInfo({SM})": 1980,
@@ -61,7 +59,6 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
     assert read_gpu("GPU-1", nvml) == GpuState(
         uuid="GPU-1",
         power_limit_w=650.0,
-        power_limit_default_w=700.0,
         sm_clock_mhz=1500,
         sm_clock_default_mhz=1800,
         sm_clock_max_mhz=1980,
@@ -109,7 +106,6 @@ def test_what_nvml_does_not_know_is_none(
     assert read_gpu(uuid, nvml) == expected
     assert read_use(uuid, nvml, since_us=0) == GpuUse()
     assert board_of(uuid or "GPU-3", nvml) == (uuid if expected else None)
-    assert list_gpus(nvml) == (["GPU-1", "GPU-2"] if installed else [])
     assert driver_version(nvml) == ("580.1" if installed else None)
     assert nvml.opened == 0
 

@@ -7,15 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from crossover.errors import UserError
-from crossover.machine import turns
-from crossover.machine.lock_files import LEASES
+from crossover.machine import locks
+from crossover.machine.locks import LEASES
 from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn
 from processes import wait_for
 
@@ -169,37 +167,9 @@ def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation
     }
 
 
-def test_all_users_may_take_a_turn(tmp_path: Path) -> None:
-    before = os.umask(0o077)
-    try:
-        with host_turn(os.environ, alone=True, holder="me", tell=never):
-            modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "locks").iterdir()}
-    finally:
-        os.umask(before)
-    assert modes == {"host.turn": 0o666, "host.queue": 0o666}
-    assert (tmp_path / "locks" / "host.turn").read_text() == ""
-
-
-@pytest.mark.parametrize("spoilt", ["a file", "a link"])
-def test_a_folder_that_cannot_hold_locks_is_refused_in_one_line(tmp_path: Path, spoilt: str) -> None:
-    folder = tmp_path / "locks"
-    if spoilt == "a file":
-        folder.write_text("")
-    else:
-        folder.mkdir()
-        (folder / "host.queue").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=LEASES) as error, host_turn(os.environ, alone=True, holder="me", tell=never):
-        pass
-    assert str(folder) in str(error.value)
-    assert "\n" not in str(error.value)
-    with suppress(FileNotFoundError):
-        (tmp_path / "elsewhere").unlink()
-        pytest.fail("a file was made where the link leads")
-
-
 def test_a_turn_that_fails_ends() -> None:
     with pytest.raises(ZeroDivisionError), host_turn(os.environ, alone=True, holder="me", tell=never):
         _ = 1 / 0
-    assert not turns.HELD
+    assert not locks.HELD
     with host_turn(os.environ, alone=True, holder="me", tell=never):
         pass

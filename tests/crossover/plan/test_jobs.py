@@ -1,23 +1,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from crossover.config.models import Model, Table
 from crossover.machine.code_key import code_of
 from crossover.machine.discovery import sent_elsewhere
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
-from crossover.plan.memory import table_mb
-from crossover.plan.run_plan import cell_of
-from crossover.tables.columns import arrow_schema
 from crossover.time_limits import note_end
 from measure_cell import parse_arguments
 from plans import CLASSES, HERE, KNOWN_NODES, jobs
@@ -127,15 +119,9 @@ def test_the_compilers_count_where_something_is_compiled() -> None:
     assert made.trial(compiled) != lacking.trial(compiled)
 
 
-@pytest.mark.parametrize(
-    ("made", "on_cpu", "on_gpu"),
-    [
-        (jobs(KNOWN_NODES, None), 64, 16),
-        (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
-    ],
-)
-def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
-    assert (made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL)) == (on_cpu, on_cpu, on_gpu)
+def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None:
+    made = jobs(KNOWN_NODES, None)
+    assert [made.threads(cell) for cell in (CPU, {**CPU, "device": "cpu-1"}, CELL)] == [64, 64, 16]
 
 
 @pytest.mark.parametrize(
@@ -157,41 +143,6 @@ def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores:
 def test_a_job_asks_for_the_memory_of_its_study_and_for_twice_as_much_each_time() -> None:
     made = with_study(jobs(KNOWN_NODES, None), mem_mb=10_000)
     assert [made.mem_mb(CELL, attempt) for attempt in (1, 2, 3)] == [10_000, 20_000, 40_000]
-
-
-@pytest.mark.parametrize(("trial", "asked_mb"), [("1", 4001), ("2", 2500)])
-def test_further_trials_ask_for_the_memory_that_the_first_took(
-    tmp_path: Path, row: Callable[..., dict[str, Any]], trial: str, asked_mb: int
-) -> None:
-    """1.5 times 1000 MB, and 1000 MB for other processes. A first trial has further passes."""
-    made = jobs(KNOWN_NODES, None, results=str(tmp_path / "results"))
-    cell = {**CELL, "trial": trial}
-    assert made.mem_mb(cell, 1) == 4001
-    path = tmp_path / "results" / "cells" / cell_of(CELL).path / "trial-1.parquet"
-    path.parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist([row(peak_rss_bytes=10**9)], schema=arrow_schema()), path)
-    assert [made.mem_mb(cell, attempt) for attempt in (1, 2)] == [asked_mb, 2 * asked_mb]
-    here = jobs(results=str(tmp_path / "results"))
-    assert here.mem_mb(cell, 1) == 4001  # this machine limits no job
-    path.write_bytes(b"torn")
-    assert made.mem_mb(cell, 1) == 4001
-    pq.write_table(pa.Table.from_pylist([row(peak_rss_bytes=8 * 10**9)], schema=arrow_schema()), path)
-    assert made.mem_mb(cell, 1) == 13_000
-
-
-def test_a_model_of_the_users_own_asks_for_its_table_too(tmp_path: Path) -> None:
-    """100,000 characters of CSV at 10 B each; 1000 rows of 3 columns in Parquet at 50 B a value."""
-    text, columns = tmp_path / "t.csv", tmp_path / "t.parquet"
-    text.write_text("a,b,y\n".ljust(100_000, "1"))
-    pq.write_table(pa.table({name: [0.0] * 1000 for name in "aby"}), columns)
-    assert table_mb(Table(str(text), "y", ("a", "b"))) == 1
-    text.write_text("a,b,y\n".ljust(1_000_000, "1"))
-    assert table_mb(Table(str(text), "y", ("a", "b"))) == 10
-    assert table_mb(Table(str(columns), "y", ("a", "b"))) == 1  # 0.15 MB
-    assert table_mb(Table(str(tmp_path / "gone.csv"), "y", ("a",))) == table_mb(None) == 0
-    made = jobs(KNOWN_NODES, None)
-    own = with_study(made, model=Model("net.py", "build", table=Table(str(text), "y", ("a", "b"))))
-    assert own.mem_mb(CELL, 1) == made.mem_mb(CELL, 1) + 10
 
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:

@@ -1,6 +1,6 @@
-"""How far a run is: the time left after each measuring job, the first answers, and what failed.
+"""What a run shows on the terminal: the time left, the first answers, and what failed.
 
-A handler of Snakemake's log, whose events are those that its logger plugins get.
+Handlers and filters of Snakemake's log, whose events are those that logger plugins get.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules whose jobs take time, and what their jobs are called."""
+"""The rules that measure, and what their jobs are called."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
-"""The rules whose jobs make an earlier report outdated, whether they succeed or not."""
+"""The rules that make an earlier report outdated, whether they succeed or not."""
 
 ANSWERING = "give_first_answer"
 """The rule whose output is shown when it has finished."""
@@ -31,6 +31,16 @@ LEAST_FREE_BYTES = 1 << 20
 MOST_PATHS = 3
 """Paths of a job to show."""
 
+HIDDEN = ("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd")
+"""Events of jobs that succeed; Snakemake's log file has them."""
+CHATTER = ("Select jobs to execute", "Execute ")
+"""Beginnings of Snakemake's other lines on such jobs."""
+
+STEPS = 20
+"""Most lines of progress in a file, where no line can be overwritten."""
+
+ERASE = "\r\x1b[2K"
+
 
 def duration_words(seconds: float) -> str:
     """'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
@@ -41,8 +51,10 @@ def duration_words(seconds: float) -> str:
 
 
 def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
-    """The last lines of a failed run; `failed` counts the failed jobs by rule, `reasons` are the last lines of their
-    logs, and `script` reports an unfinished run.
+    """The last lines of a failed run.
+
+    `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` reports an unfinished
+    run.
     """
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
@@ -58,7 +70,7 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
-    """A filter that passes every event, but cuts the paths of a job, which would hide what matters in a wall of text.
+    """Pass all events, with the long lists of a job's paths cut.
 
     A reason reads 'Missing output files: a, b; Input files updated by another job: c'.
     """
@@ -75,9 +87,9 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and shows after each measuring one how long the others take.
+    """Counts the jobs of a run, and shows the time left after each measuring job.
 
-    `say` takes answers, `show` the words on progress and what share of the work is done.
+    `say` prints an answer, `show` the progress as text and as a share of the work.
     """
 
     def __init__(
@@ -101,15 +113,15 @@ class Progress(logging.Handler):
         self._totals: list[int] = []
 
     def measures(self) -> bool:
-        """Whether the run has jobs that measure, or may come to have some."""
+        """Whether the run has jobs that measure, or may get some by refinement or repeats."""
         return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement", "plan_repeats"))
 
     def outdates_report(self) -> bool:
-        """Whether the run measures, or computes tables anew, what a report of an earlier run shows."""
+        """Whether the run changes rows or tables that the report of an earlier run shows."""
         return any(self.planned[rule] for rule in OUTDATING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of an event; a mistake in here must not disturb the run."""
+        """Record an event; an exception in here must not stop the run."""
         try:
             self._note(str(getattr(record, "event", "")), record.__dict__)
         except Exception:
@@ -163,3 +175,40 @@ def _text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+class StatusLine(logging.Filter):
+    """The last line of a terminal, and a filter for the handler that writes the lines above it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream, self._is_terminal = stream, stream.isatty()
+        self._shown = ""
+        self._last_step = -1
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is for the terminal; if so, the status line is erased first."""
+        event = getattr(record, "event", None)
+        if event in HIDDEN or (event is None and record.getMessage().startswith(CHATTER)):
+            return False
+        self.clear()
+        return True
+
+    def show(self, text: str, share: float) -> None:
+        """Show the progress of the run, as text and as the share of its work that is done."""
+        if self._is_terminal:
+            self._shown = text[: shutil.get_terminal_size().columns - 1]
+            self._write(ERASE + self._shown)
+        elif (step := int(share * STEPS)) > self._last_step:
+            self._last_step = step
+            self._write(f"{text}\n")
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if self._shown:
+            self._shown = ""
+            self._write(ERASE)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

@@ -1,5 +1,8 @@
+"""What a run shows on the terminal while it measures."""
+
 from __future__ import annotations
 
+import io
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from crossover.plan import progress
-from crossover.plan.progress import Progress, cut_paths, failure_words
+from crossover.plan import terminal
+from crossover.plan.snakemake_internals import evaluated_partition
+from crossover.plan.terminal import ERASE, STEPS, Progress, StatusLine, cut_paths, failure_words
 
 
 class Run:
@@ -118,7 +122,7 @@ def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None
 def test_a_full_disk_is_named_since_logs_may_be_empty(
     free_bytes: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
+    monkeypatch.setattr(terminal.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
     text = failure_words({"measure_cell": 1}, [], "s.py", str(tmp_path))
     assert (f"\nThe disk of {tmp_path} is full" in text) is full
 
@@ -134,9 +138,58 @@ def test_a_job_shows_few_of_its_paths(event: LogEvent) -> None:
     )
 
 
-def test_what_is_short_and_other_events_stay_as_they_are() -> None:
-    job = {"input": ["a"], "reason": "Forced execution"}
-    for event, facts in ((LogEvent.JOB_INFO, job), (LogEvent.PROGRESS, {"input": list("abcde")})):
-        record = logging.makeLogRecord({"event": event, **facts})
-        assert cut_paths(record)
-        assert {name: record.__dict__[name] for name in facts} == facts
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def record(message: str = "", **facts: object) -> logging.LogRecord:
+    return logging.makeLogRecord({"msg": message, **facts})
+
+
+@pytest.mark.parametrize("event", [LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.PROGRESS, LogEvent.SHELLCMD])
+def test_jobs_that_go_well_are_not_for_the_terminal(event: LogEvent) -> None:
+    assert not StatusLine(io.StringIO()).filter(record(event=event))
+    assert not StatusLine(io.StringIO()).filter(record("Select jobs to execute..."))
+
+
+@pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.ERROR, LogEvent.RUN_INFO, None])
+def test_errors_the_plan_and_answers_are(event: LogEvent | None) -> None:
+    assert StatusLine(io.StringIO()).filter(record("First answer", **({"event": event} if event else {})))
+
+
+def test_on_a_terminal_one_line_is_written_over_and_makes_room() -> None:
+    stream = Terminal()
+    line = StatusLine(stream)
+    line.show("1 of 4", 0.25)
+    line.show("2 of 4", 0.5)
+    assert stream.getvalue() == f"{ERASE}1 of 4{ERASE}2 of 4"
+    line.filter(record("an answer"))
+    assert stream.getvalue().endswith(f"2 of 4{ERASE}")
+    line.clear()
+    assert stream.getvalue().count(ERASE) == 3
+
+
+def test_in_a_file_it_is_told_now_and_then() -> None:
+    stream = io.StringIO()
+    line = StatusLine(stream)
+    for done in range(1, 1001):
+        line.show(f"{done} of 1000", done / 1000)
+    told = stream.getvalue().splitlines()
+    assert told[0] == "1 of 1000"
+    assert len(told) == STEPS + 1
+    assert ERASE not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "partition"),
+    [
+        (None, None),
+        ("cpu", "cpu"),
+        ("'small' if wildcards.get('device', 'cpu').startswith('cpu') else 'gpu'", "small"),
+        ("'small' if wildcards.device == 'cpu' else 'gpu'", "small"),
+        ("wildcards.size", "wildcards.size"),
+    ],
+)
+def test_the_partition_of_cpu_cells_is_read_from_a_name_or_an_expression(text: str | None, partition: str) -> None:
+    assert evaluated_partition(text) == partition

@@ -1,10 +1,14 @@
-"""The files under which this host's trials wait for each other, in one folder for all of its users."""
+"""The locks by which trials on this host wait for each other, in one folder for all users.
+
+The kernel frees a lock when its process ends, however it ends.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +18,12 @@ from crossover.errors import UserError
 LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
 
+HELD: set[int] = set()
+"""Descriptors of locks; a forked child closes its copies, or it would hold the lock after its parent."""
+
 LONGEST_NOTE = 400
 SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""In a folder that all may write in, a file may be a link to elsewhere, or a pipe that never answers."""
+"""In a folder that everybody may write to, a file may be a link to elsewhere, or a pipe that never answers."""
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
@@ -50,6 +57,43 @@ def open_to_all() -> Iterator[None]:
         yield
     finally:
         os.umask(umask)
+
+
+@contextmanager
+def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold a file's lock, `fcntl.LOCK_EX` or `LOCK_SH`, while the block runs.
+
+    If another process holds it, calls `busy` and waits; without `busy` raises BlockingIOError. Raises UserError if the
+    file cannot be locked.
+    """
+    descriptor = _opened(path)
+    HELD.add(descriptor)
+    try:
+        try:
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if busy is None:
+                raise
+            busy()
+            fcntl.flock(descriptor, how)
+        except OSError as error:  # a file system without locks, as some network and container mounts
+            raise unfit(path.parent, why(error)) from error
+        yield
+    finally:
+        HELD.discard(descriptor)
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """A file that all users may lock, made if it is missing; raises UserError if it cannot be opened."""
+    try:
+        with open_to_all():
+            try:
+                return os.open(path, os.O_RDWR | SAFELY | os.O_CREAT, 0o666)
+            except PermissionError:  # the kernel may refuse O_CREAT for another user's file (fs.protected_regular)
+                return os.open(path, os.O_RDWR | SAFELY)
+    except OSError as error:
+        raise unfit(path.parent, why(error)) from error
 
 
 def why(error: OSError) -> str:
@@ -95,3 +139,12 @@ def runs(pid: int | None) -> bool:
     import psutil  # only who waits or measures needs it: a trial should start quickly
 
     return pid is not None and psutil.pid_exists(pid)
+
+
+def _close_in_child() -> None:
+    for descriptor in HELD:
+        os.close(descriptor)
+    HELD.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

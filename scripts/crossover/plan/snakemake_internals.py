@@ -1,0 +1,84 @@
+"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crossover.config.validation import read_layers
+from crossover.plan.terminal import Progress, StatusLine, cut_paths
+
+Workflow = Any
+"""Snakemake's `workflow`, as rules see it."""
+
+
+def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
+    """The config files and the options of --config, each by name, the overriding ones last.
+
+    `config` alone does not say which file or option a value is from, which error messages name.
+    """
+    # The config file that rules name comes last in Snakemake's list, but is overridden by the others.
+    *overriding, default = map(Path, workflow.configfiles)
+    files = overriding if workflow.config_settings.replace_workflow_config else [default, *overriding]
+    return read_layers(files, workflow.config_settings.config_args or ())
+
+
+def is_for_cluster(workflow: Workflow) -> bool:
+    """Whether jobs are counted by --jobs, as only a cluster's are: the executor is not known while rules are read."""
+    return workflow.resource_settings.nodes is not None
+
+
+def cpu_partition(workflow: Workflow) -> str | None:
+    """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
+
+    None if the profile names none. Snakemake evaluates it for each job alone, and `devices: auto` needs it before.
+    """
+    resources = dict(workflow.resource_settings.default_resources or {})
+    partition = resources.get("slurm_partition")
+    return evaluated_partition(getattr(partition, "raw", partition))
+
+
+def evaluated_partition(text: object) -> str | None:
+    """The partition of a CPU cell in a name or an expression of wildcards."""
+    try:
+        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # as Snakemake does for each job
+    except Exception:
+        value = text
+    return value if isinstance(value, str) else None
+
+
+class _Wildcards(dict[str, str]):
+    """Wildcards as a profile's expressions see them."""
+
+    __getattr__ = dict.__getitem__
+
+
+def gpus_of_run(workflow: Workflow) -> int:
+    """The GPUs of --resources gpu, by which the rounds of trials are planned; 1 if it is not given."""
+    limit = workflow.resource_settings.resources.get("gpu")
+    return getattr(limit, "value", limit) or 1
+
+
+def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress, status: StatusLine) -> None:
+    """Add handler and filters to Snakemake's logger.
+
+    A logger plugin would be a package to install, and replaces Snakemake's lines instead of standing beside them.
+    """
+    logger.addHandler(progress)
+    logger.addFilter(cut_paths)
+    output = workflow.output_settings
+    if not (output.dryrun or output.verbose or output.printshellcmds):
+        for handler in logger.handlers:
+            if handler.name == "DefaultStreamHandler":
+                handler.addFilter(status)
+
+
+def remove_job_rate_limit(workflow: Workflow) -> None:
+    """Let jobs of this machine start at any time.
+
+    With a limit, Snakemake looks for jobs every second while a trial runs, and ends a second late
+    (snakemake/snakemake#3744). The scheduler is made after the rules are read: call it at the start of the run.
+    """
+    workflow.scheduler.job_rate_limiter = None
