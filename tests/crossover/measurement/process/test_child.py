@@ -15,6 +15,7 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
+from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import child
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.child import run_child
@@ -79,25 +80,6 @@ def test_a_file_that_ends_its_process_is_named(job: TrialJob) -> None:
         measure(job)
 
 
-def ending(job: TrialJob, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> tuple[BaseException, Any]:
-    """How a job ends whose work raises an error, and what it tells its parent."""
-
-    def work(*_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(child, "do", work)
-    monkeypatch.setattr(child, "end_with_parent", lambda _: None)
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
-        monkeypatch.setenv(name, "1")
-    reader, writer = os.pipe()
-    with pytest.raises(type(error) if isinstance(error, ZeroDivisionError) else UserError) as raised:
-        run_child(job, 0, writer)
-    os.close(writer)
-    told = Inbox(reader).next(0)
-    os.close(reader)
-    return raised.value, told
-
-
 ASSERTION = """CUDA error: device-side assert triggered
 CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
 """
@@ -114,11 +96,22 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
 def test_an_error_is_told_and_what_the_user_can_mend_is_one_line(
     job: TrialJob, error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def work(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(child, "do", work)
+    monkeypatch.setattr(child, "end_with_parent", lambda _: None)
     monkeypatch.setattr(child, "KILLED_FIRST", Path("/proc/self/oom_score_adj").read_text().strip())
-    raised, told = ending(job, error, monkeypatch)
-    assert told == {"failed": True}
-    assert str(raised).startswith(line)
-    assert "\n" not in str(raised)
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "1")
+    reader, writer = os.pipe()
+    with pytest.raises(type(error) if isinstance(error, ZeroDivisionError) else UserError) as raised:
+        run_child(job, 0, writer)
+    os.close(writer)
+    assert Inbox(reader).next(0) == {"failed": True}
+    os.close(reader)
+    assert str(raised.value).startswith(line)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
@@ -132,17 +125,6 @@ def test_a_row_that_the_disk_does_not_take_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("error: no space left on the disk ([Errno 27] ")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_measuring_process_starts_without_the_working_folder(tmp_path: Path) -> None:
-    from crossover.measurement.process.children import entry
-
-    (tmp_path / "queue.py").write_text("raise RuntimeError('imported')")
-    command = entry("child")
-    assert command[1:3] == ["-P", "-c"]
-    code = "import sys, queue; print('' in sys.path)"
-    done = subprocess.run([*command[:3], code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 SHARED_HEAP = """
@@ -178,8 +160,6 @@ def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
     """A step that writes to a shared page waits until it is copied, and so do the other threads."""
     command = [sys.executable, "-c", SHARED_HEAP]
     printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout
-    for line in printed.splitlines():
-        before_kib, after_kib = map(int, line.split())
-        assert before_kib > 2_000
-        assert after_kib < 100
-    assert len(printed.splitlines()) == 2
+    new, old = (tuple(map(int, line.split())) for line in printed.splitlines())
+    assert min(new[0], old[0]) > 2_000
+    assert max(new[1], old[1]) < 100
