@@ -133,7 +133,7 @@ def test_a_larger_batch_fits_into_half_of_the_free_memory(
     """A step adds 200 B to what the process holds, and its batch has 5 rows of two numbers, 40 B."""
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
     monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
-    monkeypatch.setattr(remedies, "measure_host", lambda _: {"base_rss_bytes": 1000, "peak_rss_bytes": 1200})
+    monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
     assert ("larger_s" in ways_of(task)) is larger
 
 
@@ -145,7 +145,7 @@ SPARSE = ROWS.to_sparse()
     ("batch", "rows"),
     [
         ((ROWS,), True),
-        (({"one": ROWS, "other": (torch.zeros(3), None)},), True),
+        (({"rows": ROWS, "others": (torch.zeros(3), None)},), True),
         ((ROWS, torch.zeros(4)), False),
         ((ROWS, 3), False),
         ((ROWS, torch.tensor(3)), False),
@@ -169,9 +169,9 @@ def test_lengths_that_stay_on_the_host_stay_there() -> None:
     """Beside a tensor on the device; a whole batch on the host is one that the step copies."""
     device = torch.device("meta")
     there, lengths = ROWS.to(device), torch.tensor([2, 1])
-    held = held_batch(({"rows": there, "lengths": lengths},), device)
-    assert held[0]["rows"] is there
-    assert held[0]["lengths"] is lengths
+    (batch,) = held_batch(({"rows": there, "lengths": lengths},), device)
+    assert batch["rows"] is there
+    assert batch["lengths"] is lengths
     assert [tensor.device.type for tensor in held_batch((ROWS, lengths), device)] == ["meta"] * 2
 
 
@@ -269,8 +269,8 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
     monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
     monkeypatch.setattr(remedies, "why_not_captured", lambda _: None)
 
-    def capture(task: Any, held: Any) -> Any:
-        task.run(*held)
+    def capture(task: Any, batch: Any) -> Any:
+        task.run(*batch)
         return SimpleNamespace(replay=lambda: None)
 
     monkeypatch.setattr(remedies, "capture", capture)

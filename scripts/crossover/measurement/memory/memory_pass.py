@@ -1,4 +1,4 @@
-"""The memory pass: how much a step needs at its peak, and for what. It runs after the timing and is never timed."""
+"""The memory pass: a step's peak memory and its parts. It runs after the timing and is never timed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ STEPS = 2
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure a step's peak on a device: the memory columns of `Measurement` that apply, without the parts."""
+    """Measure a step's peak on a device: the memory columns of `Measurement`, without the parts.
+
+    On CUDA and XPU these are the marks of the caching allocator, whose cache is emptied first, so that the reserved
+    peak is what the step made it take. MPS keeps no peak, so it has no columns.
+    """
 
     def steps() -> None:
         for _ in range(STEPS):
@@ -27,22 +31,36 @@ def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | N
 
     if device.type == "cpu":
         return measure_host(steps)
+    if device.type == "mps":
+        return {}
     accelerator = torch.get_device_module(device)
     gc.collect()
-    if device.type == "mps":
-        return _measure_metal(steps, accelerator)
-    found = _measure_allocator(steps, device, accelerator)
-    return found | ({"process_device_bytes": process_bytes(uuid)} if device.type == "cuda" else {})
+    accelerator.synchronize(device)
+    accelerator.empty_cache()
+    base_bytes = accelerator.memory_allocated(device)
+    accelerator.reset_peak_memory_stats(device)
+    steps()
+    accelerator.synchronize(device)
+    columns = {
+        "base_bytes": base_bytes,
+        "peak_allocated_bytes": accelerator.max_memory_allocated(device),
+        "peak_reserved_bytes": accelerator.max_memory_reserved(device),
+        "memory_source": f"{device.type.upper()} allocator",
+    }
+    if device.type == "cuda":
+        free_bytes, total_bytes = accelerator.mem_get_info(device)
+        columns |= {"device_used_bytes": total_bytes - free_bytes, "process_device_bytes": process_bytes(uuid)}
+    return columns
 
 
 def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]) -> dict[str, int]:
-    """Split a peak that `measure_memory` found into its parts, by one eager step under observation.
+    """Split the peak that `measure_memory` returned into its parts, by one eager step under observation.
 
     `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
     workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
-    parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, by the lag of the
-    kernel's counters. Metal keeps no peak that it could be the rest of. Raises whatever a step raises that refuses to
-    be observed, as some do that take derivatives in their forward pass.
+    parts' growth: temporaries, workspaces, gaps in the heap. It is at least 0, since the kernel's counters lag. MPS has
+    no peak and so no rest. Raises whatever the observed step raises, as some that take derivatives in their forward
+    pass do.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -58,56 +76,12 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
     return {**columns, "other_bytes": max(0, peak["peak_allocated_bytes"] - sum(columns.values()))}
 
 
-def _measure_allocator(run: Callable[[], None], device: torch.device, accelerator: Any) -> dict[str, Any]:
-    """Run a function and read the peaks of CUDA's or XPU's caching allocator.
-
-    The cache is emptied before, so that the reserved peak is what this function made the allocator take.
-    """
-    accelerator.synchronize(device)
-    accelerator.empty_cache()
-    base_bytes = accelerator.memory_allocated(device)
-    accelerator.reset_peak_memory_stats(device)
-    run()
-    accelerator.synchronize(device)
-    return {
-        "base_bytes": base_bytes,
-        "peak_allocated_bytes": accelerator.max_memory_allocated(device),
-        "peak_reserved_bytes": accelerator.max_memory_reserved(device),
-        "device_used_bytes": _used_bytes(device, accelerator),
-        "memory_source": f"{device.type.upper()} allocator",
-    }
-
-
-def _used_bytes(device: torch.device, accelerator: Any) -> int | None:
-    """Memory that all processes use on the device; None if the driver does not say."""
-    try:
-        free, total = accelerator.mem_get_info(device)
-    except RuntimeError:  # some of XPU's drivers
-        return None
-    return int(total - free)
-
-
-def _measure_metal(run: Callable[[], None], metal: Any) -> dict[str, Any]:
-    """Run a function and read what Metal's driver took.
-
-    MPS keeps no peak. The driver's memory after the function serves as the reserved peak, since the cache, emptied
-    before, keeps what it takes while memory is not short.
-    """
-    metal.synchronize()
-    metal.empty_cache()
-    base_bytes = metal.current_allocated_memory()
-    run()
-    metal.synchronize()
-    peak_bytes = metal.driver_allocated_memory()
-    return {"base_bytes": base_bytes, "peak_reserved_bytes": peak_bytes, "memory_source": "Metal driver"}
-
-
 def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
     None if NVML does not know: no NVIDIA driver, a process number of another namespace (a container), Windows.
     """
     with open_gpu(uuid, pynvml) as gpu:
-        found = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
-    used = [process.usedGpuMemory for process in found or () if process.pid == os.getpid()]
-    return None if not used or None in used else int(sum(used))
+        running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
+    used_bytes = [process.usedGpuMemory for process in running or () if process.pid == os.getpid()]
+    return None if not used_bytes or None in used_bytes else int(sum(used_bytes))

@@ -1,11 +1,11 @@
-"""What a step's memory is for, at the moment of the step's peak.
+"""The parts of a step's memory (parameters, gradients, activations and others) at the moment of its peak.
 
-Activations fall while gradients rise, so the largest values of each can sum to more than the peak. Therefore one eager
+Activations fall while gradients rise, so the peaks of the parts can sum to more than the peak. Therefore one eager
 step, never a timed one, runs under observation, and the parts are read at the operation that sets the peak.
 
-Memory belongs to storages, which several tensors may share, so each storage is summed once. Its role often shows only
-after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of storages are recorded
-first and read when the step is over.
+Memory belongs to storages, which several tensors may share, so each storage counts once. Its role may be known only
+after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are
+recorded and read when the step is over.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from torch.utils._pytree import tree_leaves
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
 ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
-"""Roles of a storage; the first that holds counts. `outside`: it existed before the step."""
+"""Roles of a storage by priority. `outside`: it existed before the step."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is split."""
+    """The step to observe, and the tensors with a known role."""
 
     step: Callable[[], None]
-    """One whole step of training or inference, run eagerly."""
+    """A whole eager step of training or inference."""
     model: nn.Module
     optimizers: tuple[torch.optim.Optimizer, ...] = ()
     resident: tuple[torch.Tensor, ...] = ()
@@ -62,17 +62,18 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     ledger = Ledger(device.type, level)
     parameters = _parameters(subject)
 
-    def claim_known() -> None:
+    def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
-        ledger.claim(tree_leaves([_state(optimizer) for optimizer in subject.optimizers]), "optimizer")
+        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]  # a wrapper may hide it
+        ledger.claim(tree_leaves([list(state.values()) for state in states]), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         ledger.claim([tensor], "activation")
-        return tensor.detach()  # or an output would hold the node that holds it, and neither would be freed
+        return tensor.detach()  # else an output and the node that saves it would keep each other alive
 
-    claim_known()
+    claim_roles()
     start = ledger.clock
     ledger.tick()
     with ExitStack() as stack:
@@ -80,24 +81,19 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
             if parameter.requires_grad:  # claimed here too, since the step may drop its gradients before it ends
                 hook = parameter.register_post_accumulate_grad_hook(lambda p: ledger.claim([p.grad], "gradient"))
                 stack.enter_context(hook)
-        stack.enter_context(saved_tensors_hooks(keep, lambda kept: kept))
+        stack.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
         stack.enter_context(Observer(ledger))
         subject.step()
-    claim_known()
+    claim_roles()
     before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
     columns = {f"{part}_bytes": at_peak[part] for part in PARTS}
     return Split(columns, sum(at_peak[part] - before[part] for part in PARTS))
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = [group["params"] for o in subject.optimizers for group in getattr(o, "param_groups", ())]
-    found: list[Any] = [*subject.model.parameters(), *(parameter for group in groups for parameter in group)]
-    return list({id(parameter): parameter for parameter in found}.values())
-
-
-def _state(optimizer: Any) -> list[Any]:
-    """What an optimizer keeps; nothing for one that hides it, as some that wrap another do."""
-    return list(getattr(optimizer, "state", {}).values())
+    groups = [group for optimizer in subject.optimizers for group in getattr(optimizer, "param_groups", ())]
+    parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
+    return list({id(parameter): parameter for parameter in parameters}.values())
 
 
 @dataclass
@@ -109,7 +105,7 @@ class _Life:
 
 
 def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
-    """The tensors that hold a tensor's memory: itself, or a sparse one's indices and values; others hide theirs."""
+    """The dense tensors of a value: a tensor itself, or a sparse one's indices and values; else none."""
     if not isinstance(value, torch.Tensor):
         return ()
     if value.layout is torch.sparse_coo:
@@ -118,10 +114,10 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 
 
 class Ledger:
-    """The lives of a device's storages, on a clock that ticks once an operation.
+    """The lifetimes of a device's storages, on a clock that ticks once an operation.
 
-    `level` reads the device's high-water mark; by default it is the sum of the living storages. The peak is at the
-    operation that raised it last.
+    `level` reads the device's high-water mark; by default it is the sum of the living storages. The peak is at the last
+    operation that raised it.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -135,13 +131,13 @@ class Ledger:
         self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
 
     def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
-        """Record storages that are new, with a role; values that are no tensors of this device are ignored."""
+        """Record new storages with a role; values that are not tensors of this device are ignored."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
-        """Give storages a role, new or not, unless they have one that goes first."""
+        """Give storages a role, unless they have one of higher priority."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 life = self._life_of(part, role)
@@ -149,7 +145,7 @@ class Ledger:
                     life.role = min(life.role, role, key=ROLES.index)
 
     def tick(self) -> None:
-        """End an operation, and note whether it was the peak."""
+        """End an operation, and note whether the peak was there."""
         level = self._level()
         if level > self._highest:
             self._highest, self.peak_moment = level, self.clock
@@ -157,11 +153,11 @@ class Ledger:
 
     def bytes_at(self, moment: int) -> dict[str, int]:
         """Bytes by role of the storages that existed at a tick."""
-        found = dict.fromkeys(ROLES, 0)
+        role_bytes = dict.fromkeys(ROLES, 0)
         for life in self._lives:
             if life.born <= moment < life.died:
-                found[life.role] += life.nbytes
-        return found
+                role_bytes[life.role] += life.nbytes
+        return role_bytes
 
     def _life_of(self, tensor: torch.Tensor, role: str) -> _Life | None:
         if tensor.device.type != self.device_type:
@@ -187,7 +183,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Shows the tensors of every operation to a ledger, also those of the backward pass and the optimizer."""
+    """Records the tensors of all operations in a ledger, also of the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

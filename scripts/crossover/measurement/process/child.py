@@ -99,18 +99,17 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
     try:
         result = do(job, tell)
     except RefusedError as refused:
-        found = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
-        return {"done": REFUSED, "reason": str(refused), "found": found}
+        details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
+        return {"done": REFUSED, "reason": str(refused), "found": details}
     if not isinstance(job, RowJob):
-        status, reason, found = result
-        return {"done": status, "reason": reason, "found": found}
+        return dict(zip(("done", "reason", "found"), result, strict=True))
     write_record(result, Path(job.output))
-    row, found = vars(result), {}
+    row, details = vars(result), {}
     if isinstance(job, TrialJob) and result.status == "ok":  # for the line that the command prints
-        found = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
-        found["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
-        found["on"] = row["device_name"] or row["device"]
-    return {"done": result.status, "reason": result.reason, "found": found, "transient": may_pass(row)}
+        details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
+        details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
+        details["on"] = row["device_name"] or row["device"]
+    return {"done": result.status, "reason": result.reason, "found": details, "transient": may_pass(row)}
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:

@@ -25,8 +25,8 @@ SLURM_PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a command may use."""
+class Resources:
+    """Threads, GPU and CPUs of a command."""
 
     threads: int
     uuid: str | None
@@ -38,7 +38,7 @@ class Held:
 
 
 @contextmanager
-def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Held]:
+def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
     """Hold a device while the block runs; `holder` is shown to others that wait for it.
 
     With a CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or auto for
@@ -60,20 +60,20 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
-        yield Held(threads, leased.uuid, waited_s + leased.waited_s, cpus)
+        yield Resources(threads, leased.uuid, waited_s + leased.waited_s, cpus)
 
 
-def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str, Any]:
-    """The fields that all jobs have, from the command line and what the command holds."""
+def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
+    """The fields that all jobs have, from the command line and the resources of the command."""
     return {
         "cell": cell,
         "seed": options.seed,
         "dataset": options.dataset,
-        "threads": held.threads,
+        "threads": resources.threads,
         "time_limit_s": options.time_limit_s,
         "isolation": choose_isolation(options.isolation),
-        "uuid": held.uuid,
-        "cpus": held.cpus,
+        "uuid": resources.uuid,
+        "cpus": resources.cpus,
     }
 
 

@@ -103,8 +103,8 @@ def _wait(
                 done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
-        found, transient = done.get("found", {}), done.get("transient", False)
-        return Outcome(done["done"], done["reason"], done["done"] != REFUSED, facts or {}, found, transient)
+        status, transient = done["done"], done.get("transient", False)
+        return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("found", {}), transient)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:

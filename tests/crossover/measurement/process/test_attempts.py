@@ -68,18 +68,18 @@ def test_only_what_may_pass_is_measured_once_more(
 
 FFT = "Unsupported dtype BFloat16"
 REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}", "is_lacking": False})
-KNOWN = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
+LACKING = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
 
 
 @pytest.mark.parametrize(
     ("refusal", "tried", "status"),
     [
         (REFUSAL, "ok", "unsupported"),
-        (REFUSAL, "unsupported", "unsupported"),  # a size that nobody asked for
+        (REFUSAL, "unsupported", "unsupported"),
         (REFUSAL, "invalid", None),  # it fails there too
-        (KNOWN, "invalid", None),
+        (LACKING, "invalid", None),
         (REFUSAL, "oom", "invalid"),
-        (KNOWN, "timeout", "unsupported"),  # its words are known
+        (LACKING, "timeout", "unsupported"),  # its words are known
     ],
 )
 def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
@@ -101,8 +101,8 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
     else:
         ended = run_supervised(job, clock)
         assert (ended.status, ended.written, ended.facts, ended.found) == (status, False, {"parameters": 6}, {})
-        unknown = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
-        assert ended.reason == (FFT if status == "unsupported" else unknown)
+        undecided = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
+        assert ended.reason == (FFT if status == "unsupported" else undecided)
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
     assert (plain.cell, plain.threads, plain.dataset) == (CELL, job.threads, job.dataset)
