@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from crossover.checks.runs import comparison_text, read_pair
 from crossover.config.options import new_parser
 from crossover.errors import one_line_errors
+from crossover.report.compared_runs import comparison_text, read_pair
 from crossover.statistics.run_comparison import compare_runs
 from crossover.tables.frames import write_csv
 

@@ -53,7 +53,7 @@ class MadeUp(House):
         axes = {"precisions": ["fp32"], "sizes": [50, 400], "batch_sizes": [100]}
         self.edit("studies/linear_stack", **axes, figures=["times"], claims=[], asks=None, published=None)
         self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], cluster={"check_devices": False})
-        refinement = {"bisections": 1, "extra_trials": 1, "trial_stages": 1, "target_width": 0.02}
+        refinement = {"bisections": 1, "extra_trials": 1, "target_width": 0.02}
         self.config(effort={"refinement": refinement})
         for size, device in product((50, 77, 120, 141, 400), ("cpu", "cuda")):
             self.make(row, {"cpu": 1e-6 * size, "cuda": 1e-4}[device], size=size, device=device)

@@ -14,10 +14,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.checks.overhead import PARTS
 from crossover.plan.outputs import TABLES
 from crossover.tables.outdated import MARK
-from house import House
+from house import PARTS, House
 
 STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {

@@ -27,7 +27,6 @@ OLD_KEYS = {
     "side_by_side": "is now cluster.side_by_side",
     "check_devices": "is now cluster.check_devices",
     "isolation": "is no longer a key: a run always takes auto; for one trial, scripts/measure_cell.py --isolation",
-    "check_pairs": "is now --pairs of scripts/check_isolation.py and scripts/check_side_by_side.py",
     "compare": "is now `python scripts/compare_runs.py FOLDER FOLDER`",
     "merge": "is now `python scripts/report_rows.py NAME=FOLDER NAME=FOLDER`",
 }

@@ -272,12 +272,12 @@ class TestThresholds:
         assert [end for end in ends if end] == ["FROM_1", "UNTIL_1", "FROM_2", "UNTIL_2"]
 
     @pytest.mark.parametrize(
-        ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.05, True, 1, 8), (0.1, True, 8, 21)]
+        ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.1, True, 0, 0), (0.25, True, 8, 21)]
     )
     def test_of_two_like_devices_as_few_answers_are_wrong_as_documented(
         self, row: Row, own: Any, spread: float, single_trial: bool, least: int, most: int
     ) -> None:
-        """Both take the same time: of 60 runs 5 % at most name a faster device, of single trials 6 % and 22 %."""
+        """Both take the same time: of 60 runs 5 % at most name a faster device, of single trials 0 and 14 %."""
         random = np.random.default_rng(0)
         run = tables(own)
         cells = pd.DataFrame(trials(row, "cpu", lambda _: 1.0) + trials(row, "cuda", lambda _: 1.0))

@@ -31,13 +31,10 @@ from crossover.reading import read_arrow
 from crossover.statistics.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.tables.frames import read_csv, write_csv
 
-SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_cell.py"
 
 MARGIN = 0.04
 """Two columns of times whose ratio lies between 1 / 1.04 and 1.04 are equivalent."""
-
-ALL = "all"
-"""The cell's name in the row over all cells."""
 
 
 def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
@@ -158,44 +155,3 @@ def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: s
 
 
 SPREAD_COLUMNS = ("sd_ratio", "sd_ratio_low", "sd_ratio_high", "levene_p")
-
-
-def side_by_side_pair(alone: Mapping[str, Any], at_once: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Step times on the GPU that measured alone, and seconds of a trial, alone and beside the others.
-
-    Each trial is its row, with the `seconds` that its command took.
-
-    Raises UserError if other trials ran on the machine, or if the trials at once did not overlap.
-    """
-    gpu = alone["device_uuid"]
-    beside = [row for row in at_once if row["device_uuid"] == gpu]
-    counts = [int(alone["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
-    if counts != [0, len(at_once) - 1]:
-        raise UserError(
-            f"{gpu}: {' and '.join(map(str, counts))} other GPUs were leased during a trial alone and one beside "
-            f"{len(at_once) - 1}: other trials run on this machine; run the check again when they are done, it keeps "
-            "the pairs so far"
-        )
-    return {
-        "cell": f"{alone['workload']} {alone['size']}",
-        "gpu": gpu,
-        "alone_s": alone["step_time_s"],
-        "beside_s": beside[0]["step_time_s"],
-        "trial_alone_s": alone["seconds"],
-        "trial_beside_s": sum(row["seconds"] for row in at_once) / len(at_once),
-    }
-
-
-def side_by_side_table(samples: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell and one over all: the ratio of step times beside/alone, its quartiles over pairs, the throughput.
-
-    `throughput_ratio`: trials finished in a second with all GPUs at work, over those with one.
-    """
-    every = pd.concat([samples, samples.assign(cell=ALL)])
-    table = pair_table(every, ["cell"], "alone_s", "beside_s")
-    own = every.assign(ratio=every["beside_s"] / every["alone_s"]).groupby("cell", sort=False)
-    for name, share in {"smallest": 0, "lower_quartile": 0.25, "upper_quartile": 0.75, "largest": 1}.items():
-        table[name] = own["ratio"].quantile(share).to_numpy()
-    means = own[["trial_alone_s", "trial_beside_s", "gpus"]].mean()
-    table["throughput_ratio"] = (means["gpus"] * means["trial_alone_s"] / means["trial_beside_s"]).to_numpy()
-    return table

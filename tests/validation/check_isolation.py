@@ -1,6 +1,6 @@
 """Measures cells by a fork of the trial server and by a fresh process, in turns, and compares spreads and means.
 
-    python scripts/check_isolation.py --devices cpu cuda --minutes=8
+    python tests/validation isolation --devices cpu cuda --minutes=8
 
 The table has the standard deviations of the logarithm of both times, with the interval of their ratio, and the ratio of
 the times themselves. An interrupted check goes on, and more minutes or pairs add to its pairs. Options that are not
@@ -9,12 +9,11 @@ listed here are passed on to measure_cell.py, such as --timed-max-s=1.
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import fields
 from pathlib import Path
 
-from crossover.checks.pairs import (
+from pairs import (
     check_cell,
     collect_pairs,
     measure_trial,
@@ -22,9 +21,10 @@ from crossover.checks.pairs import (
     spread_table,
     trial_commands,
 )
+
 from crossover.config.options import device, new_parser, option_name, positive
 from crossover.config.studies import PRESETS, Effort
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import UserError
 from crossover.tables.frames import write_csv
 
 WAYS = ("process", "server")
@@ -68,8 +68,3 @@ def main(arguments: list[str]) -> None:
     table = spread_table(samples, CELL, *WAYS).merge(pair_table(samples, CELL, *WAYS), on=[*CELL, "pairs"])
     write_csv(table, options.output)
     print(table.to_string(index=False, float_format="%.4g"))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main(sys.argv[1:])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+from best_coverage import NO_DEVICE, best_cases, best_coverage_rows
+from crossover_coverage import INSIDE, cases, coverage_rows, spread_cases
+from simulation import simulate_cases, simulation_options
 
-from crossover.checks.best_coverage import NO_DEVICE, best_cases, best_coverage_rows
-from crossover.checks.coverage import INSIDE, cases, coverage_rows, spread_cases
-from crossover.checks.simulation import simulate_cases, simulation_options
-from crossover.errors import one_line_errors
 from crossover.tables.frames import write_csv
 
 CROSSINGS = ("bracketed", "reversed", "multiple")
@@ -48,8 +46,3 @@ def main(arguments: list[str]) -> None:
     print("Ways and devices that all take the same time: how they come out")
     equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
     print(equal.set_index(["ways", "effort", "status"])[["share", "chance"]].round(3).to_string())
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main(sys.argv[1:])

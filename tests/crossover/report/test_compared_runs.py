@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import compare_runs
-from crossover.checks.runs import MOST_LINES, cells_shown, comparison_text, read_pair
 from crossover.errors import UserError
+from crossover.report.compared_runs import MOST_LINES, cells_shown, comparison_text, read_pair
 from crossover.tables.columns import arrow_schema
 
 Row = Callable[..., dict[str, Any]]

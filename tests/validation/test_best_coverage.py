@@ -1,4 +1,4 @@
-"""The simulation of devices at their best, and a short version of what scripts/check_coverage.py does with it."""
+"""The simulation of devices at their best, and a short version of what check_coverage.py does with it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from crossover.checks.best_coverage import (
+from best_coverage import (
     CROSSING,
     EQUAL,
     FINE,
@@ -20,7 +19,8 @@ from crossover.checks.best_coverage import (
     Devices,
     best_coverage_rows,
 )
-from crossover.checks.coverage import first_grid
+from crossover_coverage import first_grid
+
 from crossover.config.studies import Refinement, Ways
 from crossover.statistics.crossovers import crossovers_of
 from crossover.tables.frames import records

@@ -1,4 +1,4 @@
-"""How often a claim gets which verdict, by simulation of cells whose truth is known."""
+"""Simulates claims whose truth is known: how often they get which verdict, above all a false `differs`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from crossover_coverage import medians
+from simulation import NOISES, Machine, crossing_at, simulate_cases, simulation_options
 
-from crossover.checks.coverage import medians
-from crossover.checks.simulation import NOISES, Machine, crossing_at
 from crossover.claims.claims import check_claims
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import BASELINE
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.intervals import Floats
 from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import write_csv
 from crossover.tables.run_tables import run_tables
 
 SIZES = tuple(8 * 2**power for power in range(11))
@@ -113,3 +114,11 @@ def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
         for number, log in enumerate(logs, start=1)
     ]
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+
+
+def main(arguments: list[str]) -> None:
+    """Simulate, write a table with one row a case, and print it."""
+    options = simulation_options(__doc__, arguments, simulations=2000, output="results/checks/claims.csv")
+    verdicts = simulate_cases(claim_rows, claim_cases(), options)
+    write_csv(verdicts, options.output)
+    print(verdicts.round(3).to_string(index=False))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import pandas as pd
+from pairs import check_cell, dataset_file, pair_table
 
-from crossover.checks.pairs import check_cell, dataset_file, pair_table
 from crossover.config.options import device, new_parser, positive
 from crossover.config.words import BASELINE
-from crossover.errors import one_line_errors
 from crossover.machine.threads import confine
 from crossover.measurement.process.holding import holding
 from crossover.tables.frames import write_csv
@@ -66,8 +64,3 @@ def main(arguments: list[str]) -> None:
     table = pd.concat(tables)
     write_csv(table, output)
     print(table.to_string(index=False, float_format="%.4g"))
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main(sys.argv[1:])

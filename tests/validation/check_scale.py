@@ -1,11 +1,14 @@
-"""What the workflow itself takes: runs with many cells that do nothing."""
+"""Measures what the workflow itself takes for many cells: runs grids of cells that do nothing.
+
+Each grid runs in a copy of the workflow in a temporary folder. A thousand cells take about five minutes.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -14,11 +17,12 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from crossover.config.options import new_parser, positive
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
+from crossover.tables.frames import write_csv
+from house import copy_workflow
 
-PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
-"""What a copy of the workflow needs."""
 BATCH_SIZES = 10
 """Cells of a size in a grid that does nothing."""
 
@@ -28,19 +32,9 @@ LAST_LINES = 5
 """Lines of a failed command's output that an error shows."""
 
 
-def copy_workflow(source: Path, folder: Path) -> None:
-    """Copy the workflow from `source` to `folder`, without its results."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
-        if (source / part).is_dir():
-            shutil.copytree(source / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(source / part, folder / part)
-
-
-def make_grid(source: Path, folder: Path, cells: int) -> None:
-    """Copy the workflow from `source` to `folder`, with one trial for each of `cells` cells, a multiple of 10."""
-    copy_workflow(source, folder)
+def make_grid(folder: Path, cells: int) -> None:
+    """Copy the workflow to `folder`, with one trial for each of `cells` cells, a multiple of 10."""
+    copy_workflow(folder)
     study = {
         "title": "Cells that do nothing",
         "question": "What does the workflow itself take?",
@@ -87,3 +81,25 @@ def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str,
             last = " ".join(log.read().split("\n")[-LAST_LINES:])
             raise UserError(f"{shlex.join(command)}: ended with status {process.returncode}: {last}")
     return {"wall_s": wall_s, "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024}
+
+
+def main(arguments: list[str]) -> None:
+    """Run a grid for each number of cells, write the table and print it."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--cells", nargs="+", default=[1000], type=positive, help=f"multiples of {BATCH_SIZES}")
+    parser.add_argument("--python", default=sys.executable, help="the Python that runs Snakemake")
+    parser.add_argument("--output", default=Path("results/checks/scale.csv"), type=Path, help="CSV file to write")
+    options = parser.parse_args(arguments)
+    for cells in options.cells:
+        if cells % BATCH_SIZES:
+            raise UserError(f"--cells: {cells} is not allowed; allowed: multiples of {BATCH_SIZES}")
+    snakemake = [options.python, "-m", "snakemake", "--cores", "1"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SNAKEMAKE_")}
+    tables = []
+    for cells in options.cells:
+        with tempfile.TemporaryDirectory(prefix="crossover-scale-") as folder:
+            make_grid(Path(folder) / "grid", cells)
+            tables.append(measure_grid(Path(folder) / "grid", cells, snakemake, environment))
+    table = pd.concat(tables)
+    write_csv(table, options.output)
+    print(table.to_string(index=False, float_format="%.4g"))

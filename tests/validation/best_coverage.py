@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from crossover_coverage import SMALLEST, SPAN, first_grid, judged
+from simulation import PROCESS_SD, SHAPES
 
-from crossover.checks.coverage import SMALLEST, SPAN, first_grid, judged
-from crossover.checks.simulation import PROCESS_SD, SHAPES
 from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.best import Way, WaysAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of

@@ -1,13 +1,12 @@
-"""The simulation itself, and a short version of scripts/check_coverage.py."""
+"""The simulation itself, and a short version of check_coverage.py."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-
-from crossover.checks import simulation
-from crossover.checks.coverage import (
+import simulation
+from crossover_coverage import (
     INSIDE,
     OUTSIDE,
     PLATEAU,
@@ -20,7 +19,8 @@ from crossover.checks.coverage import (
     refine,
     steps_bootstrap,
 )
-from crossover.checks.simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
+from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
+
 from crossover.config.studies import PRESETS, Refinement
 
 

@@ -1,6 +1,6 @@
 """Runs the whole workflow on one device under two names, `cpu` and `cuda`, and counts what it concludes.
 
-    python tests/validation/null_run.py FOLDER --device=cpu --batches=34
+    python tests/validation same_device FOLDER --device=cpu --batches=34
 
 Nothing may differ. A line is one workload at one batch size, over its sizes. The run can be resumed; on a machine
 without a GPU only --device=cpu can run.
@@ -8,25 +8,25 @@ without a GPU only --device=cpu can run.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from crossover.config.options import new_parser, positive
+from crossover.errors import UserError
+from crossover.tables.frames import read_table
+from house import copy_workflow
 
-from crossover.checks.overhead import copy_workflow
-
-ROOT = Path(__file__).parents[2]
 SIZES = {"disc_mlp": [2, 3, 4, 5], "higgs_mlp": [8, 32, 64, 128], "digits_mlp": [8, 32, 64, 128]}
 
 
 def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) -> None:
     """Copy the workflow to `folder`, with one study a workload and the scripts that measure replaced."""
-    copy_workflow(ROOT, folder)
+    copy_workflow(folder)
     studies = {
         f"null_{workload}": {
             "title": f"One device twice: {workload}",
@@ -52,22 +52,28 @@ def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) ->
     (scripts / "same_device").write_text(device, encoding="utf-8")
     for name in ("measure_cell.py", "probe_roofs.py"):
         (scripts / name).rename(scripts / f"real_{name}")
-        shutil.copy2(ROOT / "tests" / "validation" / "same_device.py", scripts / name)
+        shutil.copy2(Path(__file__).with_name("same_device.py"), scripts / name)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--batches", default=34, type=int, help="batch sizes of each workload")
-    parser.add_argument("--sizes", default=4, type=int, help="sizes of each workload, at most 4")
+def conclusions(results: Path) -> pd.DataFrame:
+    """How many lines ended with each status of a crossover."""
+    crossovers = read_table(results / "crossovers.parquet")
+    times = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
+    return times.groupby("status").size().rename("lines").reset_index()
+
+
+def main(arguments: list[str]) -> None:
+    """Make the workflow's copy unless it is there, run it, and print how its lines ended."""
+    parser = new_parser(__doc__)
+    parser.add_argument("folder", type=Path, help="of the copy; one that is there is resumed")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="the one that is measured")
+    parser.add_argument("--batches", default=34, type=positive, help="batch sizes of each workload")
+    parser.add_argument("--sizes", default=4, type=positive, help="sizes of each workload, at most 4")
     parser.add_argument("--effort", default="quick")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not options.folder.exists():
         prepare(options.folder, options.device, options.batches, options.sizes, options.effort)
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "--resources", "gpu=1", "--quiet", "all"]
-    return subprocess.run(command, cwd=options.folder, check=False).returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if status := subprocess.run(command, cwd=options.folder, check=False).returncode:
+        raise UserError(f"{options.folder}: the run ended with status {status}; run this again to go on")
+    print(conclusions(options.folder / "results").to_string(index=False))

@@ -1,11 +1,11 @@
-"""A short version of scripts/check_claims.py."""
+"""A short version of check_claims.py."""
 
 from __future__ import annotations
 
+import check_claims
 import pytest
-
-from crossover.checks import claims, simulation
-from crossover.checks.claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_rows, simulate_verdicts
+import simulation
+from check_claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_rows, simulate_verdicts
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,6 @@ def test_without_noise_a_true_claim_is_reproduced(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(simulation, "SAMPLE_SD", 1e-9)
     monkeypatch.setattr(simulation, "OUTLIER_SHARE", 0.0)
     monkeypatch.setattr(simulation, "PROCESS_SD", (1e-6, 2e-6))
-    monkeypatch.setattr(claims, "NOISES", ("lognormal",))
+    monkeypatch.setattr(check_claims, "NOISES", ("lognormal",))
     (row,) = claim_rows(ClaimCase(INSIDE, "launch_floor", 3), 5, seed=0).to_dict("records")
     assert (row["truth"], row["reproduced"], row["differs"]) == (INSIDE, 1, 0)

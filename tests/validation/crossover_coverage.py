@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
+from simulation import KINKS, NOISES, SHAPES, SPREADS, STEPS, Machine, crossing_at, true_crossings
 
-from crossover.checks.simulation import KINKS, NOISES, SHAPES, SPREADS, STEPS, Machine, crossing_at, true_crossings
 from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from crossover.checks.wall_time import breakdown, job_seconds
+from check_wall_time import breakdown, job_seconds
 
 
 def record(folder: Path, name: str, **values: Any) -> None:

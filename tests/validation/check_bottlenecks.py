@@ -1,6 +1,6 @@
 """Checks that the bottlenecks of steps are found: measures steps whose bottleneck is known, and compares.
 
-    python scripts/check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
+    python check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
 
 Ends with status 1 if fewer than 95 % are found. A device takes about five minutes.
 """
@@ -17,7 +17,6 @@ import pandas as pd
 
 from crossover.config.options import DEVICE_CHOICES, device, new_parser
 from crossover.config.words import is_cpu
-from crossover.errors import one_line_errors
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.roofs import with_roofs
@@ -25,7 +24,7 @@ from crossover.tables.frames import collect_rows
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.roofs import read_roofs
 
-SCRIPTS = Path(__file__).parent
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
@@ -99,8 +98,3 @@ def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
 
 def _run(script: str, *options: str) -> None:
     subprocess.run([sys.executable, str(SCRIPTS / script), *options], check=True)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        main(sys.argv[1:])

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import check_references
 import pandas as pd
 import pytest
+from check_references import predictions
 
-import check_references
-from crossover.checks.references import predictions
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
 from crossover.tables.references import Reference, write_reference

@@ -5,21 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pairs
 import pandas as pd
 import pytest
-from scipy import stats
-
-from crossover.checks import pairs
-from crossover.checks.pairs import (
+from pairs import (
     check_cell,
     collect_pairs,
     measure_trial,
     pair_table,
-    side_by_side_pair,
-    side_by_side_table,
     spread_table,
     trial_commands,
 )
+from scipy import stats
+
 from crossover.errors import UserError
 from crossover.measurement.workloads import read_dataset
 from measure_cell import parse_arguments
@@ -153,45 +151,3 @@ def test_the_interval_of_a_ratio_of_spreads_holds_it_as_often_as_it_says() -> No
 
 def test_two_pairs_say_nothing_about_a_spread() -> None:
     assert spread_table(pd.DataFrame({"cell": ["a"] * 2, "one": 1.0, "other": 2.0}), ["cell"], "one", "other").empty
-
-
-def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> dict[str, Any]:
-    facts = {"workload": "disc_mlp", "size": 10, "device_uuid": gpu}
-    return {**facts, "step_time_s": step_time_s, "leased_beside": beside, "seconds": seconds}
-
-
-def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
-    at_once = [timed("GPU-1", 2, 1.1, 5), timed("GPU-2", 2, 1.2, 6), timed("GPU-3", 2, 1.3, 7)]
-    found = side_by_side_pair(timed("GPU-2", 0, 1.0, 4), at_once)
-    assert [found[name] for name in ("alone_s", "beside_s", "trial_alone_s", "trial_beside_s")] == [1.0, 1.2, 4, 6]
-
-
-@pytest.mark.parametrize(
-    ("alone", "at_once"),
-    [
-        (timed("GPU-1", 1), [timed("GPU-1", 1), timed("GPU-2", 1)]),
-        (timed("GPU-1", 0), [timed("GPU-1", 0), timed("GPU-2", 0)]),
-        (timed("GPU-1", 0), [timed("GPU-1", 2), timed("GPU-2", 2)]),
-        (timed("GPU-1", 0), [timed("GPU-2", 1), timed("GPU-3", 1)]),
-    ],
-    ids=["not alone", "one after the other", "a third", "its GPU was taken"],
-)
-def test_a_pair_that_others_disturbed_is_refused(alone: dict[str, Any], at_once: list[dict[str, Any]]) -> None:
-    with pytest.raises(UserError, match=r"^GPU-1: .*other trials run on this machine"):
-        side_by_side_pair(alone, at_once)
-
-
-def test_the_table_has_ratio_spread_and_throughput_of_each_cell_and_of_all() -> None:
-    ratios = [1.0, 1.0, 1.21, 1.21, 0.9, 1.0, 1.0, 1.1]
-    samples = pd.DataFrame(
-        {"cell": ["a 1"] * 4 + ["b 2"] * 4, "gpus": 4, "trial_alone_s": 4.0, "trial_beside_s": 4.4}
-        | {"alone_s": 2.0, "beside_s": [2.0 * ratio for ratio in ratios]}
-    )
-    table = side_by_side_table(samples)
-    assert table["cell"].tolist() == ["a 1", "b 2", "all"]
-    first, second, both = table.to_dict("records")
-    assert (first["ratio"], first["pairs"], both["pairs"]) == (pytest.approx(1.1), 4, 8)
-    assert [both[name] for name in ("smallest", "lower_quartile", "upper_quartile", "largest")] == pytest.approx(
-        [0.9, 1.0, 1.1275, 1.21]
-    )
-    assert second["throughput_ratio"] == pytest.approx(4 / 1.1)

@@ -1,11 +1,11 @@
-"""The planted steps of scripts/check_bottlenecks.py are offered by the workload, with causes that have words."""
+"""The planted steps of check_bottlenecks.py are offered by the workload, with causes that have words."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-
 from check_bottlenecks import VARIANTS, planted
+
 from crossover.measurement.workloads.planted import VARIANTS as OFFERED
 from crossover.measurement.workloads.planted import Parts
 from crossover.tables.registry import SPLIT

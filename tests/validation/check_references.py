@@ -1,19 +1,25 @@
-"""Whether a machine's crossovers are foretold by its CPU and the GPU of another, each of several held out in turn."""
+"""Leave-one-machine-out check of predicted crossovers: by the CPU of a machine and the GPU of another.
+
+Each folder is a reference that `snakemake export_reference` made, of studies that they have in common.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
+from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.references import agreeing, ends_of, held_against
 from crossover.tables.frames import headline_rows, records, rows_with
-from crossover.tables.references import Reference
+from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import LINE_AXES
 
 LINE = [axis for axis in LINE_AXES if axis != "machine"]
@@ -60,3 +66,18 @@ def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, he
         "foretold_high": high,
         "holds": low <= truth <= high if known else None,
     }
+
+
+def main(arguments: list[str]) -> None:
+    """Print a row for each prediction, and how many hold."""
+    parser = new_parser(__doc__)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
+    options = parser.parse_args(arguments)
+    found = predictions([read_reference(folder) for folder in options.folders])
+    if found.empty:
+        raise UserError("no two of them have a study in common; name two or more of one study")
+    print(found.to_string(index=False, float_format="{:.4g}".format))
+    known = found.dropna(subset="holds")
+    is_open = (known["foretold_low"] == 0) ^ (known["foretold_high"] == math.inf)
+    counts = f"{is_open.sum()} open to one side; {len(found) - len(known)} more foretell nothing"
+    print(f"{known['holds'].sum()} of {len(known)} hold, {counts}")
