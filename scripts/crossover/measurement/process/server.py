@@ -32,6 +32,7 @@ from crossover.config.models import Model
 from crossover.config.workloads import NULL, OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
+from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
@@ -58,6 +59,7 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     library, variables that native libraries read when they are loaded, limits, control group, namespaces and memory
     policy. The server itself notices changes of the library's files.
     """
+    process = Path("/proc/self")
     facts = {
         "preloaded": preloaded,
         "user": os.getuid(),
@@ -71,8 +73,13 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         },
         "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
         "niceness": os.nice(0),
-        "kernel": [_kernel_text(name) for name in ("cgroup", "numa_maps")],
-        "namespaces": [_link(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net", "ipc")],
+        "cgroup": read_kernel(process / "cgroup"),
+        "memory_policy": (read_kernel(process / "numa_maps") or "").split(maxsplit=2)[1:2],
+        "namespaces": [
+            str(path.readlink())
+            for path in sorted((process / "ns").iterdir())
+            if path.name in ("mnt", "pid", "user", "net", "ipc")
+        ],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
@@ -91,22 +98,6 @@ def _packages() -> list[tuple[str, int]]:
             entries = [entry for entry in os.scandir(folder) if entry.name.endswith("-info")]
             packages += [(entry.path, entry.stat().st_mtime_ns) for entry in entries]
     return sorted(packages)
-
-
-def _kernel_text(name: str) -> str:
-    """A file of /proc/self; of the memory map only the policy of its first line."""
-    try:
-        text = Path("/proc/self", name).read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    return text.split(maxsplit=2)[1] if name == "numa_maps" and text else text
-
-
-def _link(path: str) -> str:
-    try:
-        return str(Path(path).readlink())
-    except OSError:
-        return ""
 
 
 class Server:
