@@ -1,7 +1,4 @@
-"""A/A test: the same way to measure a latency under the name of each mistake, up to the table of latencies.
-
-Nothing is wrong, so in 95 of 100 runs or more the table must name no mistake.
-"""
+"""A/A test: correct latencies under the name of each mistake. In at least 95 % of runs the table names no mistake."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
 
 
 def same_way(ways: Mapping[str, Way]) -> dict[str, Way]:
-    """The right way, and again under the names of the mistakes that take turns with it."""
+    """The correct way, and again under the names of the mistakes."""
     return {RIGHT: ways[RIGHT]} | {name: ways[RIGHT] for name in MISTAKES if name != COLD}
 
 

@@ -1,4 +1,4 @@
-"""Which remedies a step has, and that each runs it without its cause."""
+"""The remedies of a step, and what each leaves out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tiny_tasks import TinyTraining
 
 
 class Loading(TinyTraining):
-    """Counts the batches that it takes, and the rows that it works on."""
+    """Counts its batches, and the rows of the last one."""
 
     taken = 0
 
@@ -231,7 +231,7 @@ def cause_of(trial: dict[str, Any]) -> tuple[str, str | None, str | None]:
 
 
 def test_a_step_that_no_graph_can_hold_is_host_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as a policy in an environment on the host, which waits for each of its actions."""
+    """For example a policy with an environment on the host."""
     trial = trial_of(monkeypatch, UnsupportedError("cuda-graph cannot hold the step: operation not permitted"))
     assert trial["fits_graph"] is False
     assert "replayed_s" not in trial
@@ -246,7 +246,7 @@ def test_a_step_that_a_graph_holds_is_bound_by_its_launches(monkeypatch: pytest.
 
 
 def test_host_work_that_a_graph_would_leave_out_stays_and_no_graph_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python whose result no operator takes: a graph can be captured, and skips it."""
+    """Python code whose result no operator uses: a graph can be captured, and skips it."""
     trial = trial_of(monkeypatch, Graph, host_work_s=0.005)
     assert trial["fits_graph"] is True
     assert cause_of(trial) == ("host", "launch", None)
@@ -289,7 +289,7 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
         torch._dynamo.reset()
 
 
-def test_a_step_that_ends_on_its_own_raises_and_a_remedy_that_does_is_left_out(task: Loading) -> None:
+def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
     device = FakeDevice(MILLISECOND)
 
     def run(*_inputs: torch.Tensor) -> None:

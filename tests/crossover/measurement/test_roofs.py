@@ -1,4 +1,4 @@
-"""Probes of a device, on a fake clock and against arithmetic."""
+"""Probes of a device on a fake clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCK_S = 0.5
 
 @pytest.fixture(autouse=True)
 def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
-    """What the probes set is set back."""
+    """Restores the threads."""
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)

@@ -160,7 +160,7 @@ def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJ
     assert types == ["torch.float32", "torch.float64"]
 
 
-def test_what_is_known_is_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     error = MemoryError("no room")
     monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
@@ -241,7 +241,7 @@ def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str
         (2, 0.04, True, None, None),
     ],
 )
-def test_the_first_trial_alone_has_passes_that_say_the_same_in_each(
+def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
     monkeypatch: pytest.MonkeyPatch,
     job: TrialJob,
     number: int,
@@ -250,7 +250,6 @@ def test_the_first_trial_alone_has_passes_that_say_the_same_in_each(
     busy: float | None,
     share: float | None,
 ) -> None:
-    """Remedies are timed in every trial, but of long steps in the first alone, and of very long ones in none."""
     real = trial.time_steps
 
     def time_steps(*given: Any) -> tuple[dict[str, Any], list[str]]:
@@ -298,7 +297,7 @@ LATER = {
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize(("work", "name", "missing"), [(work, *names) for work, names in LATER.items()])
-def test_whatever_a_later_pass_raises_leaves_the_time_and_the_other_passes(
+def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, name: str, missing: str, error: BaseException
 ) -> None:
     monkeypatch.setattr(trial, work, failing(error))
@@ -357,7 +356,7 @@ def test_weights_of_any_type_are_checked() -> None:
     assert not trial.has_finite_weights(task)
 
 
-def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJob) -> None:
+def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> None:
     row, told = with_messages(replace(job, latency_steps=3))
     names = [name for name, _ in LATER.values()]
     assert [message["passing"] for message in told] == [names[number:] for number in range(len(names))]
@@ -397,20 +396,20 @@ def test_a_bug_before_the_time_is_known_is_no_row(
         ({"device": "cpu-5000"}, "cpu-5000 needs 5000 physical cores, and this job may use "),
     ],
 )
-def test_what_the_device_lacks_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
+def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
     row = run_trial(replace(job, cell=replace(CELL, **axes)))
     assert (row.status, row.step_time_s) == ("unsupported", None)
     assert (row.reason or "").startswith(reason)
 
 
-def test_a_workload_that_lies_elsewhere_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
+def test_a_workload_on_another_device_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
     changed(lambda task: task.model.to("meta"))
     row = run_trial(job)
     assert (row.status, row.step_time_s) == ("invalid", None)
     assert row.reason == "tensors lie on meta, not on cpu: the workload must use its device"
 
 
-def test_what_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
     save_file({"features": torch.full((100, 2), math.nan), "labels": torch.arange(100) % 2}, job.dataset or "")
     row = run_trial(job)
     assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
@@ -501,10 +500,10 @@ def set_benchmark(*_: Any) -> None:
 @pytest.mark.parametrize(
     ("when", "timed"), [("count_parameters", False), ("a step", True), ("measure_latencies", True)]
 )
-def test_a_switch_that_something_else_sets_is_seen(
+def test_a_changed_switch_is_seen(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """By the import of the workload, which its parameters are counted by, in a step, or in a pass after the timing."""
+    """By the import of the workload (as its parameters are counted), in a step, or in a pass after the timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:
@@ -520,7 +519,7 @@ def test_a_switch_that_something_else_sets_is_seen(
 
 
 def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
-    def sneak(task: Task) -> None:
+    def change_within_forward(task: Task) -> None:
         forward = task.model.forward
 
         def between(*inputs: torch.Tensor) -> torch.Tensor:
@@ -531,7 +530,7 @@ def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable
 
         task.model.forward = between
 
-    changed(sneak)
+    changed(change_within_forward)
     row = run_trial(job)
     assert row.step_time_s is not None
     assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")

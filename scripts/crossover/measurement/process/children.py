@@ -62,7 +62,6 @@ class Child(ABC):
         self.childs_lifeline, self.lifeline = os.pipe()
         messages, self.childs_messages = os.pipe()
         self.inbox = Inbox(messages)
-        self.killed = False
 
     def close_childs_ends(self) -> None:
         """Close them here, so that the parent sees the child close them."""
@@ -75,9 +74,6 @@ class Child(ABC):
 
     def kill(self) -> None:
         """End it and everything it started, wait until it is gone, and release the descriptors."""
-        if self.killed:
-            return
-        self.killed = True
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)

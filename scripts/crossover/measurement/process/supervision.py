@@ -38,7 +38,7 @@ class ChildFailedError(Exception):
 
 
 class ChildLostError(Exception):
-    """The child is gone and nobody can tell how."""
+    """The child is gone, and its ending is unknown."""
 
 
 def kernel_oom_kills(root: Path = Path("/")) -> int | None:
@@ -63,7 +63,7 @@ def supervise(
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
     finally:
-        child.kill()  # with whatever it left behind: data loaders, or itself if it hangs on its way out
+        child.kill()  # with processes that it left behind, such as data loaders
 
 
 def _wait(

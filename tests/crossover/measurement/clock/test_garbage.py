@@ -35,7 +35,7 @@ class Cycle:
 
 
 class Leaking(FakeDevice):
-    """A device whose steps take 1 ms and leave cycles; notes the most that lay about after a step."""
+    """A device whose steps take 1 ms and leave cycles; counts the most that exist after a step."""
 
     def __init__(self) -> None:
         super().__init__(MILLISECOND)
@@ -88,7 +88,7 @@ def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(lea
     assert generations.count(2) == 1
 
 
-def test_a_step_without_cycles_is_hardly_ever_disturbed() -> None:
+def test_a_step_without_cycles_causes_no_collection() -> None:
     device = FakeDevice(MILLISECOND)
     with collections_of(device) as generations:
         time_steps(device.step, 1, replace(EFFORT, timed_max_s=2.0), device.watch())
@@ -123,7 +123,7 @@ def test_no_pass_holds_a_collection_or_keeps_its_cycles(
     assert samples_s == [STEP_S] * len(samples_s)
     assert len(generations) > 2
     assert leaking.most < 0.6 * CYCLES * leaking.steps
-    assert leaking.most <= CYCLES * 75  # a turn of 50 steps that nobody waits for, and what was not yet due before it
+    assert leaking.most <= CYCLES * 75  # a turn of 50 steps without a wait, and what was not yet due before it
 
 
 @pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])

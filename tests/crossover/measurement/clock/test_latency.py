@@ -1,4 +1,4 @@
-"""Latency on a fake clock: the right ways and the mistakes, every number worked out by hand."""
+"""Latency on a fake clock; the numbers are worked out by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gpu(**others: Any) -> FakeDevice:
 
 
 class Log:
-    """Says in which order steps (`s`), synchronisations (`w`), marks (`m`) and looks at the clock (`c`) come."""
+    """Records the order of steps (`s`), synchronisations (`w`), marks (`m`) and readings of the clock (`c`)."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -117,7 +117,7 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
 
 
 def test_columns_of_the_right_ways() -> None:
-    """With one step more to settle in each way."""
+    """Each way has one step more, which does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
     columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 6, seed=0)
     ends = ("", "_low", "_high")
@@ -142,7 +142,7 @@ def test_percentiles_by_hand() -> None:
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
-    """Who came when with how many steps, and the columns: each way's samples are the numbers of its steps."""
+    """The order of the ways, and the columns; the samples of a way are the numbers of its calls."""
     log: list[tuple[str, int]] = []
 
     def way(name: str) -> Callable[[int], list[float]]:
@@ -158,8 +158,8 @@ def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
     return "".join(name for name, _ in log[1::2]), columns
 
 
-def test_ways_take_turns_by_lot_and_back_again() -> None:
-    """Six rounds of three; each turn settles with a step that is not kept."""
+def test_ways_take_turns_in_random_order_and_backwards() -> None:
+    """Six rounds of three; each turn begins with a step that does not count."""
     order, columns = turns(seed=1)
     rounds = [order[start : start + 3] for start in range(0, 18, 3)]
     assert len(order) == 18

@@ -1,4 +1,4 @@
-"""How busy a device is, from made-up profiles."""
+"""Busy time of a device, from fake profiles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def profiled(
     kind: str = "cuda",
     step_time_s: float = 0.001,
 ) -> Any:
-    """Busy seconds and kernels by a made-up profiler, and what happened in which order."""
+    """The result with a fake profiler, and the order of events."""
     log: list[str] = []
 
     class Profile:
@@ -71,7 +71,7 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])
-def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
+def test_few_slow_steps_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
     profile, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
     assert log.count("step") == steps
     assert profile == pytest.approx((8e-3 / steps, 8e-3 / steps, 1 / steps))

@@ -1,4 +1,4 @@
-"""Stopping rules on lists of numbers; the interval against an independent implementation."""
+"""Stopping rules on lists of numbers; the interval against scipy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_interval_is_scipys(count: int, spread: float, seed: int) -> None:
     assert relative_half_width(samples) == pytest.approx(reference_half_width(samples), rel=1e-9)
 
 
-def test_below_20_samples_nothing_is_known() -> None:
+def test_there_is_no_interval_below_20_samples() -> None:
     assert relative_half_width([1.0] * 19) == np.inf
     assert relative_half_width([1.0] * 20) == 0
 
@@ -53,7 +53,7 @@ def ar1(random: np.random.Generator, count: int, correlation: float, spread: flo
     return 1 + noise
 
 
-def test_batches_make_the_interval_honest_where_neighbours_are_correlated() -> None:
+def test_batches_keep_the_coverage_if_neighbours_are_correlated() -> None:
     """The nominal 95 % interval over batches of 20 holds the true median in most runs; over single samples it does not.
 
     With a correlation of 0.7 the spread of a mean is sqrt(1.7 / 0.3) = 2.4 times what single samples say, so that their
@@ -80,7 +80,7 @@ def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
 
 
 def test_most_timings_that_end_hold_the_true_median() -> None:
-    """To stop as soon as an interval is narrow picks the lucky ones, though not too many."""
+    """Stopping as soon as an interval is narrow favours lucky samples, but not too much."""
     random, right = np.random.default_rng(2), 0
     effort = Effort(blocks_min=30, timed_min_s=0.0, timed_max_s=1e9, timed_tolerance=0.01)
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Timing on a fake clock: every number here is worked out by hand."""
+"""Timing on a fake clock; the numbers are worked out by hand."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_timing_ends_at_the_cap_with_few_blocks_but_two(step_s: int, blocks: int
     assert len(FakeDevice(step_s * SECOND).time()["samples_s"]) == blocks
 
 
-def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
+def test_a_slow_first_step_does_not_shorten_the_blocks() -> None:
     timing = FakeDevice(MILLISECOND // 10, pauses_ns={0: 2 * SECOND}).time(cycle_steps=100)
     assert timing["block_steps"] == 200  # 20 ms
     assert timing["warmup_s"] >= 0.0995
@@ -128,8 +128,8 @@ def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
 
 
 @pytest.mark.parametrize("slow_step", [2, 101, 105])
-def test_something_slow_makes_the_blocks_no_shorter(slow_step: int) -> None:
-    """Be it in the warm-up (steps 2 to 101) or in the block that is tried first; each wait costs 0.9 ms."""
+def test_a_stall_does_not_shorten_the_blocks(slow_step: int) -> None:
+    """In the warm-up (steps 2 to 101) or in the first block that is tried; a synchronisation takes 0.9 ms."""
 
     def block_steps(**pauses: dict[int, int]) -> int:
         return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time()["block_steps"]
@@ -167,7 +167,7 @@ def slow(pauses_s: dict[int, int]) -> FakeDevice:
         ({}, {"ran_s": (5.0, 2.0)}, 8 + 8, "at least 17 s"),
         # The first step counts, but not for the rate.
         ({0: 100}, {}, 101 + 1 + 8, "a step takes 1 s"),
-        # A stall is no slow step: eleven such would take 200 s, and all took 31 s.
+        # A stall is not a slow step: eleven steps of 21 s would take over 200 s.
         ({1: 20}, {}, 31, "a step takes 1 s"),
     ],
 )
@@ -228,7 +228,7 @@ def test_the_summary_of_samples_by_hand(sample: float, outliers: int) -> None:
         ([1.0] * 20 + [1.26] * 10, True),
         ([1.0] * 20 + [0.74] * 10, True),
         ([1.0] * 20 + [1.24] * 10, False),
-        ([1.0, 1.6] * 15, False),  # scattered, but nowhere bound
+        ([1.0, 1.6] * 15, False),  # scatter without drift
     ],
 )
 def test_a_drift_of_samples(samples: list[float], drifted: bool) -> None:

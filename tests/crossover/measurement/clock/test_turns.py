@@ -1,4 +1,4 @@
-"""Ways that take turns, on a fake clock."""
+"""Interleaved timing on a fake clock."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ WINDOW = (20.0, 20)
 
 
 def counters(number: int, elsewhere: float) -> Counters:
-    """Each 10 s are 1000 ticks a CPU: we keep one of two CPUs busy, others half of one, and so many of two more."""
+    """1000 ticks a CPU in 10 s: of two CPUs we use 1 and others 0.5; others use `elsewhere` of two more CPUs."""
     busy = 1500 * number
     near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, own=1000 * number, children=0)
     host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
@@ -47,7 +47,7 @@ def counters(number: int, elsewhere: float) -> Counters:
 
 @pytest.fixture(autouse=True)
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is read, in its order; between two readings lie 10 s, and 400 J of the CPU's package."""
+    """The order of readings; between two of them pass 10 s, and the CPU's package uses 400 J."""
     done: list[str] = []
 
     def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
@@ -83,21 +83,26 @@ def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
 
 
 def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> None:
-    """Half a CPU of others is in the energy of the package, so that it is not the trial's."""
+    """Others use half a CPU of the package, so the trial has no energy."""
     columns = around("cpu", None, fake_nvml({}))
     assert set(columns) <= set(COLUMNS)
     assert (columns["load_after"], columns["cpu_pressure_share"]) == (2, 0.1)
     assert columns["others_cpus"] == columns["host_others_cpus"] == 0.5
     assert {columns[name] for name in ("energy_j", "energy_per_step_j", "energy_source")} == {None}
     assert columns["sm_clock_after_mhz"] is columns["leased_beside"] is None
-    assert order == ["counters", "energy", "energy", "counters"]  # the energy's window has nothing of the reading
+    assert order == [
+        "counters",
+        "energy",
+        "energy",
+        "counters",
+    ]  # so that no reading is within the window of the energy
 
 
 @pytest.mark.parametrize(("elsewhere", "energy_j"), [(-0.5, 400), (-0.2, None), (0.0, None)])
-def test_energy_of_whole_packages_is_given_if_others_left_all_their_cpus_alone(
+def test_packages_have_an_energy_if_others_used_none_of_their_cpus(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
 ) -> None:
-    """Of 0, 0.3 and 0.5 CPUs that others used; `cpu-1` could spare a core for them, but its package cannot."""
+    """Others use 0, 0.3 or 0.5 CPUs."""
     readings = iter(counters(number, elsewhere) for number in range(2))
     monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
     columns = around("cpu-1", None, fake_nvml({}))
@@ -117,7 +122,7 @@ def test_a_trial_on_a_gpu(
     share: int | None,
     shared: bool,
 ) -> None:
-    """Strangers that left the GPU alone, up to 2 % of it, leave the energy to the trial."""
+    """Other processes that use at most 2 % of the GPU do not invalidate its energy."""
     thermal = f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})"
     nvml = fake_nvml({UUID: gpu(**{thermal: SimpleNamespace(violationTime=10**9)})})
     readings = Surroundings("cuda", UUID, nvml)
@@ -198,7 +203,7 @@ def test_a_kernel_that_counts_no_switches(monkeypatch: pytest.MonkeyPatch, fake_
         (3000.0, 9.99, 600, False, (None, None, None)),
         (3000.0, 10.0, 600, True, (None, None, None)),
         (None, 10.0, 600, False, (None, None, None)),
-        (-1.0, 10.0, 600, False, (None, None, None)),  # the driver was loaded anew
+        (-1.0, 10.0, 600, False, (None, None, None)),  # the driver was reloaded
     ],
 )
 def test_energy_of_a_step(

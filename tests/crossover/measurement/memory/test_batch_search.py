@@ -84,7 +84,7 @@ def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
 
 
 def test_blurred_thresholds_end_at_a_size_that_held() -> None:
-    """Between 900 and 1100 a size fits by chance; the winner fitted three times running, and was found soon."""
+    """Between 900 and 1100 a size fits by chance; the result fitted three times in a row, after few tries."""
     for seed in range(300):
         chance = random.Random(seed)
         largest, tries = search(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)

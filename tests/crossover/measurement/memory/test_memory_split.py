@@ -146,7 +146,7 @@ def test_shared_parameters_count_once() -> None:
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
 
 
-def test_frozen_parameters_have_no_gradients_and_the_optimizers_own_count_too() -> None:
+def test_frozen_parameters_have_no_gradients_and_those_of_the_optimizer_count() -> None:
     model, scale = two_layers(), nn.Parameter(torch.ones(100))
     model[0].requires_grad_(False)
     split = split_training(model, lambda parameters: SGD([*parameters, scale]), 1)
@@ -203,7 +203,7 @@ def test_observing_keeps_nothing_alive() -> None:
     assert parts(split)[3] == RELU_BYTES
 
 
-def test_the_devices_mark_places_the_peak() -> None:
+def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
     """A workspace in the forward pass, which only the device sees, moves the peak there: no gradients yet."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
 
@@ -261,7 +261,7 @@ def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
 
 @pytest.mark.parametrize("first", ROLES)
 @pytest.mark.parametrize("second", ROLES)
-def test_of_two_roles_the_one_that_goes_first_counts_even_if_it_shows_later(first: str, second: str) -> None:
+def test_the_role_of_highest_priority_counts(first: str, second: str) -> None:
     ledger = Ledger("cpu")
     tensor = torch.empty(1)
     ledger.claim([tensor], first)
@@ -287,7 +287,7 @@ def test_tensors_of_another_device_and_without_storage_are_ignored() -> None:
     assert bytes_of(ledger, 0) == {}
 
 
-def test_a_gone_ledger_is_not_called_back() -> None:
+def test_a_deleted_ledger_is_not_called_back() -> None:
     tensor = torch.empty(1)
     ledger = Ledger("cpu")
     ledger.see([tensor])

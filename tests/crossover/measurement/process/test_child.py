@@ -1,4 +1,4 @@
-"""What a measuring process does with the user's code and with errors that no job expects, in processes of their own."""
+"""Measuring processes with the user's code, unexpected errors, and the copy of the heap."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def prepend(text: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
-def test_files_named_as_modules_of_python_disturb_no_measurement(job: TrialJob, isolation: str) -> None:
+def test_files_named_as_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
     for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
         Path(f"{name}.py").write_text("raise RuntimeError('imported')")
     measure(replace(job, isolation=isolation))
@@ -93,7 +93,7 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )
-def test_an_error_is_told_and_what_the_user_can_mend_is_one_line(
+def test_an_error_is_told_and_a_users_mistake_is_one_line(
     job: TrialJob, error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(*_: Any) -> None:
@@ -115,7 +115,7 @@ def test_an_error_is_told_and_what_the_user_can_mend_is_one_line(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
-def test_a_row_that_the_disk_does_not_take_is_one_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk; a row has more than 2 kB."""
     cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
     output = tmp_path / "row.parquet"

@@ -1,4 +1,4 @@
-"""What a measuring command may use, on a made-up machine of 16 CPUs with two GPUs, and within a Slurm job."""
+"""Resources of a measuring command on a fake machine of 16 CPUs with two GPUs, and within a Slurm job."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Check = Callable[..., None]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Checks a Slurm job on a node of four cores of two threads each: CPU n and n + 4 are siblings."""
+    """Checks a Slurm job on a node of four cores with two threads each: CPUs n and n + 4 are siblings."""
     for cpu in range(8):
         topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
         topology.mkdir(parents=True)

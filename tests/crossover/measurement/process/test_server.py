@@ -1,4 +1,4 @@
-"""The trial server: real ones, in a folder of their own. Most fork trials that do nothing, which need no torch."""
+"""Real trial servers. Most fork trials of the null workload, which need no torch."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
 
 
 @pytest.mark.slow
-def test_a_server_killed_in_the_midst_costs_no_trial(
+def test_no_trial_is_lost_if_a_server_is_killed(
     runtime: Path, long_job: TrialJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
     child = ForkedProcess(long_job, dict(os.environ))
@@ -143,7 +143,7 @@ def test_a_server_killed_in_the_midst_costs_no_trial(
     assert "starting a fresh process" in capfd.readouterr().err
 
 
-def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_is_replaced(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     measured(job)
     (server,) = servers(runtime)
     server.send_signal(signal.SIGSTOP)
@@ -154,7 +154,7 @@ def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkey
     assert len(servers(runtime)) == 2
 
 
-def test_an_idle_server_goes_away(runtime: Path) -> None:
+def test_an_idle_server_exits(runtime: Path) -> None:
     path = runtime / "idle"
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "

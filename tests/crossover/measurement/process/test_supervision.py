@@ -1,4 +1,4 @@
-"""Verdicts of the light parent, on children that only pretend; real ones are in test_planted_faults.py."""
+"""Verdicts of the parent on fake children; real ones are in test_planted_faults.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = {"parameters": 6}
 
 
 class FakeChild:
-    """Has sent some messages, and ends as told; without an end it runs until it is killed."""
+    """Has sent some messages and ends as given; without an end it runs until it is killed."""
 
     def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
         reader, self.writer = os.pipe()
@@ -45,7 +45,7 @@ class FakeChild:
 
 
 class Clock:
-    """Moves on by a second at each look."""
+    """Advances by a second at each reading."""
 
     now = 0.0
 
@@ -144,7 +144,7 @@ def test_an_error_of_the_child_is_the_jobs(messages: list[dict[str, Any]]) -> No
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_a_child_that_ends_without_a_word_is_named(status: int) -> None:
+def test_code_that_ends_its_process_is_named(status: int) -> None:
     """As after `os._exit` in the user's file."""
     messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
     with pytest.raises(ChildFailedError) as failure:
@@ -158,8 +158,8 @@ def test_a_child_that_ends_without_a_word_is_named(status: int) -> None:
     [
         ([{"doing": "build(8, 4) of net.py"}], "build(8, 4) of net.py: not done after 50 s; raise time_limit_s"),
         (
-            [{"doing": "the import of net.py", "remedy": "mend it"}],
-            "the import of net.py: not done after 50 s; mend it",
+            [{"doing": "the import of net.py", "remedy": "shorten it"}],
+            "the import of net.py: not done after 50 s; shorten it",
         ),
         ([{"doing": "build(8, 4) of net.py"}, {"doing": None}], "not done after 50 s; raise time_limit_s"),
     ],
@@ -177,7 +177,7 @@ def test_code_that_crashes_is_named() -> None:
     assert str(outcome.reason).startswith("the import of net.py: the measuring process crashed (SIGSEGV)")
 
 
-def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:
+def test_a_child_with_an_unknown_end_is_not_waited_for() -> None:
     """Its pipe is closed, but the server that should say how it ended is silent."""
     child = FakeChild([{"begun": FACTS}], None)
     os.close(child.writer)
@@ -186,7 +186,7 @@ def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:
     assert child.killed
 
 
-def test_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
+def test_oom_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
     assert kernel_oom_kills(tmp_path) is None
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "vmstat").write_text("pgfault 12\noom_kill 7\noom_kill_all 9\n")
