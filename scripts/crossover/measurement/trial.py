@@ -33,8 +33,7 @@ from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
-from crossover.measurement.memory.memory_pass import measure_memory, split_memory
-from crossover.measurement.memory.memory_split import Subject
+from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
 from crossover.measurement.process.jobs import TrialJob, plain_cell
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches

@@ -79,8 +79,7 @@ def test_samples_are_taken_while_the_function_runs() -> None:
 TRAINING = """
 import json, torch
 from torch import nn
-from crossover.measurement.memory.memory_pass import measure_memory, split_memory
-from crossover.measurement.memory.memory_split import Subject
+from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
 
 def measure(model, rows):
     torch.set_num_threads(1)

@@ -14,8 +14,7 @@ import torch
 from torch import nn
 
 from crossover.measurement.memory import memory_pass
-from crossover.measurement.memory.memory_pass import measure_memory, process_bytes, split_memory
-from crossover.measurement.memory.memory_split import Split, Subject
+from crossover.measurement.memory.memory_pass import Split, Subject, measure_memory, process_bytes, split_memory
 from crossover.tables.columns import Measurement
 
 PARTS = {

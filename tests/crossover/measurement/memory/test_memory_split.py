@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory.memory_split import PARTS, ROLES, Ledger, Observer, Split, Subject, split_step
+from crossover.measurement.memory.memory_pass import PARTS, ROLES, Ledger, Observer, Split, Subject, split_step
 
 CPU = torch.device("cpu")
 ROWS = 1000
