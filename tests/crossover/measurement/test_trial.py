@@ -139,14 +139,7 @@ def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> No
     assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
 
 
-def test_a_row_tells_that_a_model_was_cast(job: TrialJob, tmp_path: Path) -> None:
-    row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "resident"), trial=2))
-    assert row.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-    assert "cast" in (row.flags or [])
-    assert row.samples_per_step == 4
-
-
-def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJob, tmp_path: Path) -> None:
+def test_a_default_type_set_at_import_is_measured_or_cast_as_the_precision_says(job: TrialJob, tmp_path: Path) -> None:
     text = SHORT_BATCHES.replace("def build", "torch.set_default_dtype(torch.float64)\ndef build")
     cell = own_cell(tmp_path, text.replace(".double()", ""), "resident")
     try:
@@ -155,6 +148,7 @@ def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJ
     finally:
         torch.set_default_dtype(torch.float32)
     assert [single.status, exact.status] == ["ok", "ok"]
+    assert single.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
     assert ["cast" in (row.flags or []) for row in (single, exact)] == [True, False]
     types = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
     assert types == ["torch.float32", "torch.float64"]

@@ -15,7 +15,6 @@ from torch import nn
 
 from crossover.measurement.memory import memory_pass
 from crossover.measurement.memory.memory_pass import Split, Subject, measure_memory, process_bytes, split_memory
-from crossover.tables.columns import Measurement
 
 PARTS = {
     "parameter_bytes": 1000,
@@ -97,8 +96,8 @@ def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None
 
 
 @pytest.fixture
-def known_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """A split that is known beforehand; the levels that the device told for it."""
+def fixed_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Replaces the split by a fixed one; returns the device's level of each."""
     levels: list[int | None] = []
 
     def split_step(subject: Subject, _: torch.device, level: Callable[[], int] | None = None) -> Split:
@@ -145,7 +144,7 @@ def test_an_accelerators_memory(
     monkeypatch: pytest.MonkeyPatch,
     fake_nvml: Any,
     subject: Subject,
-    known_split: list[int | None],
+    fixed_split: list[int | None],
     steps: list[str],
     kind: str,
     taken: int,
@@ -172,7 +171,7 @@ def test_an_accelerators_memory(
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert known_split == [4600]  # from marks that were reset in between
+    assert fixed_split == [4600]  # from marks that were reset in between
     assert steps == ["timed", "timed", "eager"]
 
 
@@ -186,7 +185,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("peak_kib", "other_bytes"), [(13, 3 * 1024 - 1500), (11, 0)])
 def test_the_cpus_memory(
-    subject: Subject, known_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
+    subject: Subject, fixed_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
 ) -> None:
     """The rest is the process's growth without the 1500 B that the parts grew by."""
 
@@ -201,30 +200,11 @@ def test_the_cpus_memory(
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert known_split == [None]
+    assert fixed_split == [None]
     assert steps == ["timed", "timed", "eager"]
 
 
-@pytest.mark.usefixtures("known_split")
+@pytest.mark.usefixtures("fixed_split")
 def test_mps_has_parts_but_no_peak(subject: Subject, steps: list[str]) -> None:
     assert both(lambda: steps.append("timed"), subject, "mps") == PARTS
     assert steps == ["eager"]
-
-
-def test_the_real_pass_fills_columns_of_the_row() -> None:
-    """4 bytes each for 40 + 10 parameters, as many of gradients, and for a row of 4 numbers."""
-    model, data = nn.Sequential(nn.Linear(4, 10)), torch.ones(1, 4)
-    optimizer = torch.optim.SGD(model.parameters(), momentum=0.9)
-
-    def step() -> None:
-        model(data).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    step()
-    row = Measurement(**both(step, Subject(step, model, (optimizer,), (data,)), "cpu"))
-    assert (row.parameter_bytes, row.gradient_bytes, row.optimizer_bytes, row.resident_bytes) == (200, 200, 200, 16)
-    assert row.base_rss_bytes is not None
-    assert row.peak_rss_bytes is not None
-    assert row.other_bytes is not None
-    assert 0 <= row.other_bytes <= row.peak_rss_bytes - row.base_rss_bytes

@@ -20,8 +20,6 @@ PARAMETER_BYTES = (10 * 20 + 20 + 20 * 5 + 5) * 4
 LAST_LAYER_BYTES = (20 * 5 + 5) * 4
 SGD = partial(torch.optim.SGD, lr=0.01)
 
-Optimizer = Callable[..., torch.optim.Optimizer]
-
 
 def two_layers() -> nn.Sequential:
     return nn.Sequential(nn.Linear(10, 20), nn.ReLU(), nn.Linear(20, 5))
@@ -34,13 +32,12 @@ def parts(split: Split) -> tuple[int, ...]:
 
 def split_training(
     model: nn.Module,
-    make_optimizer: Optimizer = SGD,
+    make_optimizer: Callable[..., torch.optim.Optimizer] = SGD,
     rows: int = ROWS,
     *,
     next_data: Callable[[], torch.Tensor] | None = None,
     zero_first: bool = False,
     warmup: int = 3,
-    device: torch.device = CPU,
 ) -> Split:
     """Split a training step on resident data, or on what `next_data` makes, after steps of warm-up."""
     data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
@@ -56,7 +53,7 @@ def split_training(
     for _ in range(warmup):
         step()
     resident = () if next_data else (data,)
-    return split_step(Subject(step, model, (optimizer,), resident), device)
+    return split_step(Subject(step, model, (optimizer,), resident), CPU)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
