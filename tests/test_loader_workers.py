@@ -22,14 +22,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 def writers(pipe: int) -> set[int]:
     """The processes whose output is a pipe, but for this one."""
     inode = f"pipe:[{os.fstat(pipe).st_ino}]"
-    found = set()
+    pids = set()
     for process in psutil.process_iter():
         try:
             if Path(f"/proc/{process.pid}/fd/1").readlink().name == inode:
-                found.add(process.pid)
+                pids.add(process.pid)
         except OSError:  # it ended, or belongs to somebody else
             continue
-    return found - {os.getpid()}
+    return pids - {os.getpid()}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ MARGINS = {True: 0.05, False: 0.02}
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
     """One row a cell and round, in seconds; prints the harness's cost."""
 
-    from crossover.measurement.clock.agreement import STEP_S, harness_cost_s, three_ways
+    from agreement import STEP_S, harness_cost_s, three_ways
+
     from crossover.measurement.clock.timing import Stopwatch
     from crossover.measurement.step.conditions import set_switches
     from crossover.measurement.step.devices import open_device

@@ -1,4 +1,4 @@
-"""A cell prepared for a job: switches set, device opened, seed set, dataset read, task built, all of it read back."""
+"""A cell prepared for a job: sets switches and seed, opens the device, builds the task, and reads the settings back."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class OpenCell:
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
-    """Switches and threads as they were set, which must stay."""
+    """Switches and threads as they were set, which must not change."""
     board: str | None
-    """UUID of the leased GPU, or of the one around the leased MIG instance; None if it is not known."""
+    """UUID of the leased GPU, or of the GPU of the leased MIG instance; None if it is not known."""
     columns: Columns
-    """What is known before anything is built: the job, host, device and versions, under the names of columns."""
+    """Columns of job, host, device and versions."""
 
     def arithmetic(self) -> Arithmetic:
-        """The cell's arithmetic on its device; raises UnsupportedError if the device or the cores lack it."""
+        """The cell's arithmetic on its device; raises UnsupportedError without that precision or enough cores."""
         if reason := lacking_cores(self.job.cell.device, usable_cores()):
             raise UnsupportedError(reason)
         return arithmetic_of(self.job.cell.precision, self.target.device)
@@ -56,7 +56,7 @@ class OpenCell:
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
+        """Raise InvalidError if the task is on another device, or a switch or the threads changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
@@ -65,7 +65,7 @@ class OpenCell:
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set threads and switches and open the device, before a workload is imported, so that what it sets is seen.
+    """Set threads and switches and open the device, before a workload is imported, whose changes are then seen.
 
     Raises UserError if torch cannot use the device.
     """
@@ -90,12 +90,14 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """The dataset if it has that many rows, else exactly so many: its own, repeated in order."""
+    """The dataset, with its rows repeated in order to exactly `rows` if it has fewer.
+
+    Takes no more memory than the result.
+    """
     return {name: tensor if len(tensor) >= rows else _repeated(tensor, rows) for name, tensor in data.items()}
 
 
 def _repeated(tensor: torch.Tensor, rows: int) -> torch.Tensor:
-    """A tensor's rows again and again, without more memory on the way than the result takes."""
     times = rows // len(tensor)
     whole = times * len(tensor)
     result = tensor.new_empty(rows, *tensor.shape[1:])

@@ -1,10 +1,8 @@
-"""Remedies for a slow step, each a way to run it without one of its causes: loader, transfer, launches, threads.
+"""Remedies for a slow step: ways to run it without data loading, transfer, launch overhead or too many threads.
 
-What a step gains by a remedy is what its cause costs. On an accelerator the batch is first prepared in host memory,
+The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
-batch is held, the step runs on fewer threads, and on a larger batch, whose further rows cost no further calls.
-
-A remedy that raises anything is left out.
+batch is held, and the step runs on fewer threads and on a larger batch. A remedy that raises anything is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.clock.turns import Way, time_in_turns
-from crossover.measurement.memory.memory_host import measure_host, status_bytes
+from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operator_gaps import host_work_s
 from crossover.measurement.step.tasks import Task
@@ -33,17 +31,19 @@ from crossover.measurement.step.trees import map_tensors, tensors_of
 
 Inputs = tuple[Any, ...]
 
-
 LONGEST_STEP_S = 1.0
-"""Longer steps have no remedies tried, which would take half a minute."""
+"""Remedies are not tried on longer steps: it would take half a minute."""
 LONGEST_TWICE_S = 0.05
-"""Longer steps have them tried in a cell's first trial alone."""
+"""Remedies are tried on longer steps in a cell's first trial only."""
 TURN_S = 0.01
 """Length of a block of a remedy; the median of three needs no more."""
 FEWER_THREADS_S = 0.05
-"""Longer steps have no use for fewer threads, and would take long on them."""
+"""Fewer threads are not tried on longer steps, which gain nothing and would take long."""
 FREE_SHARE = 0.5
-"""Share of the free memory that a larger batch may take."""
+"""Maximum share of the free memory for a larger batch."""
+WORKING_S = 0.05
+WORKING_STEPS = (3, 200)
+"""Minimum and maximum number of steps that `working_s` times, about WORKING_S long in all."""
 
 
 def time_remedies(
@@ -51,30 +51,32 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy in turns; returns columns of `Measurement`.
 
-    `name` is that of the execution; `build` makes the task anew, as a CUDA graph takes it. Leaves other weights, and
-    holds memory of its own. Raises what the step as it is raises.
+    `name` is that of the execution; `build` makes a new task for a CUDA graph. Changes the weights and allocates
+    memory. Raises what the step as it is raises.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
     with HostCopies() as copies:
         inputs = task.next_inputs()
-    held = held_batch(inputs, task.arithmetic.device)
-    ways = remedies_of(task, execution, name, step_time_s, inputs, held, copies)
+    batch = held_batch(inputs, task.arithmetic.device)
+    ways = remedies_of(task, execution, name, step_time_s, inputs, batch, copies)
     if task.arithmetic.device.type == "cuda" and name != "cuda-graph":
         with suppress(Exception):
-            replay, columns["fits_graph"] = replayed(build(), name, held)
+            replay, columns["fits_graph"] = replayed(build(), name, batch)
             ways |= replay
-    with suppress(Exception), _uncompiled(name):
-        columns["host_work_s"] = host_work_s(_step_on(task, execution, held))
+    # An operator within compiled code would be hidden.
+    eager = torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
+    with suppress(Exception), eager:
+        columns["host_work_s"] = host_work_s(_step_on(task, execution, batch))
     return columns | time_in_turns(ways, TURN_S, watch)
 
 
 def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
-    """The batch as the device holds it; a tensor that stays on the host beside others on the device stays there."""
+    """The batch on the device, except tensors that stay on the host beside others on the device."""
     return map_tensors(lambda tensor: tensor.to(device), inputs) if _is_late(inputs) else inputs
 
 
 def _is_late(inputs: Inputs) -> bool:
-    """Whether the whole batch lies on the host, so that only the step copies it."""
+    """Whether the whole batch is on the host, so that the step copies it."""
     return all(tensor.device.type == "cpu" for tensor in tensors_of(inputs))
 
 
@@ -86,44 +88,45 @@ def _step_on(task: Task, execution: Execution, batch: Inputs) -> Callable[[], No
     return step
 
 
-def _uncompiled(name: str) -> Any:
-    """What no operator is hidden in, as one is in compiled code."""
-    return torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
-
-
 def remedies_of(
     task: Task,
     execution: Execution,
     name: str,
     step_time_s: float,
     inputs: Inputs,
-    held: Inputs,
+    batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Way]:
-    """The step as it is, first, and with each remedy but a CUDA graph, by column of `Measurement`."""
-    on_held = _step_on(task, execution, held)
-    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on_held)}
+    """The step as it is, first, and with each remedy except a CUDA graph, by column of `Measurement`.
+
+    `inputs` is a batch of the task, `batch` the same on the device, `copies` what was copied to make the inputs.
+    """
+    on_batch = _step_on(task, execution, batch)
+    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on_batch)}
     if task.arithmetic.device.type == "cpu":
-        if step_time_s < FEWER_THREADS_S:
-            ways |= _on_fewer_threads(on_held)
-        # A compiled model would compile anew, and what is no batch of rows has no four times of them.
-        if name != "compile" and task.batched and are_rows(held) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
+        threads = torch.get_num_threads()
+        if step_time_s < FEWER_THREADS_S and threads > 1:
+            ways["one_thread_s"] = Way(on_batch, partial(_threads, 1))
+            if threads > 3:
+                ways["half_threads_s"] = Way(on_batch, partial(_threads, threads // 2))
+        # A compiled model would recompile, and only a batch of rows can be repeated.
+        if name != "compile" and task.batched and are_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
             with suppress(Exception):  # a model may take batches of one size only
-                ways |= _larger(task, execution, held)
+                ways |= _larger(task, execution, batch)
         return ways
     tensors = tensors_of(inputs)
     late = _is_late(inputs)
     if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
-            ways |= _from_the_host(task, execution, inputs, held, pinned, early=not late)
+            ways |= _from_the_host(task, execution, inputs, batch, pinned, early=not late)
     return ways
 
 
 def are_rows(batch: Inputs) -> bool:
-    """Whether a batch is dense tensors with a row for each sample, without lists and numbers.
+    """Whether a batch has dense tensors with a row for each sample, and no lists or numbers.
 
-    A list may hold a tensor for each sample, such as images of unlike sizes, and a number may count the samples.
+    A list may hold a tensor for each sample, such as images of several sizes, and a number may count the samples.
     """
     leaves = tree_leaves(batch, is_leaf=lambda part: isinstance(part, list))
     if any(isinstance(leaf, list | int | float) for leaf in leaves):
@@ -134,32 +137,27 @@ def are_rows(batch: Inputs) -> bool:
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor; 0 for a sparse one, which has no single block of them."""
+    """Bytes of a dense tensor; 0 for a sparse one."""
     return tensor.nbytes if tensor.layout == torch.strided else 0
 
 
 def is_pinned(tensor: torch.Tensor) -> bool:
-    """Whether a tensor lies in pinned memory, as no sparse one does."""
+    """Whether a tensor is dense and in pinned memory."""
     return tensor.layout == torch.strided and tensor.is_pinned()
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
-    """Median seconds of a step without taking its batch, synchronised, within whole steps."""
-    found = []
+    """Median seconds of the part of a synchronised step after its batch is there."""
+    times_s = []
     for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
         inputs = task.next_inputs()
-        found.append(time_block(lambda: execution.run(*inputs), 1, watch).wall_s)  # noqa: B023 - run at once
+        times_s.append(time_block(lambda: execution.run(*inputs), 1, watch).wall_s)  # noqa: B023 - run at once
         task.end_step()
-    return statistics.median(found)
-
-
-WORKING_S = 0.05
-WORKING_STEPS = (3, 200)
-"""Fewest and most of these steps."""
+    return statistics.median(times_s)
 
 
 class HostCopies(TorchDispatchMode):
-    """Sums up what operations copy from host memory to the device; single numbers do not count."""
+    """Counts the bytes that operations copy from host memory to the device, without single numbers."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -179,42 +177,42 @@ class HostCopies(TorchDispatchMode):
 
 
 def _from_the_host(
-    task: Task, execution: Execution, inputs: Inputs, held: Inputs, pinned: bool, early: bool
+    task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, early: bool
 ) -> dict[str, Way]:
-    """The step on a batch in host memory: as the step's own, and pinned; and the copies alone.
+    """The step on a batch in host memory, also pinned if it is not yet; and the copies alone.
 
-    `early`: whether `next_inputs` copies it, rather than the step's forward pass.
+    `pinned`: whether the step's batch is. `early`: whether `next_inputs` copies it, rather than the forward pass.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
 
-    def copied(batch: Inputs, wait: bool) -> Inputs:
-        devices = iter([tensor.device for tensor in tensors_of(held)])
-        return map_tensors(lambda tensor: tensor.to(next(devices), non_blocking=not wait), batch)  # type: ignore[no-any-return]
+    def copied(source: Inputs, wait: bool) -> Inputs:
+        devices = iter([tensor.device for tensor in tensors_of(batch)])
+        return map_tensors(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
 
-    def step(batch: Inputs, wait: bool, early: bool) -> None:
-        execution.run(*(copied(batch, wait) if early else batch))
+    def step(source: Inputs, wait: bool, early: bool) -> None:
+        execution.run(*(copied(source, wait) if early else source))
         task.end_step()
 
     dense = all(tensor.layout == torch.strided for tensor in tensors_of(host))
-    fixed = map_tensors(torch.Tensor.pin_memory, host) if dense and task.arithmetic.device.type == "cuda" else None
-    own = fixed if pinned and fixed else host
+    in_pinned = map_tensors(torch.Tensor.pin_memory, host) if dense and task.arithmetic.device.type == "cuda" else None
+    source = in_pinned if pinned and in_pinned else host
     ways = {
-        "prepared_s": Way(partial(step, own, not pinned, early)),
-        "transfer_s": Way(partial(copied, own, not pinned)),
+        "prepared_s": Way(partial(step, source, not pinned, early)),
+        "transfer_s": Way(partial(copied, source, not pinned)),
     }
-    if fixed and not pinned:
+    if in_pinned and not pinned:
         ways |= {
-            "pinned_s": Way(partial(step, fixed, False, True)),
-            "pinned_transfer_s": Way(partial(copied, fixed, False)),
+            "pinned_s": Way(partial(step, in_pinned, False, True)),
+            "pinned_transfer_s": Way(partial(copied, in_pinned, False)),
         }
     return ways
 
 
-def replayed(task: Task, name: str, held: Inputs) -> tuple[dict[str, Way], bool | None]:
-    """The step on a held batch as one CUDA graph, and whether one can hold it; None if that was not tried.
+def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Way], bool | None]:
+    """The step on a batch on the device as one CUDA graph, and whether it can be captured; None if not tried.
 
-    The task is one that has not run yet: what it keeps of earlier steps would belong to another stream. Its results are
-    not read back. A compiled step runs the code that is there: a model for which it would compile anew raises.
+    The task must not have run yet, since state of earlier steps would belong to another stream. Its results are not
+    read back. A compiled step raises if it would recompile for this task.
     """
     reads_back = task.reads_back
     if reads_back:
@@ -227,7 +225,7 @@ def replayed(task: Task, name: str, held: Inputs) -> tuple[dict[str, Way], bool 
     prepare(task, name)
     try:
         with torch.compiler.set_stance("fail_on_recompile") if name == "compile" else nullcontext():
-            graph = capture(task, held)
+            graph = capture(task, batch)
     except UnsupportedError:
         return {}, False
 
@@ -239,33 +237,21 @@ def replayed(task: Task, name: str, held: Inputs) -> tuple[dict[str, Way], bool 
     return {"replayed_s": Way(step)}, True
 
 
-def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
-    threads = torch.get_num_threads()
-    fewer = {"one_thread_s": 1} if threads > 1 else {}
-    if threads > 3:
-        fewer["half_threads_s"] = threads // 2
-    return {name: Way(step, partial(_threads, count)) for name, count in fewer.items()}
+def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Way]:
+    """The step on LARGER_BATCH times the rows; empty if they may not fit into the free memory.
 
-
-def _larger(task: Task, execution: Execution, held: Inputs) -> dict[str, Way]:
-    """The step on LARGER_BATCH times the rows; empty where they would not fit into free memory."""
-    if not _four_times_fit(_step_on(task, execution, held), sum(map(dense_bytes, tensors_of(held)))):
-        return {}
-    larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), held)
+    They fit if LARGER_BATCH times the step's memory and batch do, which are at most the peak of this process so far.
+    """
+    free_bytes = FREE_SHARE * available_bytes()
+    peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")
+    if peak_bytes is None or LARGER_BATCH * peak_bytes > free_bytes:
+        needed_bytes = grown_bytes(_step_on(task, execution, batch)) + sum(map(dense_bytes, tensors_of(batch)))
+        if LARGER_BATCH * needed_bytes > free_bytes:
+            return {}
+    larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), batch)
     step = _step_on(task, execution, larger)
     step()
     return {"larger_s": Way(step)}
-
-
-def _four_times_fit(step: Callable[[], None], batch_bytes: int) -> bool:
-    """Whether LARGER_BATCH times what a step adds to this process, with as much of its batch, fits into free memory."""
-    free_bytes = FREE_SHARE * available_bytes()
-    most_bytes = status_bytes(Path("/proc/self"), "VmHWM")
-    if most_bytes is not None and LARGER_BATCH * most_bytes <= free_bytes:
-        return True  # all that the process ever held is no less
-    memory = measure_host(step)
-    step_bytes: int = memory["peak_rss_bytes"] - memory["base_rss_bytes"]
-    return LARGER_BATCH * (step_bytes + batch_bytes) <= free_bytes
 
 
 @contextmanager

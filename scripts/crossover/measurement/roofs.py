@@ -1,7 +1,7 @@
-"""What a device can do, by measuring it: matrix products, streaming through memory, copies over the link, launches.
+"""Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
 The bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
-for multicore architectures", 2009), from the same torch, threads and switches as the trials.
+for multicore architectures", 2009), with the same torch, threads and switches as the trials.
 """
 
 from __future__ import annotations
@@ -31,23 +31,21 @@ REPEATS = 7
 """Blocks of the best probe of each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""A probe that takes longer ends the growing of its sizes."""
+"""After a longer step no larger size is probed."""
 
 MOST_BYTES = 10**9
-"""Of the three matrices of a product."""
+"""Maximum size of the three matrices of a product together."""
 COPY_BYTES = 2**26
 PASSES = 16
-"""Passes through memory in a row, which one launch starts, where the device has graphs."""
+"""Passes through memory in one CUDA graph."""
 LAUNCHES = 1000
 """Tiny kernels in a row."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the probes are."""
-
     rows: tuple[int, ...]
-    """Of square matrices, ascending."""
+    """Rows of square matrices, ascending."""
     working_sets: tuple[int, ...]
     """Bytes that a pass through memory touches, ascending."""
 
@@ -55,11 +53,11 @@ class Sizes:
 HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
 """Larger working sets follow, see `host_sizes`."""
 CACHES = 2
-"""Times the last-level caches of a CPU that its largest working set is, so that little of it stays in them."""
+"""Largest working set of a CPU over the size of its last-level caches, so that little of it stays in them."""
 FREE_SHARE = 1 / 8
-"""Share of the free memory that a working set may be; a probe holds three at a time."""
+"""Maximum share of the free memory for a working set; a probe holds three at a time."""
 ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
-"""At most 2^29 bytes a probe. Smaller working sets would show how long a kernel takes to start."""
+"""Smaller working sets would show launch overhead."""
 
 
 def host_sizes(cache_bytes: int | None, free_bytes: int) -> Sizes:
@@ -76,24 +74,24 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    known = {
+    names = {
         "machine": job.cell.machine,
         "device": job.cell.device,
         "device_name": target.name or host["cpu_model"],
         **{name: host[name] for name in ("hostname", "threads", "torch_version")},
     }
-    tell({"begun": known})
+    tell({"begun": names})
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
-    return "ok", None, {"rows": [known | row for row in probe(target, job.threads, watch, job.precisions)]}
+    return "ok", None, {"rows": [names | row for row in probe(target, job.threads, watch, job.precisions)]}
 
 
 def probe(
     target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of table `roofs` for a device, without those that name it; products in those of the precisions it has."""
-    if sizes is None and target.device.type == "cpu":
-        sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes())
-    sizes = sizes or ACCELERATOR
+    """Rows of table `roofs` for a device, without the columns that name it; a precision that it lacks has no row."""
+    if sizes is None:
+        on_cpu = target.device.type == "cpu"
+        sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
     with without_garbage_collection(), torch.no_grad():
         for precision in precisions:
             try:
@@ -102,7 +100,7 @@ def probe(
                 continue
         set_switches("fp32", threads)
         for working_set in sizes.working_sets:
-            row = _streaming(target.device, working_set, watch)
+            row = _memory(target.device, working_set, watch)
             yield row
             if working_set / row["value"] > LONGEST_STEP_S / 2:  # the next one would take many seconds
                 break
@@ -114,7 +112,7 @@ def probe(
 def _matrix_products(
     device: torch.device, precision: str, threads: int, watch: Stopwatch, sizes: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The best rate over the sizes, in FLOP/s: 2 n^3 operations over a product's time."""
+    """The best rate over the sizes in FLOP/s; a product of n x n matrices has 2 n^3 operations."""
     set_switches(precision, threads)
     dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
     probes: list[Probe] = []
@@ -131,8 +129,8 @@ def _matrix_products(
     return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.more)
 
 
-def _streaming(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
-    """The best rate of a sum of two vectors, of a copy and of a reduction that touch the working set, in B/s."""
+def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
+    """The best rate in B/s of a sum of two vectors, a copy and a reduction that touch the working set."""
     third, half = (torch.ones(working_set // (4 * parts), device=device) for parts in (3, 2))
     thirds, other = (torch.empty_like(third), torch.empty_like(third)), torch.empty_like(half)
     whole = torch.ones(working_set // 4, device=device)
@@ -153,16 +151,16 @@ def _repeat(step: Step, times: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Seconds of a tiny operation among many that wait for each other: started one by one, and in one CUDA graph."""
-    one, other, line = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
+    """Seconds of a tiny operation in a chain of dependent ones: launched one by one, and in one CUDA graph."""
+    inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 
     def many() -> None:
         for _ in range(LAUNCHES // 4):
-            torch.mm(one, unit, out=other)
-            other.relu_()
-            torch.sum(other, 0, out=line)
-            torch.add(other, line, out=one)
+            torch.mm(inputs, unit, out=outputs)
+            outputs.relu_()
+            torch.sum(outputs, 0, out=sums)
+            torch.add(outputs, sums, out=inputs)
 
     yield _row("launch", [time_s / LAUNCHES for time_s in _tried(many, watch).times_s(watch)], None, "s")
     if device.type == "cuda":
@@ -185,7 +183,7 @@ def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
 
 
 def _replayed(step: Step, device: torch.device) -> Step:
-    """The step without the host's part, where the device has graphs."""
+    """The replay of a step as a CUDA graph; the step itself on other devices."""
     if device.type != "cuda":
         return step
     side = torch.cuda.Stream(device)
@@ -201,13 +199,14 @@ def _replayed(step: Step, device: torch.device) -> Step:
 
 @dataclass(frozen=True)
 class Probe:
-    """A step that was tried in one block."""
+    """A step and its time in one block."""
 
     step: Step
     step_s: float
     count: int
-    """What the step does, in the unit of its roof."""
+    """Bytes or operations of the step."""
     more: dict[str, Any]
+    """Further columns."""
 
     @property
     def rate(self) -> float:
@@ -220,15 +219,14 @@ class Probe:
 
 
 def _tried(step: Step, watch: Stopwatch, count: int = 1, **more: Any) -> Probe:
-    """Try a step for as long as a block, after a step of its own."""
+    """Time a step in one block, after two single steps."""
     step()
     steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
     return Probe(step, time_block(step, steps, watch).wall_s / steps, count, more)
 
 
 def _row(roof: str, times_s: list[float], count: int | None, unit: str, **more: Any) -> dict[str, Any]:
-    """A roof from the times of its blocks: the median, and the lowest and the highest; `count` over time is a rate."""
-    to_value: Callable[[float], float] = (lambda time_s: time_s) if count is None else (lambda time_s: count / time_s)
-    values = [to_value(time_s) for time_s in times_s]
+    """A row of a roof: median, lowest and highest of the blocks' times, or of their rates `count` / time."""
+    values = times_s if count is None else [count / time_s for time_s in times_s]
     value, lowest, highest = statistics.median(values), min(values), max(values)
     return {"roof": roof, "value": value, "lowest": lowest, "highest": highest, "unit": unit, **more}

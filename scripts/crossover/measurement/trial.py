@@ -28,14 +28,12 @@ from crossover.measurement.clock.latency import (
     right_ways,
     time_cold,
 )
-from crossover.measurement.clock.phases import Phases
+from crossover.measurement.clock.phases import Phases, process_age_s
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
-from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
-from crossover.measurement.memory.memory_pass import measure_memory, split_memory
-from crossover.measurement.memory.memory_split import Subject
+from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
 from crossover.measurement.process.jobs import TrialJob, plain_cell
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
@@ -62,9 +60,9 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
 
     Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong answer
     are rows with a status and a reason. `tell` takes the messages that `process.child.do` lists. Raises UserError for a
-    device or a dataset that is not there, RefusedError for a step that fails but on the CPU in fp32.
+    missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
     """
-    with session(pynvml) if job.uuid else nullcontext():  # opening NVML anew for each reading would cost time
+    with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)
@@ -78,12 +76,12 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         tell({"begun": facts})
         trial = Trial(job, cell, facts, surroundings, phases)
 
-        def tell_known(message: dict[str, Any]) -> None:
+        def tell_and_note(message: dict[str, Any]) -> None:
             facts.update(message.get("known", {}))
             tell(message)
 
         try:
-            trial.measure_time(tell_known)
+            trial.measure_time(tell_and_note)
             trial.run_passes(tell)
             outcome = trial.row()
         except Exception as error:
@@ -91,17 +89,17 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
                 if job.cell == plain_cell(job.cell) or is_mistake(error):
                     raise
                 raise refusal(error) from error
-            outcome = {**trial.columns, "status": end[0], "reason": end[1]}  # keeps what was measured before
+            outcome = {**trial.columns, "status": end[0], "reason": end[1]}
     return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
 
 
 TRIALS_WITH_REMEDIES = 3
-"""The first trials of a cell, which try remedies too: enough for an interval of what a remedy gains."""
+"""The first trials of a cell try remedies too: enough for an interval of a remedy's gain."""
 
 
 @dataclass
 class Trial:
-    """A trial under way: its columns so far, and what is known about their worth."""
+    """A trial under way: its columns and flags so far."""
 
     job: TrialJob
     cell: OpenCell
@@ -114,19 +112,17 @@ class Trial:
     columns: Columns = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
-    """Why another step was timed than the one asked for, or its answer is wrong."""
+    """Why the numerical check failed."""
     checked: bool = False
     """Whether the step's answer was compared."""
     notes: list[str] = field(default_factory=list)
-    """Why the answer is unchecked although the check ended."""
     undone: list[str] = field(default_factory=list)
     """The passes that ended early, each with the reason."""
 
     def measure_time(self, tell: Tell) -> None:
-        """Build the task, warm up, and time it; `tell` takes what is known once it is built."""
+        """Build the task, warm up, and time it; `tell` takes messages while it is built."""
         job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
-        arithmetic = self.cell.arithmetic()
-        self.task = task = self.cell.build(self.cell.data(), arithmetic, job.seed + job.trial, tell)
+        self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
         self.watch = watch = Stopwatch(
             wall_ns=time.perf_counter_ns,
@@ -141,7 +137,7 @@ class Trial:
             },
         )
         self.phases.end("build")
-        later_steps = min(job.latency_steps, TURN_STEPS)  # as many at least
+        later_steps = min(job.latency_steps, TURN_STEPS)  # at least
         if job.latency_mistakes:
             longest_s = job.effort.latencies_max_s
             ran_s = time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
@@ -154,11 +150,11 @@ class Trial:
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
-        with self._kept("readings of host and device"):
+        with self._time_kept("readings of host and device"):
             self._read_surroundings()
         self.phases.end("warm-up and timing")
-        self._read_back()  # the steps may have moved the model, or have set something
-        with self._kept("look at the weights"):
+        self._read_back()  # the steps may have moved the model or set a switch
+        with self._time_kept("look at the weights"):
             if not has_finite_weights(task):
                 self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
@@ -170,7 +166,7 @@ class Trial:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:
-        """Wait for the device; between blocks, so that a step that is compiled again and again ends early."""
+        """Wait for the device, and end a step that recompiles again and again."""
         self.cell.target.synchronise()
         if self.execution.check_compilations is not None:
             self.execution.check_compilations()
@@ -185,28 +181,27 @@ class Trial:
         self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"])
 
     def _read_back(self) -> None:
-        """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""
+        """Record the switches; raises InvalidError if they or the device are not as requested."""
         self.columns["backend_settings"] = json.dumps(read_switches())
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
         """Run the passes after the timing and add their columns; a pass that fails is named in the row.
 
-        Before each, tell the row to keep in case the pass does not end.
+        Before each, `tell` gets the row so far, in case the pass does not end.
         """
         passes = self._passes()
-        pending = list(passes)
-        for name, measure in passes.items():
+        names = list(passes)
+        for number, (name, measure) in enumerate(passes.items()):
             row = self.row()
-            tell({"passing": pending, "row": row, "transient": may_pass(row)})
-            with self._kept(name):
+            tell({"passing": names[number:], "row": row, "transient": may_pass(row)})
+            with self._time_kept(name):
                 self.columns |= measure()
             self.phases.end(name)
-            pending = pending[1:]
 
     @contextmanager
-    def _kept(self, name: str) -> Iterator[None]:
-        """Keep the time whatever fails here, but for a switch or a device that is not the one asked for."""
+    def _time_kept(self, name: str) -> Iterator[None]:
+        """Keep the measured time whatever fails here, except a wrong switch or device."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):
@@ -218,7 +213,7 @@ class Trial:
             self.undone.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial: the first has all, later ones what gives a time, unless their steps are long."""
+        """The passes of this trial: all in the first, latencies and, for short steps, remedies in later ones."""
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
@@ -229,7 +224,7 @@ class Trial:
             passes |= {"profile": self._profile, "count of operations": self._count}
         longest_s = LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S
         if self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s:
-            passes["remedies"] = self._split  # last, since it leaves other weights and holds memory
+            passes["remedies"] = self._remedies  # last, since it leaves other weights and holds memory
         return passes
 
     def row(self) -> Columns:
@@ -259,28 +254,32 @@ class Trial:
             ways |= mistaken_ways(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
         steps = fitting(self.job.latency_steps, self.columns["step_time_s"], longest_s)
-        found = measure_latencies(ways, steps, self.job.seed + self.job.trial)
+        columns = measure_latencies(ways, steps, self.job.seed + self.job.trial)
         self._read_back()
-        return found
+        return columns
 
     def _check(self) -> Columns:
-        """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
+        """The numerical check, and the error as the workload defines it, if that fits into memory."""
         cell = self.job.cell
         answer = compare_with_reference(
             self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
         )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
         timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else Answer()
-        own = unless_out_of_memory(self.task.own_errors, None) or {}
-        self.wrong = self.wrong or timed.wrong or answer.wrong
+        own_errors = unless_out_of_memory(self.task.own_errors, None) or {}
+        self.wrong = timed.wrong or answer.wrong
         unchecked = answer.unchecked or timed.unchecked
         given_up = cell.model is not None and not cell.model.checked
         self.checked = timed.unchecked is None and (given_up or answer.unchecked is None)
         self.notes += [unchecked] if unchecked else []
         if unchecked is None:
             self.columns["checked_rows"] = answer.rows or cell.batch_size
-        found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
-        return {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}
+        errors = {
+            "relative_error": answer.errors.get("result"),
+            "gradient_error": answer.errors.get("gradient"),
+            **own_errors,
+        }
+        return {name: error if error is None or math.isfinite(error) else None for name, error in errors.items()}
 
     def _memory(self) -> Columns:
         step = self.execution.step
@@ -289,8 +288,7 @@ class Trial:
 
     def _memory_parts(self) -> Columns:
         task = self.task
-        optimizers = () if task.optimizer is None else (task.optimizer,)
-        subject = Subject(task.step, task.model, optimizers, task.resident)
+        subject = Subject(task.step, task.model, () if task.optimizer is None else (task.optimizer,), task.resident)
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
@@ -306,26 +304,26 @@ class Trial:
             "host_bound_share": max(0.0, 1 - profile.busy_s / step_time_s),
         }
 
-    def _split(self) -> Columns:
+    def _remedies(self) -> Columns:
         """The step with each remedy, timed in turns."""
-        step_time_s, name = self.columns["step_time_s"], self.job.cell.execution
-        return time_remedies(self.task, self.execution, name, step_time_s, self._build_anew, self.watch)
 
-    def _build_anew(self) -> Task:
-        """The task once more, as a CUDA graph takes it."""
-        return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
+        def build() -> Task:
+            return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
+
+        step_time_s, name = self.columns["step_time_s"], self.job.cell.execution
+        return time_remedies(self.task, self.execution, name, step_time_s, build, self.watch)
 
     def _count(self) -> Columns:
-        """Operations of a step; the watch also sees a switch that a step sets and sets back."""
-        seen = SwitchWatch(self.cell.switches)
-        work = count_work(self.task.step, self.job.cell.execution, self.cell.target, seen)
-        if reason := changes(seen.asked, seen.found):
+        """Operations of a step; the watch also sees a switch that a step changes and sets back."""
+        watch = SwitchWatch(self.cell.switches)
+        work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
+        if reason := changes(watch.asked, watch.found):
             raise InvalidError(reason)
         return {**work, **within(work, self.columns.get("device_work_s"))}
 
 
 def within(work: Columns, device_work_s: float | None) -> Columns:
-    """Times of products and of other operators, scaled to the device's work in the profile, if together they are more.
+    """Scale the times of products and other operators to the device's work in the profile, if their sum is larger.
 
     A host that falls behind the device adds its own time to each operator's.
     """
@@ -337,7 +335,7 @@ def within(work: Columns, device_work_s: float | None) -> Columns:
 
 
 def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:
-    """Seconds of the first steps, up to one that a loss scaler lets update the weights; none without a scaler.
+    """Run steps until a loss scaler lets one update the weights, and return their seconds; none without a scaler.
 
     Otherwise a slow step, which runs only a few times, would be timed without its optimizer.
     """
@@ -347,9 +345,9 @@ def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The step with transfers; None for a training, a workload that offers no batch in host memory, and a CUDA graph.
+    """The step with transfers; None for a training, a workload without a batch in host memory, and a CUDA graph.
 
-    A graph leaves its result in its own memory, so a replay has no result to transfer.
+    A graph's replay returns no result to transfer.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph":
         return None
@@ -361,6 +359,6 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 
 def has_finite_weights(task: Task) -> bool:
-    """Whether all weights of a training are finite; those that cannot tell, such as quantised ones, do not count."""
+    """Whether all floating-point and complex weights of a training are finite."""
     weights = task.model.parameters() if isinstance(task, TrainingTask) else ()
     return all(bool(torch.isfinite(w).all()) for w in weights if w.is_floating_point() or w.is_complex())

@@ -164,7 +164,7 @@ class Measurement(Row):
     process_device_bytes: int | None = column("device memory of the process, by the driver (NVML)", "B")
     base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
-    memory_source: str | None = column("what measured the peak: an allocator, Metal driver, VmHWM, sampled RSS")
+    memory_source: str | None = column("what measured the peak: an allocator, VmHWM, sampled RSS")
     parameter_bytes: int | None = column("parameters at the step's peak", "B")
     gradient_bytes: int | None = column("gradients at the step's peak", "B")
     optimizer_bytes: int | None = column("optimizer state at the step's peak", "B")

@@ -30,7 +30,7 @@ COUNTS = {
 }
 """Modules of the measurement that count for a kind of job and a workload, beside those of ALWAYS."""
 ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
-NEVER = ("machine/discovery", "config/configuration", "measurement/clock/agreement", "measurement/process/supervision")
+NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which remedies a step has, and that each runs it without its cause."""
+"""The remedies of a step, and what each leaves out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tiny_tasks import TinyTraining
 
 
 class Loading(TinyTraining):
-    """Counts the batches that it takes, and the rows that it works on."""
+    """Counts its batches, and the rows of the last one."""
 
     taken = 0
 
@@ -102,12 +102,14 @@ def test_threads_are_as_before(task: Loading) -> None:
         torch.set_num_threads(before)
 
 
-def test_copies_to_another_device_are_seen_but_not_numbers() -> None:
+def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -> None:
     with HostCopies() as copies:
         torch.zeros(3, 5).to("meta")
         torch.zeros(()).to("meta")
         torch.zeros(7).to(torch.float64)
+        SPARSE.to("meta")
     assert (copies.bytes, copies.pinned) == (3 * 5 * 4, False)
+    assert (dense_bytes(SPARSE), dense_bytes(ROWS), is_pinned(SPARSE)) == (0, 24, False)
 
 
 def test_the_work_of_a_step_is_timed_without_its_batch(task: Loading) -> None:
@@ -133,7 +135,7 @@ def test_a_larger_batch_fits_into_half_of_the_free_memory(
     """A step adds 200 B to what the process holds, and its batch has 5 rows of two numbers, 40 B."""
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
     monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
-    monkeypatch.setattr(remedies, "measure_host", lambda _: {"base_rss_bytes": 1000, "peak_rss_bytes": 1200})
+    monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
     assert ("larger_s" in ways_of(task)) is larger
 
 
@@ -145,7 +147,7 @@ SPARSE = ROWS.to_sparse()
     ("batch", "rows"),
     [
         ((ROWS,), True),
-        (({"one": ROWS, "other": (torch.zeros(3), None)},), True),
+        (({"rows": ROWS, "others": (torch.zeros(3), None)},), True),
         ((ROWS, torch.zeros(4)), False),
         ((ROWS, 3), False),
         ((ROWS, torch.tensor(3)), False),
@@ -158,20 +160,13 @@ def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
     assert are_rows(batch) is rows
 
 
-def test_sparse_tensors_are_not_pinned_and_have_no_bytes_to_copy() -> None:
-    assert (dense_bytes(SPARSE), dense_bytes(ROWS), is_pinned(SPARSE)) == (0, 24, False)
-    with HostCopies() as copies:
-        SPARSE.to("meta")
-    assert copies.bytes == 0
-
-
 def test_lengths_that_stay_on_the_host_stay_there() -> None:
     """Beside a tensor on the device; a whole batch on the host is one that the step copies."""
     device = torch.device("meta")
     there, lengths = ROWS.to(device), torch.tensor([2, 1])
-    held = held_batch(({"rows": there, "lengths": lengths},), device)
-    assert held[0]["rows"] is there
-    assert held[0]["lengths"] is lengths
+    (batch,) = held_batch(({"rows": there, "lengths": lengths},), device)
+    assert batch["rows"] is there
+    assert batch["lengths"] is lengths
     assert [tensor.device.type for tensor in held_batch((ROWS, lengths), device)] == ["meta"] * 2
 
 
@@ -231,7 +226,7 @@ def cause_of(trial: dict[str, Any]) -> tuple[str, str | None, str | None]:
 
 
 def test_a_step_that_no_graph_can_hold_is_host_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as a policy in an environment on the host, which waits for each of its actions."""
+    """For example a policy with an environment on the host."""
     trial = trial_of(monkeypatch, UnsupportedError("cuda-graph cannot hold the step: operation not permitted"))
     assert trial["fits_graph"] is False
     assert "replayed_s" not in trial
@@ -246,7 +241,7 @@ def test_a_step_that_a_graph_holds_is_bound_by_its_launches(monkeypatch: pytest.
 
 
 def test_host_work_that_a_graph_would_leave_out_stays_and_no_graph_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python whose result no operator takes: a graph can be captured, and skips it."""
+    """Python code whose result no operator uses: a graph can be captured, and skips it."""
     trial = trial_of(monkeypatch, Graph, host_work_s=0.005)
     assert trial["fits_graph"] is True
     assert cause_of(trial) == ("host", "launch", None)
@@ -269,8 +264,8 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
     monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
     monkeypatch.setattr(remedies, "why_not_captured", lambda _: None)
 
-    def capture(task: Any, held: Any) -> Any:
-        task.run(*held)
+    def capture(task: Any, batch: Any) -> Any:
+        task.run(*batch)
         return SimpleNamespace(replay=lambda: None)
 
     monkeypatch.setattr(remedies, "capture", capture)
@@ -289,7 +284,7 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
         torch._dynamo.reset()
 
 
-def test_a_step_that_ends_on_its_own_raises_and_a_remedy_that_does_is_left_out(task: Loading) -> None:
+def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
     device = FakeDevice(MILLISECOND)
 
     def run(*_inputs: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Probes of a device, on a fake clock and against arithmetic."""
+"""Probes of a device on a fake clock."""
 
 from __future__ import annotations
 
@@ -27,46 +27,46 @@ BLOCK_S = 0.5
 
 @pytest.fixture(autouse=True)
 def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
-    """What the probes set is set back."""
+    """Restores the threads."""
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
 
 
-def probed(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    """The roofs of a CPU on which every block takes half a second, whatever it holds."""
+def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd.DataFrame:
+    """The roofs of a CPU on which each block takes half a second."""
     readings = iter(range(10**6))
     watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
-    monkeypatch.setattr(roofs, "LONGEST_STEP_S", 100.0)
+    monkeypatch.setattr(roofs, "LONGEST_STEP_S", longest_step_s)
     return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, probe_roofs.PURE, SMALL))
 
 
 def in_this_process(job: Job) -> Outcome:
     """The outcome of a probe without a process of its own."""
     told: list[dict[str, Any]] = []
-    status, reason, found = do(job, told.append)
-    return Outcome(status, reason, written=False, facts=told[0]["begun"], found=json.loads(json.dumps(found)))
+    status, reason, result = do(job, told.append)
+    return Outcome(status, reason, written=False, facts=told[0]["begun"], found=json.loads(json.dumps(result)))
 
 
 def test_rates_are_work_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = probed(monkeypatch)
-    products = found[found["roof"] == "matmul"].set_index("precision")
+    table = probed(monkeypatch)
+    products = table[table["roof"] == "matmul"].set_index("precision")
     assert set(products.index) == {"fp32", "bf16", "fp16", "fp64"}  # a CPU has no tf32
     assert products["value"].tolist() == [pytest.approx(2 * 16**3 / BLOCK_S)] * 4
     assert products.loc["fp64", "working_set_bytes"] == 3 * 16 * 16 * 8
-    memory = found[found["roof"] == "memory"]
+    memory = table[table["roof"] == "memory"]
     assert memory["working_set_bytes"].tolist() == list(SMALL.working_sets)
     assert memory["value"].tolist() == pytest.approx([size / BLOCK_S for size in SMALL.working_sets])
-    launch = found[found["roof"] == "launch"]
+    launch = table[table["roof"] == "launch"]
     assert launch["value"].tolist() == [pytest.approx(BLOCK_S / roofs.LAUNCHES)]
-    assert found["value"].between(found["lowest"], found["highest"]).all()
-    assert set(found["roof"]) <= set(ROOF_KINDS)
+    assert table["value"].between(table["lowest"], table["highest"]).all()
+    assert set(table["roof"]) <= set(ROOF_KINDS)
 
 
 def test_products_stop_growing_where_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofs, "MOST_BYTES", 3 * 8 * 8 * 8)
-    found = probed(monkeypatch)
-    products = found[found["roof"] == "matmul"].set_index("precision")["working_set_bytes"]
+    table = probed(monkeypatch)
+    products = table[table["roof"] == "matmul"].set_index("precision")["working_set_bytes"]
     half = 3 * 16 * 16 * 2
     assert products.to_dict() == {"fp32": 3 * 8 * 8 * 4, "fp64": 3 * 8 * 8 * 8, "bf16": half, "fp16": half}
 
@@ -94,12 +94,8 @@ def test_working_sets_of_a_cpu_outgrow_its_caches_within_free_memory(
 
 
 def test_a_slow_memory_ends_the_growing_of_working_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All blocks take half a second, one step each."""
-    monkeypatch.setattr(roofs, "LONGEST_STEP_S", 0.9)
-    readings = iter(range(10**6))
-    watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
-    found = list(roofs.probe(open_device("cpu"), 1, watch, [], SMALL))
-    assert [row["working_set_bytes"] for row in found if row["roof"] == "memory"] == [2**12]
+    table = probed(monkeypatch, longest_step_s=0.9)
+    assert table.loc[table["roof"] == "memory", "working_set_bytes"].tolist() == [2**12]
 
 
 def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +109,10 @@ def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.Mo
     table = read_roofs([file])
     assert set(table["machine"]) == {"laptop"}
     assert table["value"].gt(0).all()
-    own = Roofs.of(table)
-    assert own.working_sets == list(map(float, SMALL.working_sets))
-    assert set(own.peaks) == {"fp32", "fp64"}
-    assert pd.isna(own.graph_launch_s)
+    measured = Roofs.of(table)
+    assert measured.working_sets == list(map(float, SMALL.working_sets))
+    assert set(measured.peaks) == {"fp32", "fp64"}
+    assert pd.isna(measured.graph_launch_s)
 
 
 @pytest.mark.parametrize("text", ["no json", json.dumps([{"other": 1}]), json.dumps(5)])

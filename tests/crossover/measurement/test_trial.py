@@ -1,4 +1,4 @@
-"""Rows of one trial in this process: how it may end, and what is kept of it."""
+"""Rows of single trials in this process: their columns, statuses and reasons."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-def kept(job: TrialJob) -> tuple[Measurement, list[dict[str, Any]]]:
-    """A trial's row, and what it told to keep before each pass."""
-    told: list[dict[str, Any]] = []
-    row = run_trial(job, lambda message: told.append(json.loads(json.dumps(message))))
-    assert list(told[0]) == ["begun"]
-    return row, told[1:]
+def with_messages(job: TrialJob) -> tuple[Measurement, list[dict[str, Any]]]:
+    """A trial's row, and its messages before each pass."""
+    messages: list[dict[str, Any]] = []
+    row = run_trial(job, lambda message: messages.append(json.loads(json.dumps(message))))
+    assert list(messages[0]) == ["begun"]
+    return row, messages[1:]
 
 
 def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
@@ -139,14 +139,7 @@ def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> No
     assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
 
 
-def test_a_row_tells_that_a_model_was_cast(job: TrialJob, tmp_path: Path) -> None:
-    row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "resident"), trial=2))
-    assert row.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-    assert "cast" in (row.flags or [])
-    assert row.samples_per_step == 4
-
-
-def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJob, tmp_path: Path) -> None:
+def test_a_default_type_set_at_import_is_measured_or_cast_as_the_precision_says(job: TrialJob, tmp_path: Path) -> None:
     text = SHORT_BATCHES.replace("def build", "torch.set_default_dtype(torch.float64)\ndef build")
     cell = own_cell(tmp_path, text.replace(".double()", ""), "resident")
     try:
@@ -155,12 +148,13 @@ def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJ
     finally:
         torch.set_default_dtype(torch.float32)
     assert [single.status, exact.status] == ["ok", "ok"]
+    assert single.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
     assert ["cast" in (row.flags or []) for row in (single, exact)] == [True, False]
-    kept = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
-    assert kept == ["torch.float32", "torch.float64"]
+    types = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
+    assert types == ["torch.float32", "torch.float64"]
 
 
-def test_what_is_known_is_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     error = MemoryError("no room")
     monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
@@ -224,7 +218,7 @@ def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offe
         assert [tensor.item() for tensor in task.seen] == [15.0]
 
 
-@pytest.mark.parametrize("changes", [{}, {"latency_steps": 400}, {"latency_steps": 400, "latency_mistakes": True}])
+@pytest.mark.parametrize("changes", [{}, {"latency_steps": 400, "latency_mistakes": True}])
 def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str, Any]) -> None:
     row = run_trial(replace(job, time_limit_s=1e-9, **changes))
     assert (row.status, row.step_time_s, row.latencies_cold_s, row.first_step_s) == ("timeout", None, None, None)
@@ -241,7 +235,7 @@ def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str
         (2, 0.04, True, None, None),
     ],
 )
-def test_the_first_trial_alone_has_passes_that_say_the_same_in_each(
+def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
     monkeypatch: pytest.MonkeyPatch,
     job: TrialJob,
     number: int,
@@ -250,7 +244,6 @@ def test_the_first_trial_alone_has_passes_that_say_the_same_in_each(
     busy: float | None,
     share: float | None,
 ) -> None:
-    """Remedies are timed in every trial, but of long steps in the first alone, and of very long ones in none."""
     real = trial.time_steps
 
     def time_steps(*given: Any) -> tuple[dict[str, Any], list[str]]:
@@ -287,23 +280,18 @@ LATER = {
 """The passes after the timing, by the function that does their work: their names, and a column of each."""
 
 
-class TorchsOwn(BaseException):
-    """What is no Exception."""
-
-
 @pytest.mark.parametrize(
     "error",
     [
         torch.AcceleratorError("CUDA error: out of memory\nmore"),
         RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore"),
-        TorchsOwn("no hooks"),
         SystemExit("the model's own exit"),
         UnsupportedError("an operation"),
     ],
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize(("work", "name", "missing"), [(work, *names) for work, names in LATER.items()])
-def test_whatever_a_later_pass_raises_leaves_the_time_and_the_other_passes(
+def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, name: str, missing: str, error: BaseException
 ) -> None:
     monkeypatch.setattr(trial, work, failing(error))
@@ -330,70 +318,58 @@ def test_a_users_mistake_in_a_later_pass_is_named_by_its_cause(monkeypatch: pyte
     assert run_trial(job).reason == "memory pass: RuntimeError: no hooks here"
 
 
-@pytest.mark.parametrize("work", list(LATER))
-def test_a_changed_switch_in_a_later_pass_is_invalid(monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str) -> None:
-    monkeypatch.setattr(trial, work, failing(InvalidError("cudnn.benchmark changed")))
-    row = run_trial(replace(job, latency_steps=3))
+def test_a_changed_switch_in_a_later_pass_is_invalid_and_an_interrupt_ends_the_trial(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob
+) -> None:
+    monkeypatch.setattr(trial, "measure_memory", failing(InvalidError("cudnn.benchmark changed")))
+    row = run_trial(job)
     assert (row.status, row.reason) == ("invalid", "cudnn.benchmark changed")
     assert row.step_time_s is not None
-
-
-@pytest.mark.parametrize("work", list(LATER))
-def test_an_interrupt_ends_a_trial(monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str) -> None:
-    monkeypatch.setattr(trial, work, failing(KeyboardInterrupt()))
+    monkeypatch.setattr(trial, "measure_memory", failing(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
-        run_trial(replace(job, latency_steps=3))
+        run_trial(job)
 
 
-@pytest.mark.parametrize("work", ["has_finite_weights", "host_columns"])
+@pytest.mark.parametrize(("module", "work"), [(trial, "has_finite_weights"), (trial.Surroundings, "columns")])
 def test_what_is_read_after_the_timing_cannot_lose_it(
-    monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str
 ) -> None:
-    error = RuntimeError("the driver is gone")
-    if work == "has_finite_weights":
-        monkeypatch.setattr(trial, work, failing(error))
-    else:
-        monkeypatch.setattr(trial.Surroundings, "columns", failing(error))
+    monkeypatch.setattr(module, work, failing(RuntimeError("the driver is gone")))
     row = run_trial(job)
     assert (row.status, row.step_time_s is not None) == ("ok", True)
     assert (row.reason or "").endswith(": the driver is gone")
     assert "incomplete" in (row.flags or [])
 
 
-def test_weights_of_any_kind_can_be_looked_at() -> None:
-    class Kinds(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.share = torch.nn.Parameter(torch.ones(2))
-            self.waves = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
-            self.levels = torch.nn.Parameter(torch.ones(2, dtype=torch.int8), requires_grad=False)
-
+def test_weights_of_any_type_are_checked() -> None:
     task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    task.model = Kinds()
+    task.model.waves = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
+    task.model.levels = torch.nn.Parameter(torch.ones(2, dtype=torch.int8), requires_grad=False)
     assert trial.has_finite_weights(task)
-    with torch.no_grad():
-        task.model.waves[0] = complex(1, math.nan)
+    task.model.waves.data[0] = complex(1, math.nan)
     assert not trial.has_finite_weights(task)
 
 
-def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJob) -> None:
-    row, told = kept(replace(job, latency_steps=3))
+def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> None:
+    row, told = with_messages(replace(job, latency_steps=3))
     names = [name for name, _ in LATER.values()]
-    assert [message["passing"] for message in told] == [names[place:] for place in range(len(names))]
+    assert [message["passing"] for message in told] == [names[number:] for number in range(len(names))]
     assert not any(message["transient"] for message in told)
     rows = [message["row"] for message in told]
-    assert {(one["status"], one["step_time_s"]) for one in rows} == {("ok", row.step_time_s)}
-    assert ["latencies_s" in one for one in rows] == [False, *[True] * (len(names) - 1)]
-    assert ["relative_error" in one for one in rows] == [False, False, *[True] * (len(names) - 2)]
-    assert ["unchecked" in one["flags"] for one in rows] == [True, True, *[False] * (len(names) - 2)]
+    assert {(so_far["status"], so_far["step_time_s"]) for so_far in rows} == {("ok", row.step_time_s)}
+    assert ["latencies_s" in so_far for so_far in rows] == [False, *[True] * 6]
+    assert ["relative_error" in so_far for so_far in rows] == [False, False, *[True] * 5]
+    assert ["unchecked" in so_far["flags"] for so_far in rows] == [True, True, *[False] * 5]
     assert rows[-1]["peak_rss_bytes"] == row.peak_rss_bytes
     assert row.reason is None
     assert not {"unchecked", "incomplete"} & set(row.flags or [])
 
 
-def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
+def test_foreign_work_on_the_gpu_is_in_the_row_before_the_passes(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob
+) -> None:
     monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_gpu_share": 0.5})
-    _, told = kept(job)
+    _, told = with_messages(job)
     assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
 
 
@@ -414,20 +390,20 @@ def test_a_bug_before_the_time_is_known_is_no_row(
         ({"device": "cpu-5000"}, "cpu-5000 needs 5000 physical cores, and this job may use "),
     ],
 )
-def test_what_the_device_lacks_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
+def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
     row = run_trial(replace(job, cell=replace(CELL, **axes)))
     assert (row.status, row.step_time_s) == ("unsupported", None)
     assert (row.reason or "").startswith(reason)
 
 
-def test_a_workload_that_lies_elsewhere_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
+def test_a_workload_on_another_device_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
     changed(lambda task: task.model.to("meta"))
     row = run_trial(job)
     assert (row.status, row.step_time_s) == ("invalid", None)
     assert row.reason == "tensors lie on meta, not on cpu: the workload must use its device"
 
 
-def test_what_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
     save_file({"features": torch.full((100, 2), math.nan), "labels": torch.arange(100) % 2}, job.dataset or "")
     row = run_trial(job)
     assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
@@ -446,7 +422,7 @@ def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
     job: TrialJob, changed: Callable[..., None], tmp_path: Path, factor: float, reason: str, has_error: bool
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
-    row, told = kept(job)
+    row, told = with_messages(job)
     assert (row.status, row.answer) == ("invalid", "wrong")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
@@ -495,13 +471,8 @@ def test_every_block_waits_for_the_device(
 ) -> None:
     log: list[str] = []
     monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
-
-    def logged(task: Task) -> None:
-        end_step = task.end_step
-        monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
-
-    changed(logged)
-    row = run_trial(job)
+    changed(lambda task: setattr(task, "end_step", lambda: log.append("s")))
+    row = run_trial(replace(job, trial=2))
     block = "w" + "s" * (row.block_steps or 0) + "w"
     assert "".join(log).count(block) >= len(row.samples_s or []) >= 2
 
@@ -523,10 +494,10 @@ def set_benchmark(*_: Any) -> None:
 @pytest.mark.parametrize(
     ("when", "timed"), [("count_parameters", False), ("a step", True), ("measure_latencies", True)]
 )
-def test_a_switch_that_something_else_sets_is_seen(
+def test_a_changed_switch_is_seen(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """By the import of the workload, which its parameters are counted by, in a step, or in a pass after the timing."""
+    """By the import of the workload (as its parameters are counted), in a step, or in a pass after the timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:
@@ -534,7 +505,7 @@ def test_a_switch_that_something_else_sets_is_seen(
         monkeypatch.setattr(trial, when, lambda *given: (set_benchmark(), real(*given))[1])
     if not timed:
         monkeypatch.setattr(trial, "prepare", lambda *_: pytest.fail("a step was prepared"))
-    row, told = kept(replace(job, latency_steps=3))
+    row, told = with_messages(replace(job, latency_steps=3))
     assert (row.status, row.step_time_s is not None) == ("invalid", timed)
     assert (row.reason or "").startswith("cudnn.benchmark changed from False to True: the workload")
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is timed
@@ -542,7 +513,7 @@ def test_a_switch_that_something_else_sets_is_seen(
 
 
 def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
-    def sneak(task: Task) -> None:
+    def change_within_forward(task: Task) -> None:
         forward = task.model.forward
 
         def between(*inputs: torch.Tensor) -> torch.Tensor:
@@ -553,7 +524,7 @@ def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable
 
         task.model.forward = between
 
-    changed(sneak)
+    changed(change_within_forward)
     row = run_trial(job)
     assert row.step_time_s is not None
     assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")

@@ -1,12 +1,11 @@
-"""Latency of single steps: measured rightly, and with the common mistakes, in turns.
+"""Latency of single steps, measured correctly and with the common mistakes, interleaved.
 
 The mistakes are those of A. Geifman (Deci), "The correct way to measure inference time of deep neural networks": no
 warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth, a single
-sample, is any one of the right latencies.)
+sample, is any one of the correct latencies.)
 
-The ways take turns of a few steps, in a shuffled order that is then run backwards: else a machine that changes its pace
-would show it as a mistake. A turn begins synchronised and with a step that does not count, so that nothing of one way
-shows in another.
+The ways take turns of a few steps, in a shuffled order that is then run backwards; else a machine that changes its
+speed would look like a mistake. A turn begins synchronised and with a step that does not count.
 """
 
 from __future__ import annotations
@@ -29,50 +28,45 @@ from crossover.measurement.clock.timing import (
 from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 
 Way = Callable[[int], list[float]]
-"""Measures so many steps in one way and returns their seconds; the device is idle before and after."""
+"""Measures a number of steps and returns their seconds; the device is idle before and after."""
 
 TURN_STEPS = 50
-"""Enough for a deep network to fill a GPU's queue early in the turn: most steps show what a full queue does."""
+"""Enough for a deep network to fill a GPU's queue early in the turn, so that most steps have a full queue."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
-    """As many of `steps` as fit into `longest_s`, but a turn at least."""
+    """The number of `steps` that fit into `longest_s`, at least a turn."""
     if steps * step_s <= longest_s:
         return steps
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
 
 
 def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[str, Any]:
-    """Columns of `steps` steps measured in each way, in turns whose order the seed sets, with percentiles.
+    """Columns of `steps` latencies for each way, in turns whose order the seed sets, with percentiles.
 
-    A percentile is given with its interval, so that few steps have no 95th or 99th.
+    Percentiles have intervals; few steps have no 95th or 99th.
     """
     order, random = list(ways), Random(seed)
-    found: dict[str, list[float]] = {way: [] for way in ways}
+    latencies_s: dict[str, list[float]] = {way: [] for way in ways}
     with without_garbage_collection():
         for turn, done in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()  # a steady drift then adds as much to each way
+                order.reverse()  # a steady drift then affects all ways alike
             else:
                 random.shuffle(order)
             for way in order:
                 ways[way](1)
-                found[way] += ways[way](min(TURN_STEPS, steps - done))
-    return {**found, **percentile_columns(found["latencies_s"])}
-
-
-def percentile_columns(samples_s: list[float]) -> dict[str, float | None]:
-    """The percentiles of latencies, and the ends of their intervals."""
-    columns: dict[str, float | None] = {}
+                latencies_s[way] += ways[way](min(TURN_STEPS, steps - done))
+    columns: dict[str, Any] = {**latencies_s}
     for percent in LATENCY_PERCENTS:
-        found = percentile_of(samples_s, percent)
-        ends = (None, None, None) if found is None else (found.value, found.low, found.high)
-        columns |= {f"latency_p{percent}{end}_s": value for end, value in zip(("", "_low", "_high"), ends, strict=True)}
+        percentile = percentile_of(latencies_s["latencies_s"], percent)
+        for end, name in (("", "value"), ("_low", "low"), ("_high", "high")):
+            columns[f"latency_p{percent}{end}_s"] = None if percentile is None else getattr(percentile, name)
     return columns
 
 
 def right_ways(step: Step, watch: Stopwatch) -> dict[str, Way]:
-    """By column: the host's clock around synchronised steps and, on a device with marks, the time between two."""
+    """By column: the host's clock around synchronised steps, and the device's time on a device with marks."""
     ways: dict[str, Way] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         ways["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
@@ -80,7 +74,7 @@ def right_ways(step: Step, watch: Stopwatch) -> dict[str, Way]:
 
 
 def mistaken_ways(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Way]:
-    """By column: the mistakes that a warm trial on an accelerator can make. On a CPU they are the right way again."""
+    """By column: the mistakes possible in a warm trial on an accelerator. On a CPU they make no difference."""
     ways: dict[str, Way] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
     if step_with_transfers:
         ways["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)
@@ -88,7 +82,7 @@ def mistaken_ways(step: Step, step_with_transfers: Step | None, watch: Stopwatch
 
 
 def time_latencies(step: Step, steps: int, watch: Stopwatch) -> list[float]:
-    """Seconds of each of `steps` individually synchronised steps: what one request waits for."""
+    """Seconds of each of `steps` individually synchronised steps."""
     plain = replace(watch, mark=None, between_s=None)  # a mark would be part of each latency
     return [time_block(step, 1, plain).wall_s for _ in range(steps)]
 
@@ -107,10 +101,10 @@ def time_cold(
     time_limit_s: float = math.inf,
     later_steps: int = 0,
 ) -> tuple[float, ...]:
-    """Seconds of the very first `steps` steps of the process, at least two, each synchronised: no warm-up.
+    """Seconds of the first `steps` steps of the process, at least two, each synchronised: no warm-up.
 
-    Only as many as fit into `longest_s`. Raises TooSlowError if the second step shows that these and `later_steps`
-    would outlast `time_limit_s`.
+    Only as many run as fit into `longest_s`. Raises TooSlowError if by the second step these and `later_steps` would
+    outlast `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():
@@ -122,17 +116,17 @@ def time_cold(
 
 
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
-    """Seconds that the host's clock shows for each of `steps` steps that nobody waits for.
+    """Seconds of the host's clock for each of `steps` steps, synchronised only before the first and after the last.
 
-    The device is waited for before the first and after the last. Once a deep network has filled a GPU's queue of about
-    a thousand launches, the latencies leap from the host's time to the device's; such a clock shows that, so it stays.
+    Once a deep network has filled a GPU's queue of about a thousand launches, the latencies leap from the host's time
+    to the device's.
     """
-    found_s = []
+    latencies_s = []
     watch.synchronise()
     for _ in range(steps):
         start_ns = watch.wall_ns()
         step()
-        found_s.append((watch.wall_ns() - start_ns) * NANO)
+        latencies_s.append((watch.wall_ns() - start_ns) * NANO)
     watch.synchronise()
     collect_if_due()
-    return found_s
+    return latencies_s

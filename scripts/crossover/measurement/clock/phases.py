@@ -1,26 +1,35 @@
-"""What a measuring process spends its time on, phase by phase."""
+"""Seconds that a measuring process spends in each phase."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
 
 
-@dataclass
+def process_age_s() -> float:
+    """Seconds since this process started."""
+    stat = Path("/proc/self/stat")
+    if stat.is_file():  # psutil is off by up to a second here, since it uses the boot time
+        started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
+    return time.time() - psutil.Process().create_time()
+
+
 class Phases:
-    """Seconds of each phase so far; a phase begins where the one before it ended."""
+    """Seconds of the phases so far; a phase begins where the one before it ended.
 
-    age_s: float
-    """Seconds since the process started, as the first phase ends."""
-    clock_s: Callable[[], float] = time.perf_counter
-    spent_s: dict[str, float] = field(init=False)
-    _last_s: float = field(init=False)
+    `age_s` is the age of the process at the end of the first phase, the imports.
+    """
 
-    def __post_init__(self) -> None:
-        self.spent_s = {"import": self.age_s}
-        self._last_s = self.clock_s()
+    def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
+        self.clock_s = clock_s
+        self.spent_s = {"import": age_s}
+        self._last_s = clock_s()
 
     def end(self, name: str) -> None:
         """End a phase and give it its name."""

@@ -1,4 +1,4 @@
-"""How busy the device really is: a few steps under torch's profiler, in a pass of its own."""
+"""Busy time of the device: a few steps under torch's profiler, in a pass of its own."""
 
 from __future__ import annotations
 
@@ -14,29 +14,25 @@ PROFILED_STEPS = 20
 PROFILED_S = 0.2
 """Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
 
-
 COPY_IN = "Memcpy HtoD"
-"""How the name of a copy from host memory to a CUDA device begins."""
+"""Prefix of the names of copies from host memory to a CUDA device."""
 
 
 class DeviceProfile(NamedTuple):
-    """What a device did in one step."""
+    """Of one step."""
 
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """The same without copies from host memory (CUDA; an XPU's count)."""
+    """The same without copies from host memory (CUDA only)."""
     kernels: float
-    """How many kernels and copies ran."""
+    """Number of kernels and copies."""
 
 
 def profile_device(
     step: Step, device: torch.device, synchronise: Step, step_time_s: float, most_steps: int = PROFILED_STEPS
 ) -> DeviceProfile | None:
-    """Profile a device over a few steps; None where no kernel or copy ran.
-
-    A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
-    """
+    """Profile a device over a few steps of about `step_time_s`; None if no kernel or copy ran."""
     if device.type not in ("cuda", "xpu"):
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)

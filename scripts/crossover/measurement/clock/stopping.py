@@ -1,4 +1,4 @@
-"""When a warm-up or a timing has gone on long enough, judged by everything measured so far."""
+"""Stopping criteria of warm-up and timing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T_975_19 = 2.0930240544082634
 """97.5 % quantile of the t distribution with 19 degrees of freedom: 20 batches."""
 
 STEADY_STEPS = 20
-"""Least number of steps in each of the two groups that a steady warm-up compares."""
+"""Minimum number of steps in each of the two groups that a warm-up compares."""
 
 CHECKED_EVERY = 10
 """Samples between two checks of a timing's precision."""
@@ -21,7 +21,7 @@ CHECKED_EVERY = 10
 
 @dataclass
 class Course:
-    """What has been measured so far: samples in seconds per step, and steps and seconds in total."""
+    """The samples so far in seconds per step, with steps and seconds in total."""
 
     samples_s: list[float] = field(default_factory=list)
     steps: int = 0
@@ -34,9 +34,9 @@ class Course:
 
 
 def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
-    """Whether a warm-up, whose samples are cycles, ran for enough steps and seconds and has become steady.
+    """Whether a warm-up, whose samples are cycles, ran for enough steps and seconds and is steady.
 
-    A few slow steps make a long warm-up; of those, two pairs have to agree.
+    A long warm-up of few slow steps compares groups of two.
     """
     group = max(2, math.ceil(STEADY_STEPS / cycle_steps))
     long_enough = course.steps >= effort.warmup_min_steps and course.seconds >= effort.warmup_min_s
@@ -56,14 +56,14 @@ def timed_enough(course: Course, effort: Effort) -> bool:
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
     """Whether a check is due, and the medians of the last two groups of samples agree within `tolerance`.
 
-    A group is a quarter of the course, and at least `group` samples: two groups of 20 short steps lie so close together
-    that a clock which rises over seconds would look steady. The course must grow by 2 to 3 % between two checks,
-    because sorting it after each step would hold the steps up.
+    A group is a quarter of the samples, at least `group`: two groups of 20 short steps are so close together that a
+    clock which rises over seconds would look steady. The number of samples grows by 2 to 3 % between two checks,
+    because sorting them after each step would slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)
-    every = 2 ** max(0, count.bit_length() - 6)
-    if count < 2 * size or count % every:
+    interval = 2 ** max(0, count.bit_length() - 6)
+    if count < 2 * size or count % interval:
         return False
     earlier, later = samples_s[-2 * size : -size], samples_s[-size:]
     return abs(statistics.median(later) / statistics.median(earlier) - 1) <= tolerance
@@ -72,7 +72,7 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 def is_precise(samples_s: Sequence[float], tolerance: float) -> bool:
     """Whether a check is due, and the interval is within +-`tolerance`.
 
-    A lucky quiet moment may end a timing too soon: that error is one trial's, and shows in the spread between trials.
+    A quiet moment may end a timing too soon; that error shows in the spread between trials.
     """
     return len(samples_s) % CHECKED_EVERY == 0 and relative_half_width(samples_s) <= tolerance
 
@@ -80,7 +80,7 @@ def is_precise(samples_s: Sequence[float], tolerance: float) -> bool:
 def relative_half_width(samples_s: Sequence[float]) -> float:
     """Half width of the 95 % t interval over the medians of 20 batches, over their mean; infinite below 20 samples.
 
-    A batch is a run of adjacent samples: neighbours are correlated, so their own spread would promise too much.
+    A batch is a run of adjacent samples, which are correlated, so that an interval over samples would be too narrow.
     """
     per_batch = len(samples_s) // 20
     if per_batch == 0:

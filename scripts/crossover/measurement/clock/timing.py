@@ -1,4 +1,4 @@
-"""Wall time of synchronised blocks: what a user waits for, measured the same way on every device."""
+"""Wall time of synchronised blocks, measured the same way on every device."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ STEPS_AFTER_TIMING = 5
 """Steps of the numerical check, the memory pass, and the count of operations."""
 
 PROBES = 2
-"""Steps in a row that have to be too slow before a trial is given up: a stall of the machine is no slow step."""
+"""Steps in a row that must be too slow before a trial is given up: a single one may be a stall of the machine."""
 
 DRIFT_SHARE = 0.25
-"""A median that moved this far while it was timed is no steady state; less says nothing about how a trial repeats."""
+"""Relative change of the median that is flagged; smaller ones do not predict how well a trial repeats."""
 
 BLOCK_TRIES = 2
-"""Tries of each block length; the quicker one counts, because one stall must not shorten the blocks."""
+"""Tries of each block length; the faster one counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
-"""Objects made and not freed, after which garbage is looked for between two blocks. A training leaves about one a step,
-so that this is rarely due; to look among 100 new objects takes 4 us, among all of a process that has torch 0.1 s."""
+"""New objects after which garbage is collected between two blocks. A training leaves about one a step, so this is
+rarely due. A collection takes 4 us among 100 new objects, 0.1 s among all objects of a process with torch."""
 
 Step = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """The clocks of a trial, injected so that tests need no real time."""
+    """The clocks of a trial, injected for tests."""
 
     wall_ns: Callable[[], int]
     cpu_ns: Callable[[], int]
@@ -69,11 +69,11 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
-    Returns the columns of `Measurement` about the blocks, with how far each counter rose while they were timed, and
+    Returns the columns of `Measurement` about the blocks, with the rise of each counter while they were timed, and
     flags, as in `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`;
-    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of steps that ran
-    before, the very first one included; the others count as warm-up. Raises TooSlowError if the next step shows that
-    the least a trial needs, with `later_steps` after the timing, would outlast `time_limit_s`.
+    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of all steps that ran
+    before; all but the first count as warm-up. Raises TooSlowError if by the next step the shortest possible trial,
+    with `later_steps` after the timing, would outlast `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -118,9 +118,9 @@ def time_steps(
 def _probe(
     run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Seconds of the steps that ran and of one more, or of PROBES more if the first of these is too slow.
+    """Seconds of the steps that ran and of one more, or of PROBES more if that one is too slow.
 
-    Raises TooSlowError if the last one still is, or if the limit has passed.
+    Raises TooSlowError if the last one is too slow too, or if the limit has passed.
     """
     probed_s = list(ran_s)
     while True:
@@ -136,7 +136,7 @@ def _probe(
 
 
 def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
-    """The error if `steps` more steps, after the seconds spent so far, would outlast the limit."""
+    """The error if `steps` more steps after `spent_s` would outlast the limit."""
     projected_s = spent_s + step_s * steps
     if projected_s <= time_limit_s:
         return None
@@ -147,7 +147,7 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
 
 
 def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
-    """Run cycles, added to the course, until they are steady or the cap is reached; returns whether they are steady."""
+    """Run cycles until they are steady or the cap is reached; returns whether they are steady."""
     while True:
         course.add(run(cycle_steps).wall_s, cycle_steps)
         if warmed_up(course, effort, cycle_steps):
@@ -157,8 +157,8 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Steps of a block that lasts long enough, tried and grown: a queued step is quicker in a block than alone."""
-    block_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
+    """Steps of a block that lasts long enough; found by trying, since queued steps are faster in a block than alone."""
+    block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
         cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
@@ -170,7 +170,7 @@ def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort,
 
 
 def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
-    """Time `steps` steps between two synchronisations; garbage is collected afterwards, where that is due."""
+    """Time `steps` steps between two synchronisations, then collect garbage if that is due."""
     watch.synchronise()
     begin = watch.mark() if watch.mark else None
     start_ns = watch.wall_ns()
@@ -184,9 +184,9 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
 
 
 def collect_if_due() -> None:
-    """Collect reference cycles that steps have left, the older generations as seldom as Python does.
+    """Collect reference cycles that steps have left, else their tensors would stay until the timing ends.
 
-    Without it a model that leaves cycles would keep the tensors of all its steps until timing ends.
+    Older generations are collected as rarely as Python does.
     """
     young, *older = gc.get_count()
     if young > COLLECT_AFTER:
@@ -196,7 +196,7 @@ def collect_if_due() -> None:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Collect once, then switch the automatic collector off: its pauses belong to no step."""
+    """Collect once, then switch the automatic collector off, whose pauses would be timed."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -208,7 +208,7 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def sample_columns(samples_s: list[float]) -> dict[str, Any]:
-    """The samples and their summary; severe outliers lie beyond Q3 + 3 IQR, Tukey's outer fence."""
+    """The samples and their summary; severe outliers are beyond Q3 + 3 IQR, Tukey's outer fence."""
     q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
     return {
         "step_time_s": median,
@@ -220,7 +220,7 @@ def sample_columns(samples_s: list[float]) -> dict[str, Any]:
 
 
 def has_drifted(samples_s: list[float]) -> bool:
-    """Whether the median of the last third of the samples is off that of the first by more than DRIFT_SHARE."""
+    """Whether the medians of the first and the last third differ by more than DRIFT_SHARE."""
     third = max(1, len(samples_s) // 3)
     first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
     return abs(last / first - 1) > DRIFT_SHARE

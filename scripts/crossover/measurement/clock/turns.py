@@ -1,4 +1,4 @@
-"""Several ways to run a step, timed in turns, so that a machine that changes its pace changes it for all of them."""
+"""Interleaved timing of several ways to run a step, so that changes of the machine's speed affect all of them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ class Way:
 
     step: Step
     setting: Callable[[], AbstractContextManager[object]] = nullcontext
-    """What holds while it runs, and is not timed."""
+    """Context in which it runs; entering and leaving is not timed."""
 
 
 def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
 
-    The first way is the step as it is; any other one that raises is left out. A block begins with a step that does not
-    count. Caches and threads matter little to a step as long as a block, so it is a block by itself, and the two runs
-    that showed its length count. Every second round runs backwards, so that a steady drift adds as much to each way.
+    The first way is the step as it is; another that raises is left out. A block begins with a step that does not count.
+    A step as long as a block is a block by itself, and the two runs that showed its length count. Every second round
+    runs backwards, so that a steady drift affects all ways alike.
     """
-
     as_it_is = next(iter(ways))
     samples_s: dict[str, list[float]] = {name: [] for name in ways}
 
@@ -50,12 +49,12 @@ def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch)
         for name in [*ways, *list(ways)[::-1]]:
             if name in samples_s:
                 add_block(name, 1)
-        steps = {name: max(1, math.ceil(block_min_s / max(min(own), 1e-9))) for name, own in samples_s.items()}
-        for name, own in samples_s.items():
+        steps = {name: max(1, math.ceil(block_min_s / max(min(times_s), 1e-9))) for name, times_s in samples_s.items()}
+        for name, times_s in samples_s.items():
             if steps[name] > 1:
-                own.clear()
+                times_s.clear()
         for number in range(ROUNDS):
             for name in list(ways)[:: -1 if number % 2 else 1]:
                 if name in samples_s and len(samples_s[name]) < ROUNDS:
                     add_block(name, steps[name])
-    return {name: statistics.median(own) for name, own in samples_s.items()}
+    return {name: statistics.median(times_s) for name, times_s in samples_s.items()}

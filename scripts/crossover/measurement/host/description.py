@@ -1,10 +1,8 @@
-"""The host of a trial: what would explain a number, years later."""
+"""Description of a trial's host: hardware, operating system, versions."""
 
 from __future__ import annotations
 
-import os
 import platform
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
-    """What does not change during a trial, under the column names of `Measurement`."""
+    """Columns of `Measurement` that do not change during a trial."""
     import torch
 
     return {
@@ -30,7 +28,7 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
-    """The same without what only torch knows, and without importing it."""
+    """The same without the columns from torch, and without importing it."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),
@@ -50,12 +48,3 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
         "python_version": platform.python_version(),
         "crossover_version": crossover.__version__,
     }
-
-
-def process_age_s() -> float:
-    """Seconds since this process started."""
-    stat = Path("/proc/self/stat")
-    if stat.is_file():  # psutil's start time is off by up to a second here, since it goes through the boot time
-        started = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
-    return time.time() - psutil.Process().create_time()

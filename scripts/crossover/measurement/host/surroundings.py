@@ -1,34 +1,40 @@
-"""What host and GPU did around a trial: read before the device is opened, while it works, and after."""
+"""Counters and energy of host and GPU around a trial, read before the device is opened, under load, and after."""
 
 from __future__ import annotations
 
 import os
 import time
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from crossover.config.words import is_cpu
+from crossover.config.words import ENERGY_WINDOW_MIN_S, is_cpu
 from crossover.machine.counters import Counters, counters_between, involuntary_switches, read_counters
+from crossover.machine.kernel import read_kernel, read_number
 from crossover.machine.lease import others_held
-from crossover.machine.nvml import GpuState, GpuUse, gpu_between, read_gpu, read_use, with_threads
+from crossover.machine.nvml import GpuState, GpuUse, ask, gpu_between, open_gpu, read_gpu, read_use, with_threads
 from crossover.machine.trust import FOREIGN_SHARE, OTHERS_CPUS
-from crossover.measurement.host.energy import energy_columns, package_joules, read_gpu_energy_mj, read_rapl
-
-MILLI = 1e-3
 
 SAMPLED_EVERY_US = 1_000_000
-"""NVML samples what processes use of a GPU every 1/6 to 1 s, so that a shorter timing looks so far back."""
+"""NVML samples the use of a GPU by processes every 1/6 to 1 s, so a shorter timing looks this far back."""
+
+MILLI = 1e-3
+MICRO = 1e-6
+
+PACKAGE_MAX_W = 1000.0
+"""Maximum power of a CPU package; at this power its counter must not wrap twice within the window."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """What is read at one end of the timed blocks."""
+    """Readings at one end of the timed blocks."""
 
     at_us: int
-    """Microseconds of the system's clock, as NVML stamps its samples."""
+    """Microseconds of the system's clock, as in NVML's samples."""
     host: Counters
     gpu: GpuUse
     energy: Any
@@ -49,9 +55,9 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Counters that only rise, to read right before and right after the timed blocks; all else is read with them.
+        """Read all counters; call it right before and right after the timed blocks. Returns those that a trial times.
 
-        Energy is read next to the blocks, then the host's counters, so that the rest of the reading is in neither.
+        Energy is read next to the blocks, then the host's counters, so that the other readings are in neither.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -72,25 +78,83 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read clock, reasons and processes; call it with steps queued, because an idle GPU lowers its clock."""
+        """Read clock, throttling and processes; call it with steps queued, because an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
         """Columns of `Measurement` about the time between the readings."""
         first, last = self.edges
-        found = counters_between(first.host, last.host)
-        found |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
-        found["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
+        columns = counters_between(first.host, last.host)
+        columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
+        columns["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
         if is_cpu(self.device):
-            # The counters are those of whole packages, so whoever used any of their CPUs has a share in them.
-            shared = (found["host_others_cpus"] or 0) > OTHERS_CPUS
+            # The counters are of whole packages, with all processes on their CPUs.
+            shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
-            return found | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
+            return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
         used_j = None if first.energy is None or last.energy is None else (last.energy - first.energy) * MILLI
-        share = found["foreign_gpu_share"]
-        shared = bool(found["foreign_processes"]) if share is None else share > FOREIGN_SHARE
-        return found | energy_columns(used_j, "NVML", timed_s, timed_steps, shared)
+        share = columns["foreign_gpu_share"]
+        shared = bool(columns["foreign_processes"]) if share is None else share > FOREIGN_SHARE
+        return columns | energy_columns(used_j, "NVML", timed_s, timed_steps, shared)
 
 
 def _now_us() -> int:
     return time.time_ns() // 1000
+
+
+@dataclass(frozen=True)
+class RaplCounter:
+    """The energy counter of a CPU package in microjoules, which wraps beyond its range."""
+
+    energy_uj: int
+    range_uj: int
+
+
+def read_gpu_energy_mj(uuid: str | None, nvml: types.ModuleType) -> int | None:
+    """Energy of a whole GPU since its driver was loaded, in mJ; None for a MIG instance, which has no counter.
+
+    Source: nvmlDeviceGetTotalEnergyConsumption.
+    """
+    with open_gpu(uuid, nvml) as gpu:
+        if gpu is None or gpu.is_instance:
+            return None
+        return ask(nvml, lambda: int(nvml.nvmlDeviceGetTotalEnergyConsumption(gpu.board)))
+
+
+def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
+    """Energy counters of all CPU packages by name; None if there are none, or one cannot be read.
+
+    On most systems only root may read them. Domains inside a package and the whole platform (psys) would count twice.
+    Source: the kernel's Documentation/power/powercap.
+    """
+    counters = {}
+    for folder in sorted((root / "sys/class/powercap").glob("intel-rapl:*")):
+        name = read_kernel(folder / "name")
+        if name is None or not name.startswith("package-"):
+            continue
+        energy_uj, range_uj = read_number(folder / "energy_uj"), read_number(folder / "max_energy_range_uj")
+        if energy_uj is None or range_uj is None:
+            return None
+        counters[name] = RaplCounter(energy_uj, range_uj)
+    return counters or None
+
+
+def package_joules(
+    before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
+) -> float | None:
+    """Energy of all CPU packages between two readings; None without counters, or if one may have wrapped twice."""
+    if not before or not after or before.keys() != after.keys():
+        return None
+    if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
+        return None
+    return MICRO * sum((after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1) for name in after)
+
+
+def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
+    """Energy columns of `Measurement` for `steps` synchronised steps.
+
+    All None for a window under 10 s, if others used the device (`shared`), or without a counter.
+    """
+    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
+        return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
+    return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

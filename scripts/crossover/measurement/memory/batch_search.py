@@ -1,7 +1,7 @@
 """The search for the largest batch that fits: which sizes to try.
 
-A size that fits once may fail the next time (fragmentation, other processes), so the winner is tried again, and a
-failure there sends the search down. Sizes are assumed to fail above some threshold that may be blurred.
+A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again; if it
+fails then, the search goes down. Sizes are assumed to fail above a threshold, which may be blurred.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 CONFIRMATIONS = 2
-"""How often the winner must fit again."""
+"""How often the largest size must fit again."""
 
 
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:

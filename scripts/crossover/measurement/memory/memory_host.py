@@ -1,9 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before and read after. `ru_maxrss` would not do: a process inherits it from its
-parent, through exec. The growth is not exactly what tensors need: the mark comes from counters that each CPU adds up
-now and then (they lag by at most 32 MiB on 64 CPUs), and the heap keeps what tensors free and leaves gaps (up to 13 MB
-on most models tried).
+The kernel's high-water mark is reset before and read after; `ru_maxrss` is inherited from the parent. The growth is not
+exactly the memory of the tensors: the mark comes from counters per CPU that lag (by at most 32 MiB on 64 CPUs), and the
+heap keeps freed memory and has gaps (up to 13 MB on most models tried).
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ SAMPLING_INTERVAL_S = 0.001
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
     """Run a function and measure the resident memory of this process: columns of `Measurement`.
 
-    The source is `VmHWM`, the kernel's mark, or else `sampled RSS`, many readings, which can miss a short peak.
+    The source is the kernel's mark `VmHWM`, or else `sampled RSS`, which can miss a short peak.
     """
     gc.collect()
     trim_heap()
@@ -34,14 +35,14 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
         peak_bytes = status_bytes(process, "VmHWM")
         assert peak_bytes is not None
         return _columns(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
-    this = psutil.Process()
-    return sample_host(run, lambda: int(this.memory_info().rss))
+    memory_info = psutil.Process().memory_info
+    return sample_host(run, lambda: int(memory_info().rss))
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
     """Run a function and return how far the resident memory of this process rose above where it was."""
-    found = measure_host(run)
-    return int(found["peak_rss_bytes"] - found["base_rss_bytes"])
+    columns = measure_host(run)
+    return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 
 
 def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
@@ -71,29 +72,22 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 def trim_heap() -> None:
     """Return freed memory to the kernel, if the C library can (glibc).
 
-    Memory that earlier steps freed but the heap kept would count as the base and hide what the next step needs.
+    Freed memory that the heap keeps would count as the base and hide what the next step needs.
     """
-    try:
-        malloc_trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return
-    malloc_trim(ctypes.c_size_t(0))
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
+        ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
 def status_bytes(process: Path, key: str) -> int | None:
-    """A line of the kernel's status file, which counts in KiB; None if there is none."""
+    """A value of the kernel's status file, which is in KiB; None if there is none."""
     status = process / "status"
-    if not status.is_file():
-        return None
-    for line in status.read_text(encoding="utf-8", errors="replace").splitlines():
-        name, _, value = line.partition(":")
-        if name == key:
-            return int(value.split()[0]) * 1024
-    return None
+    text = status.read_text(encoding="utf-8", errors="replace") if status.is_file() else ""
+    match = re.search(rf"^{key}:\s*(\d+)", text, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def _reset_mark(process: Path) -> bool:
-    """Reset the high-water mark; False if the kernel does not offer that, or not to this user."""
+    """Reset the high-water mark; False if the kernel does not allow that."""
     try:
         descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # its owner may write it, but not read
     except OSError:

@@ -1,10 +1,9 @@
-"""A limit on the memory that a cell may take, so that a search for what fits ends before the machine runs out.
+"""A limit on the memory of a cell, so that a search for the largest batch ends before the machine runs out.
 
 On the CPU the kernel enforces it through RLIMIT_DATA: torch's allocator is refused memory and raises its usual error.
-RLIMIT_AS would also count reserved addresses, and a CUDA driver reserves more than any machine has. The limit is set
-once torch is loaded and its threads run, since a library that then fails to load or to start a thread ends the process.
-An allocation that bypasses torch's allocator may fail otherwise (oneDNN: "could not create a primitive"), which cannot
-be told from a defect.
+RLIMIT_AS would also count reserved addresses, of which a CUDA driver has more than any machine has memory. The limit is
+set after torch has started its threads, since a failure to load a library or to start a thread ends the process. An
+allocation that bypasses torch's allocator may fail in another way (oneDNN: "could not create a primitive").
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from crossover.errors import UnsupportedError
 from crossover.measurement.memory.memory_host import status_bytes, trim_heap
 
 GRAIN = 32768
-"""Fewest elements that torch gives to a thread."""
+"""Minimum number of elements that torch gives to a thread."""
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
@@ -40,13 +39,13 @@ def limit_host(limit_bytes: int) -> None:
     """Have the kernel refuse this process more than `limit_bytes` on top of its present data."""
     _start_torch()
     gc.collect()
-    trim_heap()  # the heap could use freed memory that it keeps, and no limit would see it
-    held_bytes = status_bytes(Path("/proc/self"), "VmData")  # what the kernel holds against the limit
-    if held_bytes is not None:
+    trim_heap()  # freed memory that the heap keeps would not count
+    data_bytes = status_bytes(Path("/proc/self"), "VmData")  # what the kernel compares with the limit
+    if data_bytes is not None:
         present = resource.getrlimit(resource.RLIMIT_DATA)
-        lower = min([held_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])
+        lower = min([data_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])
         resource.setrlimit(resource.RLIMIT_DATA, (lower, present[1]))
-    if held_bytes is None or not _is_refused(limit_bytes + mmap.PAGESIZE):
+    if data_bytes is None or not _is_refused(limit_bytes + mmap.PAGESIZE):
         raise UnsupportedError("a memory limit on the CPU needs a kernel that keeps RLIMIT_DATA, such as Linux")
 
 

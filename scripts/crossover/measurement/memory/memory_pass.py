@@ -1,25 +1,62 @@
-"""The memory pass: how much a step needs at its peak, and for what. It runs after the timing and is never timed."""
+"""The memory pass: a step's peak memory and its parts (parameters, gradients, activations and others) at that moment.
+
+It runs after the timing and is never timed. Activations fall while gradients rise, so the peaks of the parts can sum to
+more than the peak. Therefore one eager step runs under observation, and the parts are read at the operation that sets
+the peak.
+
+Memory belongs to storages, which several tensors may share, so each storage counts once. Its role may be known only
+after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are
+recorded and read when the step is over.
+"""
 
 from __future__ import annotations
 
 import gc
+import math
 import os
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pynvml
 import torch
+from torch import nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
-from crossover.measurement.memory.memory_split import Subject, split_step
 
 STEPS = 2
 """Steps under each mark: the second runs beside what the first leaves behind."""
 
+PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
+
+ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
+"""Roles of a storage by priority. `outside`: it existed before the step."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The step to observe, and the tensors with a known role."""
+
+    step: Callable[[], None]
+    """A whole eager step of training or inference."""
+    model: nn.Module
+    optimizers: tuple[torch.optim.Optimizer, ...] = ()
+    resident: tuple[torch.Tensor, ...] = ()
+    """Tensors of the dataset that lie on the device."""
+
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure a step's peak on a device: the memory columns of `Measurement` that apply, without the parts."""
+    """Measure a step's peak on a device: the memory columns of `Measurement`, without the parts.
+
+    On CUDA and XPU these are the marks of the caching allocator, whose cache is emptied first, so that the reserved
+    peak is what the step made it take. MPS keeps no peak, so it has no columns.
+    """
 
     def steps() -> None:
         for _ in range(STEPS):
@@ -27,22 +64,36 @@ def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | N
 
     if device.type == "cpu":
         return measure_host(steps)
+    if device.type == "mps":
+        return {}
     accelerator = torch.get_device_module(device)
     gc.collect()
-    if device.type == "mps":
-        return _measure_metal(steps, accelerator)
-    found = _measure_allocator(steps, device, accelerator)
-    return found | ({"process_device_bytes": process_bytes(uuid)} if device.type == "cuda" else {})
+    accelerator.synchronize(device)
+    accelerator.empty_cache()
+    base_bytes = accelerator.memory_allocated(device)
+    accelerator.reset_peak_memory_stats(device)
+    steps()
+    accelerator.synchronize(device)
+    columns = {
+        "base_bytes": base_bytes,
+        "peak_allocated_bytes": accelerator.max_memory_allocated(device),
+        "peak_reserved_bytes": accelerator.max_memory_reserved(device),
+        "memory_source": f"{device.type.upper()} allocator",
+    }
+    if device.type == "cuda":
+        free_bytes, total_bytes = accelerator.mem_get_info(device)
+        columns |= {"device_used_bytes": total_bytes - free_bytes, "process_device_bytes": process_bytes(uuid)}
+    return columns
 
 
 def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]) -> dict[str, int]:
-    """Split a peak that `measure_memory` found into its parts, by one eager step under observation.
+    """Split the peak that `measure_memory` returned into its parts, by one eager step under observation.
 
     `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
     workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
-    parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, by the lag of the
-    kernel's counters. Metal keeps no peak that it could be the rest of. Raises whatever a step raises that refuses to
-    be observed, as some do that take derivatives in their forward pass.
+    parts' growth: temporaries, workspaces, gaps in the heap. It is at least 0, since the kernel's counters lag. MPS has
+    no peak and so no rest. Raises whatever the observed step raises, as some that take derivatives in their forward
+    pass do.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -58,56 +109,168 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
     return {**columns, "other_bytes": max(0, peak["peak_allocated_bytes"] - sum(columns.values()))}
 
 
-def _measure_allocator(run: Callable[[], None], device: torch.device, accelerator: Any) -> dict[str, Any]:
-    """Run a function and read the peaks of CUDA's or XPU's caching allocator.
-
-    The cache is emptied before, so that the reserved peak is what this function made the allocator take.
-    """
-    accelerator.synchronize(device)
-    accelerator.empty_cache()
-    base_bytes = accelerator.memory_allocated(device)
-    accelerator.reset_peak_memory_stats(device)
-    run()
-    accelerator.synchronize(device)
-    return {
-        "base_bytes": base_bytes,
-        "peak_allocated_bytes": accelerator.max_memory_allocated(device),
-        "peak_reserved_bytes": accelerator.max_memory_reserved(device),
-        "device_used_bytes": _used_bytes(device, accelerator),
-        "memory_source": f"{device.type.upper()} allocator",
-    }
-
-
-def _used_bytes(device: torch.device, accelerator: Any) -> int | None:
-    """Memory that all processes use on the device; None if the driver does not say."""
-    try:
-        free, total = accelerator.mem_get_info(device)
-    except RuntimeError:  # some of XPU's drivers
-        return None
-    return int(total - free)
-
-
-def _measure_metal(run: Callable[[], None], metal: Any) -> dict[str, Any]:
-    """Run a function and read what Metal's driver took.
-
-    MPS keeps no peak. The driver's memory after the function serves as the reserved peak, since the cache, emptied
-    before, keeps what it takes while memory is not short.
-    """
-    metal.synchronize()
-    metal.empty_cache()
-    base_bytes = metal.current_allocated_memory()
-    run()
-    metal.synchronize()
-    peak_bytes = metal.driver_allocated_memory()
-    return {"base_bytes": base_bytes, "peak_reserved_bytes": peak_bytes, "memory_source": "Metal driver"}
-
-
 def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
     None if NVML does not know: no NVIDIA driver, a process number of another namespace (a container), Windows.
     """
     with open_gpu(uuid, pynvml) as gpu:
-        found = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
-    used = [process.usedGpuMemory for process in found or () if process.pid == os.getpid()]
-    return None if not used or None in used else int(sum(used))
+        running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
+    used_bytes = [process.usedGpuMemory for process in running or () if process.pid == os.getpid()]
+    return None if not used_bytes or None in used_bytes else int(sum(used_bytes))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Bytes at the peak of a step by role, each storage counted once."""
+
+    columns: dict[str, int]
+    """By column, as `parameter_bytes`. Activations are what the backward pass needs, with the batch unless it is a view
+    of resident data, and with autocast's copies of weights; resident are the dataset's tensors and the model's buffers.
+    """
+    added_bytes: int
+    """Growth of these parts from the start of the step to its peak; negative if the step begins by freeing."""
+
+
+def split_step(subject: Subject, device: torch.device, level: Callable[[], int] | None = None) -> Split:
+    """Run one step under observation and split its memory on `device` at the step's peak.
+
+    `level` reads the device's high-water mark. Without one the peak is where the tensors' sum is largest, which leaves
+    out what kernels take for themselves.
+    """
+    ledger = Ledger(device.type, level)
+    parameters = _parameters(subject)
+
+    def claim_roles() -> None:
+        ledger.claim(parameters, "parameter")
+        ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
+        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]  # a wrapper may hide it
+        ledger.claim(tree_leaves([list(state.values()) for state in states]), "optimizer")
+        ledger.claim([parameter.grad for parameter in parameters], "gradient")
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        ledger.claim([tensor], "activation")
+        return tensor.detach()  # else an output and the node that saves it would keep each other alive
+
+    claim_roles()
+    start = ledger.clock
+    ledger.tick()
+    with ExitStack() as stack:
+        for parameter in parameters:
+            if parameter.requires_grad:  # claimed here too, since the step may drop its gradients before it ends
+                hook = parameter.register_post_accumulate_grad_hook(lambda p: ledger.claim([p.grad], "gradient"))
+                stack.enter_context(hook)
+        stack.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
+        stack.enter_context(Observer(ledger))
+        subject.step()
+    claim_roles()
+    before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
+    columns = {f"{part}_bytes": at_peak[part] for part in PARTS}
+    return Split(columns, sum(at_peak[part] - before[part] for part in PARTS))
+
+
+def _parameters(subject: Subject) -> list[torch.Tensor]:
+    groups = [group for optimizer in subject.optimizers for group in getattr(optimizer, "param_groups", ())]
+    parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
+    return list({id(parameter): parameter for parameter in parameters}.values())
+
+
+@dataclass
+class _Life:
+    nbytes: int
+    born: int
+    role: str
+    died: float = math.inf
+
+
+def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
+    """The dense tensors of a value: a tensor itself, or a sparse one's indices and values; else none."""
+    if not isinstance(value, torch.Tensor):
+        return ()
+    if value.layout is torch.sparse_coo:
+        return value._indices(), value._values()
+    return (value,) if value.layout is torch.strided else ()
+
+
+class Ledger:
+    """The lifetimes of a device's storages, on a clock that ticks once an operation.
+
+    `level` reads the device's high-water mark; by default it is the sum of the living storages. The peak is at the last
+    operation that raised it.
+    """
+
+    def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
+        self.device_type = device_type
+        self.clock = 0
+        self.peak_moment = 0
+        self._highest = -1
+        self._sum = 0
+        self._level = level or (lambda: self._sum)
+        self._lives: list[_Life] = []
+        self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
+
+    def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
+        """Record new storages with a role; values that are not tensors of this device are ignored."""
+        for tensor in tensors:
+            for part in _parts_of(tensor):
+                self._life_of(part, role)
+
+    def claim(self, tensors: Iterable[Any], role: str) -> None:
+        """Give storages a role, unless they have one of higher priority."""
+        for tensor in tensors:
+            for part in _parts_of(tensor):
+                life = self._life_of(part, role)
+                if life is not None:
+                    life.role = min(life.role, role, key=ROLES.index)
+
+    def tick(self) -> None:
+        """End an operation, and note whether the peak was there."""
+        level = self._level()
+        if level > self._highest:
+            self._highest, self.peak_moment = level, self.clock
+        self.clock += 1
+
+    def bytes_at(self, moment: int) -> dict[str, int]:
+        """Bytes by role of the storages that existed at a tick."""
+        role_bytes = dict.fromkeys(ROLES, 0)
+        for life in self._lives:
+            if life.born <= moment < life.died:
+                role_bytes[life.role] += life.nbytes
+        return role_bytes
+
+    def _life_of(self, tensor: torch.Tensor, role: str) -> _Life | None:
+        if tensor.device.type != self.device_type:
+            return None
+        storage = tensor.untyped_storage()
+        key, nbytes = storage._cdata, storage.nbytes()
+        if key in self._living:
+            life, _ = self._living[key]
+            if life.nbytes == nbytes:
+                return life
+            role = life.role
+            self._end(key)  # resized
+        life = _Life(nbytes, self.clock, role)
+        self._lives.append(life)
+        self._living[key] = life, weakref.ref(storage, lambda _: self._end(key))
+        self._sum += nbytes
+        return life
+
+    def _end(self, key: int) -> None:
+        life, _ = self._living.pop(key)
+        life.died = self.clock
+        self._sum -= life.nbytes
+
+
+class Observer(TorchDispatchMode):
+    """Records the tensors of all operations in a ledger, also of the backward pass and the optimizer."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        TorchDispatchMode.__init__(self)
+        self.ledger = ledger
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.ledger.see(tree_leaves((args, kwargs)), "outside")
+        result = func(*args, **(kwargs or {}))
+        self.ledger.see(tree_leaves(result))
+        self.ledger.tick()
+        return result

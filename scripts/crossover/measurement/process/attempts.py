@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
 from crossover.files import atomic_path
-from crossover.measurement.process.assertions import first_assertion_only
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
-from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, kernel_oom_kills, supervise
+from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, supervise
 from crossover.tables.rows import write_record
+
+TRY_MIN_S = 10.0
+"""Minimum time for the try on the CPU, however late the step failed."""
+
+ASSERTION = re.compile(rb"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\],? Assertion ")
+RELAY_END_S = 5.0
+"""Maximum wait for the last errors after a measuring process has ended."""
 
 
 def measure(job: RowJob) -> Outcome:
     """Do a trial or a training and write its row, atomically.
 
-    A trial is measured once more if what spoilt it may be gone by then. Raises ChildFailedError if the measuring
-    process ended by an error, which it has printed.
+    A trial is measured once more if the reason why it is invalid may be gone by then. Raises ChildFailedError if the
+    measuring process ended by an error, which it has printed.
     """
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
@@ -36,11 +45,11 @@ def measure(job: RowJob) -> Outcome:
 
 
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
-    """Have a measuring process do a job, and find out what a failed step means.
+    """Run a job in a measuring process, and find out what a failed step means.
 
-    What fails although the same step runs on the CPU in fp32 is unsupported. Where that cannot be found out in time, it
-    is unsupported by the words of a device, else invalid. Raises ChildFailedError if the measuring process ended by an
-    error, which it has printed, or if the step fails on the CPU too, which then is printed.
+    A step that fails here but runs on the CPU in fp32 is unsupported. If that cannot be found out in time, it is
+    unsupported if its message is known to mean that, else invalid. Raises ChildFailedError if the measuring process
+    ended by an error, which it has printed, or if the step fails on the CPU too, which then is printed.
     """
     start_s = clock()
     outcome = _run(job)
@@ -51,22 +60,16 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     changes = {"cell": plain_cell(job.cell), "time_limit_s": left_s, "uuid": None}
     tried = _run(TryJob(**shared | changes, steps=1))
     mistake = outcome.found["mistake"]
-    if tried.status in ("ok", "unsupported"):
-        return replace(outcome, status="unsupported", found={})
     if tried.status == "invalid":
         raise ChildFailedError(mistake)
-    if outcome.found["is_lacking"]:
+    if tried.status in ("ok", "unsupported") or outcome.found["is_lacking"]:
         return replace(outcome, status="unsupported", found={})
-    unknown = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
-    return replace(outcome, status="invalid", reason=unknown, found={})
-
-
-TRY_MIN_S = 10.0
-"""Least time for the try on the CPU, however late the step failed."""
+    reason = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
+    return replace(outcome, status="invalid", reason=reason, found={})
 
 
 def _run(job: Job) -> Outcome:
-    """Have a measuring process do a job, forked by the trial server if the job asks for that and there is one.
+    """Run a job in a fork of the trial server if the job asks for that and there is one, else in a fresh process.
 
     Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by
     an error, which it has printed.
@@ -75,13 +78,42 @@ def _run(job: Job) -> Outcome:
         tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder,
         first_assertion_only(job.cell.device) as error,
     ):
-        own = {**os.environ, "TMPDIR": folder}
+        environment = {**os.environ, "TMPDIR": folder}
         if job.isolation == "server":
             try:
-                return supervise(ForkedProcess(job, own, error), job.time_limit_s, kernel_oom_kills)
+                return supervise(ForkedProcess(job, environment, error), job.time_limit_s)
             except OutdatedServerError:
                 pass
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-        fresh = FreshProcess(replace(job, isolation="process"), own, error)
-        return supervise(fresh, job.time_limit_s, kernel_oom_kills)
+        return supervise(FreshProcess(replace(job, isolation="process"), environment, error), job.time_limit_s)
+
+
+@contextmanager
+def first_assertion_only(device: str, target: int = 2) -> Iterator[int]:
+    """Yield a descriptor whose content goes to `target`, for a GPU without the assertions after the first.
+
+    Each GPU thread whose assertion fails writes a line, thousands for one batch.
+    """
+    if device != "cuda":
+        yield target
+        return
+    reader, writer = os.pipe()
+    relay = threading.Thread(target=_relay, args=(reader, target), daemon=True)
+    relay.start()
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+        relay.join(RELAY_END_S)
+
+
+def _relay(reader: int, target: int) -> None:
+    asserted = False
+    with open(reader, "rb") as lines:
+        for line in lines:
+            is_assertion = ASSERTION.search(line) is not None
+            if not (is_assertion and asserted):
+                with suppress(OSError):  # on a full disk: to stop reading would block the measuring process
+                    os.write(target, line)
+            asserted = asserted or is_assertion

@@ -9,7 +9,7 @@ import json
 import mmap
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,23 +18,27 @@ from typing import Any
 
 from crossover.errors import ASSERTED, ASSERTION, RefusedError, UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
+from crossover.machine.threads import confine, export_threads
+from crossover.machine.trust import may_pass
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.rows import write_record
 
+Tell = Callable[[dict[str, Any]], None]
+"""Takes the messages of a job, see `do`."""
+
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
 
-
 MADV_POPULATE_WRITE = 23
-"""Advice of Linux 5.14 and later to copy pages at once, in half the time that it takes to write to each."""
+"""Advice of Linux 5.14 and later to copy pages at once, twice as fast as a write to each."""
 
 
 def end_with_parent(lifeline: int) -> None:
-    """Let the kernel end this process once the parent's end of the pipe closes, however busy it is.
+    """Let the kernel end this process once the parent's end of the pipe closes.
 
-    The parent never writes: the pipe becomes readable only when the parent is gone, and then SIGIO comes, which by
+    The parent never writes, so the pipe becomes readable only when the parent is gone. Then SIGIO comes, which by
     default ends the process. No thread is needed, and nothing runs while measuring.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -48,11 +52,11 @@ def end_with_parent(lifeline: int) -> None:
 
 
 def copy_heap() -> None:
-    """Write to each page of the C heap, so that the kernel copies what a fork still shares with the trial server.
+    """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
 
-    Otherwise it would copy a page at the first write, within the steps that are timed: pybind11 links each of its
-    objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
-    of 0.2 ms on two threads 1.09 times as long. To be called while there is but one thread.
+    Otherwise it would copy a page at the first write, within the timed steps: pybind11 links each of its objects into a
+    table that is spread over the heap. A copy interrupts every thread of the process, which made steps of 0.2 ms on two
+    threads 1.09x slower. Call it while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -64,7 +68,7 @@ def copy_heap() -> None:
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Do a job and tell the parent how it ended; raises UserError for what a user can mend.
+    """Do a job and tell the parent how it ended; raises UserError for a mistake of the user.
 
     A job whose step fails, except on the CPU in fp32, ends as REFUSED, and the parent finds out why.
     """
@@ -73,64 +77,48 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     keep_torch_quiet()
     try:
-        _do_and_tell(job, messages)
+        if isinstance(job, RowJob):  # the user's code may change the working folder
+            job = replace(job, output=str(Path(job.output).absolute()))
+        confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
+        if job.isolation == "server":
+            copy_heap()
+        export_threads(job.threads)
+        send(messages, _end_of(job, partial(send, messages)))
     except BaseException as error:
         send(messages, {"failed": True})  # the error itself is printed
-        if (mistake := _mistake_of(error, job)) is not None:
-            raise mistake from error
+        model = job.cell.model.shown if job.cell.model else job.cell.workload
+        if isinstance(error, SystemExit):
+            raise UserError(f"{model}: its step ends the program (SystemExit: {error}); take that out") from error
+        if ASSERTED in str(error):
+            raise UserError(f"{model}: {ASSERTION}") from error
         raise
 
 
-def _do_and_tell(job: Job, messages: int) -> None:
-    from crossover.machine.threads import confine, export_threads
-
-    if isinstance(job, RowJob):  # the user's code may change the working folder
-        job = replace(job, output=str(Path(job.output).absolute()))
-    confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
-    if job.isolation == "server":
-        copy_heap()
-    export_threads(job.threads)
+def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
+    """Do a job, write its row if it has one, and return its last message."""
     try:
-        result = do(job, partial(send, messages))
+        result = do(job, tell)
     except RefusedError as refused:
-        found = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
-        send(messages, {"done": REFUSED, "reason": str(refused), "found": found})
-        return
-    if isinstance(job, RowJob):
-        from crossover.machine.trust import may_pass
-
-        write_record(result, Path(job.output))
-        found = _found(vars(result)) if isinstance(job, TrialJob) and result.status == "ok" else {}
-        transient = may_pass(vars(result))
-        send(messages, {"done": result.status, "reason": result.reason, "found": found, "transient": transient})
-    else:
-        status, reason, found = result
-        send(messages, {"done": status, "reason": reason, "found": found})
+        details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
+        return {"done": REFUSED, "reason": str(refused), "found": details}
+    if not isinstance(job, RowJob):
+        return dict(zip(("done", "reason", "found"), result, strict=True))
+    write_record(result, Path(job.output))
+    row, details = vars(result), {}
+    if isinstance(job, TrialJob) and result.status == "ok":  # for the line that the command prints
+        details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
+        details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
+        details["on"] = row["device_name"] or row["device"]
+    return {"done": result.status, "reason": result.reason, "found": details, "transient": may_pass(row)}
 
 
-def _mistake_of(error: BaseException, job: Job) -> UserError | None:
-    """What the user can do about an error that no job expects; None if that is not known."""
-    model = job.cell.model
-    shown = model.shown if model else job.cell.workload
-    if isinstance(error, SystemExit):
-        return UserError(f"{shown}: its step ends the program (SystemExit: {error}); take that out")
-    return UserError(f"{shown}: {ASSERTION}") if ASSERTED in str(error) else None
-
-
-def _found(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trial found, for the line that its command prints."""
-    peak_bytes = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
-    own = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
-    return {**own, "peak_bytes": peak_bytes, "on": row["device_name"] or row["device"]}
-
-
-def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:
-    """Do a job with the code as it is at this moment; returns the result of its function, a row or a try's outcome.
+def do(job: Job, tell: Tell = lambda _message: None) -> Any:
+    """Do a job with the present code; returns the result of its function, a row or a try's outcome.
 
     `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
     `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and before each
-    later pass of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so
-    that a fork of the trial server has nothing from an older version, nor from another workload.
+    pass after the timing of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen
+    here, so that a fork of the trial server has no code of an older version or of another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
@@ -146,7 +134,7 @@ def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None)
 
 
 def main() -> None:
-    """Entry of a fresh process: job, lifeline and messages are its arguments."""
+    """Run the job of a fresh process; its arguments are the job, the lifeline and the descriptor for messages."""
     text, lifeline, messages = sys.argv[1:]
     with one_line_errors():
         run_child(job_from_json(text), int(lifeline), int(messages))

@@ -1,4 +1,4 @@
-"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server."""
+"""The parent's side of measuring processes: fresh ones, and forks of the trial server, which it starts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
-"""Longest start of a server: it imports torch, perhaps from a cold disk."""
+"""Maximum time for the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""Longest wait for a fork. A server that has not answered by then hangs."""
+"""Maximum wait for a fork. A server that has not answered by then hangs."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
-"""Servers that this process has started. They outlive it, and Python would warn if nobody held them."""
+"""Servers that this process has started; they outlive it. Python warns if a running process is not referenced."""
 
 
 class NoServerError(Exception):
@@ -38,12 +38,12 @@ class NoServerError(Exception):
 
 
 class OutdatedServerError(NoServerError):
-    """A file that the server has imported was changed; it goes away, and the next trial starts another one."""
+    """A file that the server has imported was changed; it exits, and the next trial starts another one."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process ended: its exit code or the signal that ended it; both None if nobody can tell."""
+    """The exit code of a process or the signal that ended it; both None if unknown."""
 
     exit_code: int | None = None
     signal: int | None = None
@@ -54,7 +54,7 @@ class Ending:
 
 
 class Child(ABC):
-    """A measuring process, which ends when its parent closes the lifeline or is gone."""
+    """A measuring process, which ends when its parent closes the lifeline or exits."""
 
     pid: int
 
@@ -62,7 +62,6 @@ class Child(ABC):
         self.childs_lifeline, self.lifeline = os.pipe()
         messages, self.childs_messages = os.pipe()
         self.inbox = Inbox(messages)
-        self.killed = False
 
     def close_childs_ends(self) -> None:
         """Close them here, so that the parent sees the child close them."""
@@ -71,13 +70,10 @@ class Child(ABC):
 
     @abstractmethod
     def ending(self, wait_s: float) -> Ending | None:
-        """How it ended; None if it is still running after `wait_s`."""
+        """The ending; None if the process is still running after `wait_s`."""
 
     def kill(self) -> None:
         """End it and everything it started, wait until it is gone, and release the descriptors."""
-        if self.killed:
-            return
-        self.killed = True
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -93,13 +89,13 @@ class FreshProcess(Child):
 
     def __init__(self, job: Job, environment: dict[str, str], error: int = 2) -> None:
         super().__init__()
-        handed = (self.childs_lifeline, self.childs_messages)
+        descriptors = (self.childs_lifeline, self.childs_messages)
         self.process = subprocess.Popen(
-            [*entry("child"), job.to_json(), *map(str, handed)],
+            [*entry("child"), job.to_json(), *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             stderr=error,
             env=environment,
-            pass_fds=handed,
+            pass_fds=descriptors,
             start_new_session=True,
         )
         self.pid = self.process.pid
@@ -150,7 +146,6 @@ class ForkedProcess(Child):
         raise NoServerError(str(answer.get("refused", "it gave no answer")))
 
     def ending(self, wait_s: float) -> Ending | None:
-        """As the server tells; unknown if the server is gone."""
         if self.ended is None:
             answer = self.answers.next(wait_s)
             if answer is not None:
@@ -165,36 +160,36 @@ class ForkedProcess(Child):
 
 
 def server_folder() -> Path:
-    """The folder of this user's sockets, readable by nobody else; raises NoServerError if it is not safe."""
+    """The folder of this user's sockets; raises NoServerError if others can read it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     base = Path(runtime) if runtime and os.access(runtime, os.W_OK) else Path(tempfile.gettempdir())
     folder = base / f"crossover-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise NoServerError(f"{folder}: {error.strerror}") from None
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise NoServerError(f"{folder} is not a folder of mode 0700 of this user")
     return folder
 
 
 def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> socket.socket:
-    """A connection to the server with this key, which is started if there is none."""
-    if (connection := _try(path)) is not None:
+    """Connect to the server with this key, and start it if there is none; raises NoServerError if it does not start."""
+    if (connection := _connect_once(path)) is not None:
         return connection
     from filelock import FileLock, Timeout  # only the first trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
-        if (connection := _try(path)) is None:
+        if (connection := _connect_once(path)) is None:
             _start(path, key, preloaded, environment)
-            connection = _try(path)
+            connection = _connect_once(path)
         if connection is not None:
             return connection
     raise NoServerError("it did not start")
 
 
-def _try(path: Path) -> socket.socket | None:
+def _connect_once(path: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(ANSWER_LIMIT_S)
     try:
@@ -226,10 +221,7 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
 
 
 def start_early(threads: int) -> None:
-    """Start the trial server of this host in the background, so that the first trial need not wait for all of it.
-
-    `threads` are those of the trials.
-    """
+    """Start the trial server of this host in the background, for trials with this number of threads."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     preloaded, _ = WORK["trial"]
 
@@ -242,9 +234,9 @@ def start_early(threads: int) -> None:
 
 
 def entry(module: str) -> list[str]:
-    """The command that runs `main` of a module of this package in a Python process of its own.
+    """The command that runs `main` of a module of this package in a new Python process.
 
-    With -P it does not look for modules in the working folder, where a `queue.py` may lie.
+    With -P it does not import from the working folder, which may hold a `queue.py`.
     """
     package = __name__.rpartition(".")[0]
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {package}.{module} import main; main()"

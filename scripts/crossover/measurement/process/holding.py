@@ -1,4 +1,4 @@
-"""What every measuring command does around its work: it waits for its turn and a GPU, sets threads, hears signals."""
+"""What each measuring command does around its work: wait for its turn and a GPU, set threads, handle signals."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SLURM_PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a command may use."""
+class Resources:
+    """Threads, GPU and CPUs of a command."""
 
     threads: int
     uuid: str | None
@@ -34,19 +34,18 @@ class Held:
     lease_wait_s: float | None
     """Seconds waited for a turn on the host and for a GPU."""
     cpus: list[int] | None
-    """Logical CPUs that the measuring process runs on; None: those of this process."""
+    """Logical CPUs of the measuring process; None: those of this process."""
 
 
 @contextmanager
-def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Held]:
-    """Hold a device while the block runs; `holder` is what others read while they wait for it.
+def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
+    """Hold a device while the block runs; `holder` is shown to others that wait for it.
 
-    With the CPU, or where it is to be `alone`, nothing else is measured on this host meanwhile.
-
-    `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
-    its own. This process keeps running where it ran before, as does a trial server that it may start. A signal, or a
-    measuring process that failed, ends the program with the status that a shell expects. Raises UserError if a CPU that
-    is to be timed on all cores has only a part of its node.
+    With a CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or auto for
+    the usable cores (of a GPU, those that `cpus_of_gpus` gives it); a CPU side has its own number. The affinity of this
+    process, and so of a trial server that it starts, stays. A signal, or a measuring process that failed, ends the
+    program with the status that a shell expects. Raises UserError if a CPU is to be timed on all cores and has only a
+    part of its node.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -54,45 +53,45 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         check_whole_node()
     with (
         exit_statuses(),
-        # The turn first: a trial that waits for it must not keep a GPU from others.
+        # The turn first, so that a trial that waits for it holds no GPU.
         host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
-        yield Held(threads, leased.uuid, waited_s + leased.waited_s, cpus)
+        yield Resources(threads, leased.uuid, waited_s + leased.waited_s, cpus)
 
 
-def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str, Any]:
-    """The fields that every job has, from a command line and what its command holds."""
+def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
+    """The fields that all jobs have, from the command line and the resources of the command."""
     return {
         "cell": cell,
         "seed": options.seed,
         "dataset": options.dataset,
-        "threads": held.threads,
+        "threads": resources.threads,
         "time_limit_s": options.time_limit_s,
         "isolation": choose_isolation(options.isolation),
-        "uuid": held.uuid,
-        "cpus": held.cpus,
+        "uuid": resources.uuid,
+        "cpus": resources.cpus,
     }
 
 
 def choose_isolation(wanted: str) -> str:
-    """What `auto` means here: the trial server on a Linux machine of one's own, a fresh process elsewhere."""
+    """The isolation; `auto` is the trial server on Linux outside of batch jobs, a fresh process elsewhere."""
     if wanted != "auto":
         return wanted
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
 
 
 def takes_all_cores(device: str, cpu_threads: int | str) -> bool:
-    """Whether the number of threads of a trial follows from the number of cores."""
+    """Whether a CPU's number of threads follows from the number of cores."""
     side = threads_of_side(device)
     return is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto"))
 
 
 def ask_slurm(job: str) -> str:
-    """What Slurm says about a job; empty if it does not answer."""
+    """Slurm's description of a job; empty if it does not answer."""
     command = ["scontrol", "--oneliner", "show", "job", job]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_PATIENCE_S, check=True).stdout
@@ -108,15 +107,15 @@ def check_whole_node() -> None:
     """
     job = os.environ.get("SLURM_JOB_ID")
     answer = ask_slurm(job) if job else ""
-    found = re.search(r"\bNumCPUs=(\d+)", answer)
-    if found is None or not re.search(r"\bNumNodes=1\b", answer):
+    cpus_of_job = re.search(r"\bNumCPUs=(\d+)", answer)
+    if cpus_of_job is None or not re.search(r"\bNumNodes=1\b", answer):
         return
     machine, allowed = range(os.cpu_count() or 1), usable_cpus()
-    cores_of_machine = physical_cores(machine)
-    asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
-    of_job, of_step = int(found[1]), min(len(allowed), int(asked) if asked.isdigit() else len(allowed))
-    threads_per_core = len(machine) // cores_of_machine
-    if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores_of_machine:
+    cores = physical_cores(machine)
+    requested = os.environ.get("SLURM_CPUS_PER_TASK", "")
+    of_job, of_step = int(cpus_of_job[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
+    threads_per_core = len(machine) // cores
+    if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores:
         return
     raise UserError(
         f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "

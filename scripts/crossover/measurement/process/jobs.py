@@ -1,4 +1,4 @@
-"""Jobs: what a measuring process is asked to do, a value that travels to it as JSON, and how that ended."""
+"""Jobs of measuring processes, sent to them as JSON, and their outcomes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ COLUMNS = (
 )
 """Fields of jobs that are columns of their rows too."""
 
-
 REFUSED = "refused"
-"""How a job ends whose step failed for a reason that only a try on the CPU in fp32 can tell."""
+"""Status of a job whose step failed; a try on the CPU in fp32 tells why."""
 
 
 def plain_cell(cell: Cell) -> Cell:
@@ -32,7 +31,7 @@ def plain_cell(cell: Cell) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What all jobs need. Paths are relative to the folder of the parent, where the measuring process runs too."""
+    """The fields of all jobs. Paths are relative to the working folder of the parent and of the measuring process."""
 
     kind: ClassVar[str]
 
@@ -45,30 +44,31 @@ class Job:
     uuid: str | None = None
     """The leased GPU."""
     cpus: list[int] | None = None
-    """Logical CPUs that the measuring process runs on; None: those of its parent."""
+    """Logical CPUs of the measuring process; None: those of its parent."""
     code_key: str | None = None
-    """Hash of the code that does the job, filled in by the measuring process."""
+    """Hash of the code that does the job; this and the next three are filled in by the measuring process."""
     model_key: str | None = None
-    """Hash of the model's code alone, filled in with it."""
+    """Hash of the model's code alone."""
     measurement_key: str | None = None
-    """Hash of the other code, filled in with it."""
+    """Hash of the other code."""
     packages: str | None = None
-    """Versions of packages as JSON, filled in with it."""
+    """Versions of packages as JSON."""
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
-        """What the job itself says about its result, under the names of a row's columns."""
+        """The columns of its row that the job itself gives."""
         model = self.cell.model.shown if self.cell.model else None
-        own = {**self.cell.values, **size_words(self.cell), "model": model}
-        return {**own, **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
+        fields_of_job = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+        return {**self.cell.values, **size_words(self.cell), "model": model, **fields_of_job}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(Job):
+    """A job whose result is a row of a table."""
+
     record: ClassVar[type[Measurement] | type[Training]]
-    """What its row is made of."""
 
     output: str
     """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
@@ -88,14 +88,14 @@ class TrialJob(RowJob):
     latency_steps: int = 0
     latency_mistakes: bool = False
     repeat: int = 0
-    """Times that the trial was measured before, and disturbed."""
+    """How often the trial was measured before, and disturbed."""
     attempts: int = 1
     lease_wait_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob(RowJob):
-    """A whole training of a cell's model, and its predictions for rows that it has not seen."""
+    """A whole training of a cell's model, and its predictions for held-out rows."""
 
     kind = "training"
     record = Training
@@ -115,14 +115,14 @@ class TryJob(Job):
     """Step 2 includes gradients and optimizer state; step 3 has a steady heap."""
 
     memory_limit_bytes: int | None = None
-    """What the cell may take of its device's memory; None: all there is."""
+    """Memory that the cell may take of its device; None: all there is."""
     timed_batches: int = 0
-    """Most batches to time after these steps; 0: none."""
+    """Maximum number of batches to time after these steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """What a device can do; its cell names the device alone. Writes no file."""
+    """Peak rates of a device, the only field of its cell that counts. Writes no file."""
 
     kind = "probe"
 
@@ -137,11 +137,11 @@ class Outcome:
     written: bool
     """Whether the measuring process has written its row."""
     facts: dict[str, Any]
-    """The columns it knew when it began."""
+    """The columns of its row known so far, if it has not written the row."""
     found: dict[str, Any] = field(default_factory=dict)
-    """What a try or a probe found; of a trial what its command prints."""
+    """The result of a try or a probe; of a trial what its command prints."""
     transient: bool = False
-    """Whether what spoilt the result may be gone when it is measured again."""
+    """Whether the reason why it is invalid may be gone when it is measured again."""
 
 
 KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJob]] = {

@@ -1,4 +1,4 @@
-"""What processes tell each other: JSON lines on pipes and sockets, and a client's order to the trial server."""
+"""Messages between processes: JSON lines on pipes and sockets, and a client's order to the trial server."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The trial server: has imported torch, and forks a measuring process for each trial that asks.
 
-Importing torch costs more than most measurements. The server never touches a GPU and never runs anything in parallel
-before a fork, so a fork is as fresh as a process of its own from there on: own CUDA context, allocator and thread
-pools. A workload, and what that imports, is imported in the fork alone. The server serves its own user only, forks
-nothing once a file that it has imported was changed, and goes away by itself.
+Importing torch takes longer than most measurements. The server never touches a GPU and starts no thread before a fork,
+so each fork has its own CUDA context, allocator and thread pools, as a fresh process has. A workload and its imports
+are imported in the fork only. The server serves its user only, forks nothing once a file that it has imported was
+changed, and exits when it is idle.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from crossover.config.models import Model
 from crossover.config.workloads import NULL, OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
+from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
@@ -48,17 +49,17 @@ LOADED_ONCE = re.compile(
 """Prefixes of variables that are read when a library is loaded."""
 
 SET_LATER = {"CUDA_VISIBLE_DEVICES"}
-"""Read when a device is first used, so a fork can still set it."""
+"""Variables that are read when a device is first used, so that a fork can still set them."""
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits.
 
-    It covers everything that a fork inherits and could not set for itself: user, interpreter, installed packages, the
-    folder of this library, variables that native libraries read when they are loaded, limits, control group, namespaces
-    and memory policy. So a changed package never meets an old server. The server itself notices changes of the
-    library's files.
+    It covers everything that a fork inherits and cannot set: user, interpreter, installed packages, the folder of this
+    library, variables that native libraries read when they are loaded, limits, control group, namespaces and memory
+    policy. The server itself notices changes of the library's files.
     """
+    process = Path("/proc/self")
     facts = {
         "preloaded": preloaded,
         "user": os.getuid(),
@@ -72,45 +73,35 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         },
         "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
         "niceness": os.nice(0),
-        "kernel": [_kernel_text(name) for name in ("cgroup", "numa_maps")],
-        "namespaces": [_link(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net", "ipc")],
+        "cgroup": read_kernel(process / "cgroup"),
+        "memory_policy": (read_kernel(process / "numa_maps") or "").split(maxsplit=2)[1:2],
+        "namespaces": [
+            str(path.readlink())
+            for path in sorted((process / "ns").iterdir())
+            if path.name in ("mnt", "pid", "user", "net", "ipc")
+        ],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 def _packages() -> list[tuple[str, int]]:
-    """Installed distributions and when their records were written, from the names of their folders."""
+    """Folders of installed distributions, with their modification times in nanoseconds."""
     folders = {
         sysconfig.get_path("purelib"),
         sysconfig.get_path("platlib"),
         site.getusersitepackages(),
         *os.environ.get("PYTHONPATH", "").split(":"),
     }
-    found = []
+    packages = []
     for folder in filter(None, folders):
         with suppress(OSError):
-            found += [(one.path, one.stat().st_mtime_ns) for one in os.scandir(folder) if one.name.endswith("-info")]
-    return sorted(found)
-
-
-def _kernel_text(name: str) -> str:
-    """A file of /proc/self; of the memory map only the policy of its first line."""
-    try:
-        text = Path("/proc/self", name).read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    return text.split(maxsplit=2)[1] if name == "numa_maps" and text else text
-
-
-def _link(path: str) -> str:
-    try:
-        return str(Path(path).readlink())
-    except OSError:
-        return ""
+            entries = [entry for entry in os.scandir(folder) if entry.name.endswith("-info")]
+            packages += [(entry.path, entry.stat().st_mtime_ns) for entry in entries]
+    return sorted(packages)
 
 
 class Server:
-    """Waits for orders and forks."""
+    """Accepts orders and forks a measuring process for each."""
 
     def __init__(self, listener: socket.socket, is_up_to_date: Callable[[], bool]) -> None:
         self.listener = listener
@@ -137,7 +128,7 @@ class Server:
         connection.close()
 
     def answer(self) -> None:
-        """Take one order; whatever is wrong with it, the server is ready for the next one."""
+        """Take one order; an error in it does not end the server."""
         connection, _ = self.listener.accept()
         connection.settimeout(REQUEST_LIMIT_S)
         try:
@@ -164,7 +155,7 @@ class Server:
                 os.close(descriptor)
 
     def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
-        """Fork the measuring process; returns its number in the server, never in the child."""
+        """Fork the measuring process; returns its process id in the server, never in the child."""
         pid = os.fork()
         if pid:
             with suppress(OSError):
@@ -195,7 +186,7 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     os.dup2(error, 2)
     os.environ.clear()
     os.environ.update(order["environment"])
-    tempfile.tempdir = None  # the folder for temporary files is the client's, too
+    tempfile.tempdir = None  # or the server's would stay
     try:
         os.chdir(order["folder"])
         with one_line_errors():
@@ -214,9 +205,9 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
 
 
 def preload(module: str) -> None:
-    """Import what every trial needs and, with torch, construct an optimizer, which imports the rest of it.
+    """Import what all trials need and, with torch, construct an optimizer, which imports the rest of it.
 
-    What only a workload needs is imported by its own trials: it may start threads, open the GPU or set variables.
+    A workload's imports stay in its trials: they may start threads, open the GPU or set variables.
     """
     importlib.import_module(module)
     write_record(Measurement(), Path(os.devnull))  # the first one takes longest
@@ -229,26 +220,26 @@ def preload(module: str) -> None:
 
 
 def main() -> None:
-    """Entry of the server process, whose arguments are its key, the path of its socket, and the module to preload."""
-    key, place, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    environment = dict(os.environ)  # what is imported may add to it
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
+    """Run a server; the arguments are its key, the path of its socket, and the module to preload."""
+    key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    environment = dict(os.environ)  # imports may add to it
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else torch.cuda.is_available opens it, and no fork can use it
     imported = digests_of(SERVER, preloaded)
-    gc.disable()  # to look for garbage among what is being imported takes a tenth of the time
+    gc.disable()  # collections take a tenth of the time of the imports
     preload(preloaded)
     if server_key(environment, preloaded) != key:  # something changed while the imports ran
         sys.exit("the packages or the environment changed while the trial server started")
-    gc.freeze()  # the children share these pages; to look for garbage among them first takes a fifth of a second
+    gc.freeze()  # the children share these pages, and a collection among them takes a fifth of a second
     gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
-        beside = place.with_name(f"{place.name}.{os.getpid()}")
-        listener.bind(str(beside))
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
+        listener.bind(str(temporary))
         listener.listen(64)
-        beside.rename(place)  # so that a socket that can be found is listening
-        own = place.stat().st_ino
+        temporary.rename(path)  # so that a socket at this path is listening
+        inode = path.stat().st_ino
         try:
             Server(listener, lambda: digests_of(SERVER, preloaded) == imported).serve()
         finally:
             with suppress(OSError):
-                if place.stat().st_ino == own:
-                    place.unlink()
+                if path.stat().st_ino == inode:
+                    path.unlink()

@@ -1,4 +1,4 @@
-"""The light parent of a measuring process: whatever happens to the child ends in a verdict. Never imports torch."""
+"""The parent of a measuring process: waits for it, and says what its end means. Never imports torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,25 +38,32 @@ class ChildFailedError(Exception):
 
 
 class ChildLostError(Exception):
-    """The child is gone and nobody can tell how."""
+    """The child is gone, and its ending is unknown."""
+
+
+def kernel_oom_kills(root: Path = Path("/")) -> int | None:
+    """Processes that the kernel's out-of-memory killer has ended so far on this host; None if it does not say."""
+    statistics = root / "proc/vmstat"
+    match = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
+    return int(match[1]) if match else None
 
 
 def supervise(
     child: Child,
     time_limit_s: float,
-    oom_kills: Callable[[], int | None],
+    oom_kills: Callable[[], int | None] = kernel_oom_kills,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Wait for a child, at most `time_limit_s` from its beginning, end it, and return how it ended.
 
-    The child's messages are those that `child.do` lists. A trial that ends in a pass after its timing keeps what it has
-    measured, and says which pass was not done. Raises ChildFailedError if it ended by an error, ChildLostError if its
-    end is unknown.
+    The child's messages are those that `child.do` lists. A trial that ends in a pass after its timing keeps its columns
+    so far, and its reason names the pass. Raises ChildFailedError if it ended by an error, ChildLostError if its end is
+    unknown.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
     finally:
-        child.kill()  # with whatever it left behind: data loaders, or itself if it hangs on its way out
+        child.kill()  # with processes that it left behind, such as data loaders
 
 
 def _wait(
@@ -66,9 +72,9 @@ def _wait(
     kills_before = oom_kills()
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
-    kept: dict[str, Any] | None = None
+    passing: dict[str, Any] | None = None
     doing, remedy = None, "raise time_limit_s"
-    told = False
+    has_failed = False
     deadline = clock() + START_LIMIT_S
     ended = False
     while not ended and done is None:
@@ -76,7 +82,7 @@ def _wait(
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             late = _during(doing, f"not done after {time_limit_s:g} s; {remedy}")
-            return _with_kept(Outcome("timeout", late, False, facts), kept)
+            return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
@@ -90,71 +96,59 @@ def _wait(
                 facts = {**(facts or {}), **message["known"]}
             if "doing" in message:
                 doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
-            told = told or "failed" in message
+            has_failed = has_failed or "failed" in message
             if "passing" in message:
-                kept = message
+                passing = message
             if "done" in message:
                 done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
-        found, transient = done.get("found", {}), done.get("transient", False)
-        return Outcome(done["done"], done["reason"], done["done"] != REFUSED, facts or {}, found, transient)
+        status, transient = done["done"], done.get("transient", False)
+        return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("found", {}), transient)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:
         reason = _during(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
-        raise ChildFailedError(reason, ending.exit_code if told else None)
+        raise ChildFailedError(reason, ending.exit_code if has_failed else None)
+    by = signal.Signals(ending.signal)
     if facts is None:
-        name = signal.Signals(ending.signal).name
-        raise ChildFailedError(f"the measuring process was ended by {name} before it began")
+        raise ChildFailedError(f"the measuring process was ended by {by.name} before it began")
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
-    verdict = _verdict(signal.Signals(ending.signal), out_of_memory, facts)
-    return _with_kept(replace(verdict, reason=_during(doing, verdict.reason)), kept)
-
-
-def _during(doing: str | None, reason: str | None) -> str:
-    """A reason after what was going on, where that is known."""
-    return f"{doing}: {reason}" if doing else str(reason)
-
-
-def _verdict(by: signal.Signals, out_of_memory: bool, facts: dict[str, Any]) -> Outcome:
-    """What it means that a signal ended the child; `out_of_memory` if the kernel's killer was at work meanwhile."""
+    status, transient = "invalid", False
     if by == signal.SIGKILL and out_of_memory:
+        status = "oom"
         reason = "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory"
-        return Outcome("oom", reason, False, facts)
-    if by in CRASHES:
+    elif by in CRASHES:
         reason = f"the measuring process crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
-        return Outcome("invalid", reason, False, facts)
-    reason = f"something outside ended the measuring process ({by.name})"
-    return Outcome("invalid", reason, False, facts, transient=True)
+    else:
+        reason, transient = f"something outside ended the measuring process ({by.name})", True
+    return _with_time(Outcome(status, _during(doing, reason), False, facts, transient=transient), passing)
 
 
-def _with_kept(outcome: Outcome, kept: dict[str, Any] | None) -> Outcome:
-    """How a trial ended or, if its time was known by then, its row without the passes that were not done."""
-    if kept is None:
+def _during(doing: str | None, reason: str) -> str:
+    """A reason, after the user's code that was running if there was any."""
+    return f"{doing}: {reason}" if doing else reason
+
+
+def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
+    """How a trial ended; if its time was measured by then (`passing`), its row without the passes not done."""
+    if passing is None:
         return outcome
-    pass_, *later = kept["passing"]
-    undone = f"{pass_}: {outcome.reason}" + (f"; not begun: {', '.join(later)}" if later else "")
-    row = kept["row"]
-    columns = {**row, "flags": list(dict.fromkeys([*row["flags"], "incomplete"]))}
+    failed, *later = passing["passing"]
+    undone = f"{failed}: {outcome.reason}" + (f"; not begun: {', '.join(later)}" if later else "")
+    columns = {**outcome.facts, **passing["row"]}
+    columns["flags"] = list(dict.fromkeys([*columns["flags"], "incomplete"]))
     status, reason = columns.pop("status"), columns.pop("reason")
-    reasons = undone if reason is None else f"{reason}; {undone}"
-    return Outcome(status, reasons, False, {**outcome.facts, **columns}, transient=kept["transient"])
-
-
-def kernel_oom_kills(root: Path = Path("/")) -> int | None:
-    """Processes that the kernel's out-of-memory killer has ended so far on this host; None if it does not say."""
-    statistics = root / "proc/vmstat"
-    found = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
-    return int(found[1]) if found else None
+    reason = undone if reason is None else f"{reason}; {undone}"
+    return Outcome(status, reason, False, columns, transient=passing["transient"])
 
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program as a shell expects it: 128 + a signal's number, or as the measuring process ended.
+    """End the program with the status that a shell expects, after cleaning up.
 
-    Everything under way is cleaned up first.
+    That is 128 + a signal's number, or the status of the measuring process.
     """
 
     def interrupt(number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Steps that leave reference cycles: they are collected between samples, and no collection is part of a sample."""
+"""Reference cycles that steps leave are collected between samples, never within one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
-from crossover.measurement.clock.timing import COLLECT_AFTER, collect_if_due, time_steps
+from crossover.measurement.clock.timing import time_steps
 from crossover.measurement.clock.turns import Way, time_in_turns
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
@@ -35,7 +35,7 @@ class Cycle:
 
 
 class Leaking(FakeDevice):
-    """A device whose steps take 1 ms and leave cycles; notes the most that lay about after a step."""
+    """A device whose steps take 1 ms and leave cycles; counts the most that exist after a step."""
 
     def __init__(self) -> None:
         super().__init__(MILLISECOND)
@@ -80,31 +80,19 @@ def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(lea
     assert leaking.steps > 1000
     # A block of 20 steps leaves 200 cycles; what was left before it and was not yet due is less than that.
     assert leaking.most <= 2 * 20 * CYCLES
-    # All is looked through once; then 100 single steps leave 1000 cycles, and each of 52 blocks leaves enough for a
-    # look. Every twelfth look is at the next generation too, and none at the oldest.
+    # One full collection; then 100 single steps leave 1000 cycles, and each of 52 blocks leaves enough for a
+    # collection. Every twelfth includes the next generation, none the oldest.
     assert generations[0] == 2
     assert 50 <= len(generations) - 1 <= 62
     assert generations.count(1) == (len(generations) - 1) // 12
     assert generations.count(2) == 1
 
 
-def test_a_step_without_cycles_is_hardly_ever_disturbed() -> None:
+def test_a_step_without_cycles_causes_no_collection() -> None:
     device = FakeDevice(MILLISECOND)
     with collections_of(device) as generations:
         time_steps(device.step, 1, replace(EFFORT, timed_max_s=2.0), device.watch())
     assert generations == [2]
-
-
-@pytest.mark.parametrize("count", [COLLECT_AFTER // 2, COLLECT_AFTER + 1])
-def test_a_look_is_due_after_so_many_objects(leaking: Leaking, count: int) -> None:
-    gc.disable()
-    gc.collect()
-    kept = [[number] for number in range(count)]
-    with collections_of(leaking) as generations:
-        collect_if_due()
-    gc.enable()
-    assert len(kept) == count
-    assert generations == ([0] if count > COLLECT_AFTER else [])
 
 
 def cold(device: Leaking) -> list[float]:
@@ -113,8 +101,8 @@ def cold(device: Leaking) -> list[float]:
 
 def in_turns_of_latencies(device: Leaking) -> list[float]:
     ways = right_ways(device.step, device.watch(marks=True))
-    found = measure_latencies(ways, 300, seed=0)
-    return [*found["latencies_s"], *found["latencies_device_s"]]
+    columns = measure_latencies(ways, 300, seed=0)
+    return [*columns["latencies_s"], *columns["latencies_device_s"]]
 
 
 def unsynchronised(device: Leaking) -> list[float]:
@@ -135,4 +123,16 @@ def test_no_pass_holds_a_collection_or_keeps_its_cycles(
     assert samples_s == [STEP_S] * len(samples_s)
     assert len(generations) > 2
     assert leaking.most < 0.6 * CYCLES * leaking.steps
-    assert leaking.most <= CYCLES * 75  # a turn of 50 steps that nobody waits for, and what was not yet due before it
+    assert leaking.most <= CYCLES * 75  # a turn of 50 steps without a wait, and what was not yet due before it
+
+
+@pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])
+def test_the_collector_is_off_after_the_first_step_and_on_again_afterwards(
+    leaking: Leaking, monkeypatch: pytest.MonkeyPatch, timed: Callable[[Leaking], object]
+) -> None:
+    states: list[bool] = []
+    step = leaking.step
+    monkeypatch.setattr(leaking, "step", lambda: (states.append(gc.isenabled()), step()))
+    timed(leaking)
+    assert not any(states[1:])
+    assert gc.isenabled()

@@ -1,4 +1,4 @@
-"""Timing on a fake clock: every number here is worked out by hand."""
+"""Timing on a fake clock; the numbers are worked out by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from crossover.config.words import FLAGS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.timing import has_drifted, sample_columns, time_steps
+from crossover.measurement.clock.timing import has_drifted, sample_columns
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
@@ -91,27 +91,16 @@ def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     assert "warmup_capped" in timing["flags"]
 
 
-def noisy(spread: float) -> FakeDevice:
-    """Steps of 25 ms, give or take `spread`."""
-    draw = random.Random(3)
-    return FakeDevice(lambda *_: 25 * MILLISECOND * draw.uniform(1 - spread, 1 + spread))
-
-
 def test_a_noisy_step_is_timed_until_its_interval_is_narrow() -> None:
-    timing = noisy(0.1).time(replace(EFFORT, warmup_tolerance=1.0))
+    """Steps of 25 ms +- 10 %."""
+    draw = random.Random(3)
+    device = FakeDevice(lambda *_: 25 * MILLISECOND * draw.uniform(0.9, 1.1))
+    timing = device.time(replace(EFFORT, warmup_tolerance=1.0))
     samples = timing["samples_s"]
     assert timing["block_steps"] == 1
-    assert len(samples) % 10 == 0
     assert 40 < len(samples) < 400  # 1 s is 40, 10 s are 400
     narrow = [relative_half_width(samples[:count]) <= 0.01 for count in range(30, len(samples) + 1, 10)]
-    assert narrow[-1]
-    assert not any(narrow[:-1])
-
-
-def test_a_very_noisy_step_is_timed_until_the_cap() -> None:
-    timing = noisy(0.8).time(replace(EFFORT, warmup_tolerance=9.0))
-    assert timing["timed_s"] >= 9.9995
-    assert timing["timed_s"] - timing["block_steps"] * timing["samples_s"][-1] < 9.9995
+    assert narrow == [False] * (len(narrow) - 1) + [True]
 
 
 @pytest.mark.parametrize(("step_s", "blocks"), [(1, 10), (20, 2)])
@@ -119,7 +108,7 @@ def test_timing_ends_at_the_cap_with_few_blocks_but_two(step_s: int, blocks: int
     assert len(FakeDevice(step_s * SECOND).time()["samples_s"]) == blocks
 
 
-def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
+def test_a_slow_first_step_does_not_shorten_the_blocks() -> None:
     timing = FakeDevice(MILLISECOND // 10, pauses_ns={0: 2 * SECOND}).time(cycle_steps=100)
     assert timing["block_steps"] == 200  # 20 ms
     assert timing["warmup_s"] >= 0.0995
@@ -138,9 +127,9 @@ def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
     assert timing["block_steps"] == 22  # 20 were tried, and lasted 18.1 ms; 20 * 19.5 / 18.1 = 21.5
 
 
-@pytest.mark.parametrize("slow_step", [2, 50, 101, 102, 105])
-def test_something_slow_makes_the_blocks_no_shorter(slow_step: int) -> None:
-    """Be it in the warm-up (steps 2 to 101) or in the block that is tried first; each wait costs 0.9 ms."""
+@pytest.mark.parametrize("slow_step", [2, 101, 105])
+def test_a_stall_does_not_shorten_the_blocks(slow_step: int) -> None:
+    """In the warm-up (steps 2 to 101) or in the first block that is tried; a synchronisation takes 0.9 ms."""
 
     def block_steps(**pauses: dict[int, int]) -> int:
         return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time()["block_steps"]
@@ -178,7 +167,7 @@ def slow(pauses_s: dict[int, int]) -> FakeDevice:
         ({}, {"ran_s": (5.0, 2.0)}, 8 + 8, "at least 17 s"),
         # The first step counts, but not for the rate.
         ({0: 100}, {}, 101 + 1 + 8, "a step takes 1 s"),
-        # A stall is no slow step: eleven such would take 200 s, and all took 31 s.
+        # A stall is not a slow step: eleven steps of 21 s would take over 200 s.
         ({1: 20}, {}, 31, "a step takes 1 s"),
     ],
 )
@@ -212,7 +201,7 @@ def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None
     assert device.steps == timing["warmup_steps"] - 3 + timing["timed_steps"]
 
 
-@pytest.mark.parametrize(("ran", "cycle_steps"), [(1, 10), (3, 10), (9, 10), (10, 10), (25, 10), (300, 7), (300, 1)])
+@pytest.mark.parametrize(("ran", "cycle_steps"), [(3, 10), (10, 10), (25, 10), (300, 7)])
 def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_steps: int) -> None:
     device = FakeDevice(MILLISECOND)
     timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
@@ -220,33 +209,17 @@ def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_s
     assert device.steps == timing["warmup_steps"] - ran + timing["timed_steps"]
 
 
-def test_the_garbage_collector_rests_while_timing() -> None:
-    states = []
-    device = FakeDevice(MILLISECOND)
-
-    def step() -> None:
-        states.append(gc.isenabled())
-        device.step()
-
-    time_steps(step, 1, EFFORT, device.watch())
-    assert states[0]
-    assert not any(states[1:])
-    assert gc.isenabled()
-
-
-def test_the_summary_of_samples_by_hand() -> None:
-    assert sample_columns([1.0, 2.0, 3.0, 4.0, 100.0]) == {
-        "step_time_s": 3,
-        "step_time_mean_s": 22,
-        "step_time_iqr_s": 2,  # quartiles 2 and 4
-        "severe_outliers": 1,  # 100 > 4 + 3 * 2
-        "samples_s": [1.0, 2.0, 3.0, 4.0, 100.0],
+@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (100.0, 1), (-90.0, 0)])
+def test_the_summary_of_samples_by_hand(sample: float, outliers: int) -> None:
+    """Quartiles 2 and 4, or 1 and 3; a severe outlier is slower than 4 + 3 * 2."""
+    samples = [1.0, 2.0, 3.0, 4.0, sample]
+    assert sample_columns(samples) == {
+        "step_time_s": 3 if sample > 0 else 2,
+        "step_time_mean_s": pytest.approx((10 + sample) / 5),
+        "step_time_iqr_s": 2,
+        "severe_outliers": outliers,
+        "samples_s": samples,
     }
-
-
-@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (-90.0, 0)])
-def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outliers: int) -> None:
-    assert sample_columns([1.0, 2.0, 3.0, 4.0, sample])["severe_outliers"] == outliers
 
 
 @pytest.mark.parametrize(
@@ -255,7 +228,7 @@ def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outl
         ([1.0] * 20 + [1.26] * 10, True),
         ([1.0] * 20 + [0.74] * 10, True),
         ([1.0] * 20 + [1.24] * 10, False),
-        ([1.0, 1.6] * 15, False),  # scattered, but nowhere bound
+        ([1.0, 1.6] * 15, False),  # scatter without drift
     ],
 )
 def test_a_drift_of_samples(samples: list[float], drifted: bool) -> None:

@@ -1,10 +1,11 @@
-"""Readings around a trial's timed blocks, in their order, with a made-up NVML and made-up counters."""
+"""Readings around a trial's timed blocks with a fake NVML and fake counters, and energy."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,14 @@ import torch
 
 from crossover.machine.counters import Counters, CpuTicks
 from crossover.measurement.host import surroundings
-from crossover.measurement.host.energy import RaplCounter
-from crossover.measurement.host.surroundings import Surroundings
+from crossover.measurement.host.surroundings import (
+    RaplCounter,
+    Surroundings,
+    energy_columns,
+    package_joules,
+    read_gpu_energy_mj,
+    read_rapl,
+)
 from crossover.tables.columns import COLUMNS
 
 UUID = "GPU-1"
@@ -24,7 +31,7 @@ WINDOW = (20.0, 20)
 
 
 def counters(number: int, elsewhere: float) -> Counters:
-    """Each 10 s are 1000 ticks a CPU: we keep one of two CPUs busy, others half of one, and so many of two more."""
+    """1000 ticks a CPU in 10 s: of two CPUs we use 1 and others 0.5; others use `elsewhere` of two more CPUs."""
     busy = 1500 * number
     near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, own=1000 * number, children=0)
     host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
@@ -40,7 +47,7 @@ def counters(number: int, elsewhere: float) -> Counters:
 
 @pytest.fixture(autouse=True)
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is read, in its order; between two readings lie 10 s, and 400 J of the CPU's package."""
+    """The order of readings; between two of them pass 10 s, and the CPU's package uses 400 J."""
     done: list[str] = []
 
     def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
@@ -68,29 +75,34 @@ def gpu(**changed: Any) -> dict[str, Any]:
 
 def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
     """The columns of a trial around which nothing changes on the GPU."""
-    found = Surroundings(device, uuid, nvml)
-    found.counts()
-    found.counts()
-    found.read_under_load()
-    return found.columns(*WINDOW)
+    readings = Surroundings(device, uuid, nvml)
+    readings.counts()
+    readings.counts()
+    readings.read_under_load()
+    return readings.columns(*WINDOW)
 
 
 def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> None:
-    """Half a CPU of others is in the energy of the package, so that it is not the trial's."""
+    """Others use half a CPU of the package, so the trial has no energy."""
     columns = around("cpu", None, fake_nvml({}))
     assert set(columns) <= set(COLUMNS)
     assert (columns["load_after"], columns["cpu_pressure_share"]) == (2, 0.1)
     assert columns["others_cpus"] == columns["host_others_cpus"] == 0.5
     assert {columns[name] for name in ("energy_j", "energy_per_step_j", "energy_source")} == {None}
     assert columns["sm_clock_after_mhz"] is columns["leased_beside"] is None
-    assert order == ["counters", "energy", "energy", "counters"]  # the energy's window has nothing of the reading
+    assert order == [
+        "counters",
+        "energy",
+        "energy",
+        "counters",
+    ]  # so that no reading is within the window of the energy
 
 
 @pytest.mark.parametrize(("elsewhere", "energy_j"), [(-0.5, 400), (-0.2, None), (0.0, None)])
-def test_energy_of_whole_packages_is_given_if_others_left_all_their_cpus_alone(
+def test_packages_have_an_energy_if_others_used_none_of_their_cpus(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
 ) -> None:
-    """Of 0, 0.3 and 0.5 CPUs that others used; `cpu-1` could spare a core for them, but its package cannot."""
+    """Others use 0, 0.3 or 0.5 CPUs."""
     readings = iter(counters(number, elsewhere) for number in range(2))
     monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
     columns = around("cpu-1", None, fake_nvml({}))
@@ -110,13 +122,13 @@ def test_a_trial_on_a_gpu(
     share: int | None,
     shared: bool,
 ) -> None:
-    """Strangers that left the GPU alone, up to 2 % of it, leave the energy to the trial."""
+    """Other processes that use at most 2 % of the GPU do not invalidate its energy."""
     thermal = f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})"
     nvml = fake_nvml({UUID: gpu(**{thermal: SimpleNamespace(violationTime=10**9)})})
-    found = Surroundings("cuda", UUID, nvml)
+    readings = Surroundings("cuda", UUID, nvml)
 
     nvml.gpus[UUID][thermal] = SimpleNamespace(violationTime=3 * 10**9)  # before the timing
-    assert found.counts() == {"involuntary_switches": 8, "allocator_retries": 4}
+    assert readings.counts() == {"involuntary_switches": 8, "allocator_retries": 4}
     nvml.gpus[UUID] |= {
         "nvmlDeviceGetTotalEnergyConsumption": 5_000_000,  # mJ
         thermal: SimpleNamespace(violationTime=4 * 10**9),
@@ -127,18 +139,18 @@ def test_a_trial_on_a_gpu(
         nvml.gpus[UUID]["nvmlDeviceGetProcessUtilization"] = [
             SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=percent) for (pid, at_us), percent in utilisation.items()
         ]
-    assert found.counts()["allocator_retries"] == 6
+    assert readings.counts()["allocator_retries"] == 6
     pids = [os.getpid(), *(10**7 + number for number in range(strangers))]
     present = [SimpleNamespace(pid=pid, usedGpuMemory=2**20) for pid in pids]
     nvml.gpus[UUID] |= {"nvmlDeviceGetClockInfo": 1500, "nvmlDeviceGetComputeRunningProcesses_v3": present}
-    found.read_under_load()
+    readings.read_under_load()
     nvml.gpus[UUID] |= {  # too late
         "nvmlDeviceGetClockInfo": 345,
         "nvmlDeviceGetTotalEnergyConsumption": 9_000_000,
         thermal: SimpleNamespace(violationTime=9 * 10**9),
     }
 
-    columns = found.columns(*WINDOW)
+    columns = readings.columns(*WINDOW)
     assert set(columns) <= set(COLUMNS)
     assert (columns["sm_clock_before_mhz"], columns["sm_clock_after_mhz"]) == (1980, 1500)
     assert columns["slowdown_s"] == pytest.approx(1.0)
@@ -157,13 +169,13 @@ def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
     nvml = fake_nvml({UUID: gpu(nvmlDeviceGetProcessUtilization=samples)})
     times_us = iter([50_000_000, 50_300_000, 50_300_001])
     monkeypatch.setattr(surroundings, "_now_us", lambda: next(times_us))
-    found = Surroundings("cuda", UUID, nvml)
-    found.counts()
-    found.counts()
-    assert found.edges[1].gpu.shares == {7: 0.5}
+    readings = Surroundings("cuda", UUID, nvml)
+    readings.counts()
+    readings.counts()
+    assert readings.edges[1].gpu.shares == {7: 0.5}
 
 
-@pytest.mark.parametrize(("before", "after", "most"), [(0, 0, 0), (2, 1, 2), (0, 3, 3)])
+@pytest.mark.parametrize(("before", "after", "most"), [(2, 1, 2), (0, 3, 3)])
 def test_most_of_the_gpus_that_were_leased_beside_it_count(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int
 ) -> None:
@@ -182,3 +194,80 @@ def test_without_nvml_the_gpu_is_not_known(fake_nvml: Callable[..., Any]) -> Non
 def test_a_kernel_that_counts_no_switches(monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]) -> None:
     monkeypatch.setattr(surroundings, "involuntary_switches", lambda: None)
     assert Surroundings("mps", None, fake_nvml({})).counts() == {}
+
+
+@pytest.mark.parametrize(
+    ("used_j", "window_s", "steps", "shared", "expected"),
+    [
+        (3000.0, 10.0, 600, False, (3000.0, 5.0, "NVML")),
+        (3000.0, 9.99, 600, False, (None, None, None)),
+        (3000.0, 10.0, 600, True, (None, None, None)),
+        (None, 10.0, 600, False, (None, None, None)),
+        (-1.0, 10.0, 600, False, (None, None, None)),  # the driver was reloaded
+    ],
+)
+def test_energy_of_a_step(
+    used_j: float | None, window_s: float, steps: int, shared: bool, expected: tuple[Any, ...]
+) -> None:
+    columns = energy_columns(used_j, "NVML", window_s, steps, shared)
+    assert columns == dict(zip(("energy_j", "energy_per_step_j", "energy_source"), expected, strict=True))
+
+
+def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> None:
+    instance = {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "GPU-1", "nvmlDeviceGetTotalEnergyConsumption": 9}
+    nvml = fake_nvml({"GPU-1": {"nvmlDeviceGetTotalEnergyConsumption": 77}, "GPU-2": {}, "MIG-3": instance})
+    energies_mj = [read_gpu_energy_mj(uuid, nvml) for uuid in ("GPU-1", "GPU-2", "MIG-3", "GPU-4", None)]
+    assert energies_mj == [77, None, None, None, None]
+    assert nvml.opened == 0
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Two packages, one with a domain inside, the platform, and the second interface to the first package."""
+    domains = {
+        "intel-rapl:0": "package-0",
+        "intel-rapl:0:0": "core",
+        "intel-rapl:1": "package-1",
+        "intel-rapl:2": "psys",
+        "intel-rapl-mmio:0": "package-0",
+    }
+    for number, (folder, name) in enumerate(domains.items()):
+        path = tmp_path / "sys/class/powercap" / folder
+        path.mkdir(parents=True)
+        (path / "name").write_text(f"{name}\n")
+        (path / "energy_uj").write_text(f"{number + 1}000\n")
+        (path / "max_energy_range_uj").write_text("262143328850\n")
+    return tmp_path
+
+
+def test_each_package_counts_once(machine: Path) -> None:
+    counters = {"package-0": RaplCounter(1000, 262143328850), "package-1": RaplCounter(3000, 262143328850)}
+    assert read_rapl(machine) == counters
+    assert read_rapl(machine / "elsewhere") is None
+    (machine / "sys/class/powercap/intel-rapl:1/energy_uj").unlink()
+    assert read_rapl(machine) is None
+
+
+RANGE_UJ = 30_000 * 10**6 - 1
+
+
+def packages(*energies_j: float) -> dict[str, RaplCounter]:
+    return {f"package-{n}": RaplCounter(int(energy * 10**6), RANGE_UJ) for n, energy in enumerate(energies_j)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "window_s", "joules"),
+    [
+        # 100 J of the first; the second ran from 29 000 J over 30 000 J to 500 J: 1500 J.
+        (packages(50, 29_000), packages(150, 500), 20.0, pytest.approx(1600)),
+        (None, packages(1), 20.0, None),
+        (packages(1), None, 20.0, None),
+        (packages(1), packages(2, 3), 20.0, None),
+        (packages(1), packages(2), 31.0, None),  # at 1000 W, 30 000 J pass in 30 s
+        (packages(1), packages(2), 29.0, pytest.approx(1)),
+    ],
+)
+def test_packages_are_added_and_a_counter_that_wrapped_is_carried_on(
+    before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, joules: float | None
+) -> None:
+    assert package_joules(before, after, window_s) == joules

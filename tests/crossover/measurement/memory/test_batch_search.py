@@ -33,8 +33,8 @@ def most_tries(size: int) -> int:
 @pytest.mark.parametrize("limit", [1, 7, 63, 64, 100])
 def test_every_threshold_is_found(start: int, limit: int) -> None:
     for threshold in range(limit + 10):
-        found, tries = search(lambda size, most=threshold: size <= most, start, limit)
-        assert found == (min(threshold, limit) or None)
+        largest, tries = search(lambda size, most=threshold: size <= most, start, limit)
+        assert largest == (min(threshold, limit) or None)
         assert threshold >= limit or (threshold + 1, False) in tries
 
 
@@ -59,8 +59,8 @@ def test_a_failed_confirmation_sends_the_search_down() -> None:
         seen[size] += 1
         return size < 60 or (size <= 70 and seen[size] == 1)
 
-    found, tries = search(fits, 1, 1000)
-    assert found == 59
+    largest, tries = search(fits, 1, 1000)
+    assert largest == 59
     assert Counter(tries)[59, True] == 3
 
 
@@ -71,25 +71,25 @@ def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
         seen[size] += 1
         return seen[size] == 1 and size <= 50_000
 
-    found, tries = search(fits, 1, None)
-    assert found is None
+    largest, tries = search(fits, 1, None)
+    assert largest is None
     assert len(tries) <= most_tries(50_000)
 
 
 def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
     for power in range(1, 40):
-        found, tries = search(lambda size, most=3**power: size <= most, 1, None)
-        assert found == 3**power
+        largest, tries = search(lambda size, most=3**power: size <= most, 1, None)
+        assert largest == 3**power
         assert len(tries) <= 2 * (math.ceil(power * math.log2(3)) + 1) + CONFIRMATIONS
 
 
 def test_blurred_thresholds_end_at_a_size_that_held() -> None:
-    """Between 900 and 1100 a size fits by chance; the winner fitted three times running, and was found soon."""
+    """Between 900 and 1100 a size fits by chance; the result fitted three times in a row, after few tries."""
     for seed in range(300):
         chance = random.Random(seed)
-        found, tries = search(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)
-        assert found is not None
-        assert 850 < found < 1100
-        assert min(size for size, fitted in tries if not fitted) == found + 1
-        assert Counter(tries)[found, True] >= 3
+        largest, tries = search(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)
+        assert largest is not None
+        assert 850 < largest < 1100
+        assert min(size for size, fitted in tries if not fitted) == largest + 1
+        assert Counter(tries)[largest, True] >= 3
         assert len(tries) <= most_tries(2048)

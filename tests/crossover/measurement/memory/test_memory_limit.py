@@ -26,7 +26,7 @@ def fits(size):
     return True
 
 fitted = [fits(size) for size in (50_000_000, 98_000_000, 100_100_000, 200_000_000, 98_000_000)]
-held = torch.empty(50_000_000, dtype=torch.uint8)
+tensor = torch.empty(50_000_000, dtype=torch.uint8)
 print(json.dumps([*fitted, fits(60_000_000), float((torch.ones(8 * 32768) * 2).sum())]))
 """
 
@@ -47,10 +47,10 @@ def test_a_kernel_that_keeps_no_limit_is_found_out(monkeypatch: pytest.MonkeyPat
 def test_on_cuda_the_limit_is_a_share_of_the_gpu(
     monkeypatch: pytest.MonkeyPatch, limit_bytes: int, fraction: float
 ) -> None:
-    asked: list[tuple[float, torch.device]] = []
-    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *given: asked.append(given))
+    limits: list[tuple[float, torch.device]] = []
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *limit: limits.append(limit))
     limit_memory(torch.device("cuda", 0), 1000, limit_bytes)
-    assert asked == [(fraction, torch.device("cuda", 0))]
+    assert limits == [(fraction, torch.device("cuda", 0))]
 
 
 def test_other_devices_take_no_limit() -> None:

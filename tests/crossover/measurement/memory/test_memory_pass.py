@@ -1,4 +1,4 @@
-"""The memory pass on made-up devices, by hand, and on this CPU."""
+"""The memory pass on fake devices and on this CPU."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ import torch
 from torch import nn
 
 from crossover.measurement.memory import memory_pass
-from crossover.measurement.memory.memory_pass import measure_memory, process_bytes, split_memory
-from crossover.measurement.memory.memory_split import Split, Subject
-from crossover.tables.columns import Measurement
+from crossover.measurement.memory.memory_pass import Split, Subject, measure_memory, process_bytes, split_memory
 
 PARTS = {
     "parameter_bytes": 1000,
@@ -91,11 +89,6 @@ def subject(steps: list[str]) -> Subject:
     return Subject(lambda: steps.append("eager"), nn.Linear(2, 2))
 
 
-@pytest.fixture
-def timed(steps: list[str]) -> Callable[[], None]:
-    return lambda: steps.append("timed")
-
-
 def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None = None) -> dict[str, Any]:
     """The peak with its parts."""
     peak = measure_memory(step, torch.device(kind), uuid)
@@ -103,8 +96,8 @@ def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None
 
 
 @pytest.fixture
-def known_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """A split that is known beforehand; the levels that the device told for it."""
+def fixed_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Replaces the split by a fixed one; returns the device's level of each."""
     levels: list[int | None] = []
 
     def split_step(subject: Subject, _: torch.device, level: Callable[[], int] | None = None) -> Split:
@@ -124,7 +117,7 @@ def entry(used: int | None, pid: int | None = None) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "found"),
+    ("gpus", "used_bytes"),
     [
         ({"GPU-1": {PROCESSES: [entry(300), entry(999, pid=0)]}}, 300),
         ({"GPU-1": {PROCESSES: [entry(300), entry(50)]}}, 350),
@@ -135,19 +128,13 @@ def entry(used: int | None, pid: int | None = None) -> SimpleNamespace:
     ],
 )
 def test_the_drivers_figure_of_this_process(
-    monkeypatch: pytest.MonkeyPatch, fake_nvml: Any, gpus: dict[str, Any], found: int | None
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Any, gpus: dict[str, Any], used_bytes: int | None
 ) -> None:
     monkeypatch.setattr(memory_pass, "pynvml", fake_nvml(gpus))
-    assert process_bytes("GPU-1") == found
+    assert process_bytes("GPU-1") == used_bytes
     assert process_bytes(None) is None
     monkeypatch.setattr(memory_pass, "pynvml", fake_nvml(gpus, installed=False))
     assert process_bytes("GPU-1") is None
-
-
-@pytest.fixture
-def using(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """Puts torch.cuda or one of its kind in the place of torch's own."""
-    return lambda accelerator: monkeypatch.setattr(torch, "get_device_module", lambda _: accelerator)
 
 
 @pytest.mark.parametrize(
@@ -156,15 +143,14 @@ def using(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
 def test_an_accelerators_memory(
     monkeypatch: pytest.MonkeyPatch,
     fake_nvml: Any,
-    using: Callable[[Any], None],
     subject: Subject,
-    known_split: list[int | None],
+    fixed_split: list[int | None],
     steps: list[str],
     kind: str,
     taken: int,
     other_bytes: int,
 ) -> None:
-    """Of the peak 4600 B were there before; the parts are 4800 B; NVML knows NVIDIA's GPUs only."""
+    """Of the peak 4600 B were there before; the parts are 4800 B."""
     gpu = Accelerator()
     Cycle(gpu, 5000)
 
@@ -174,32 +160,19 @@ def test_an_accelerators_memory(
         gpu.allocate(-taken)
 
     monkeypatch.setattr(memory_pass, "pynvml", fake_nvml({"GPU-1": {PROCESSES: [entry(12_000)]}}))
-    using(gpu)
-    found = both(step, subject, kind, "GPU-1")
-    assert found == {
+    monkeypatch.setattr(torch, "get_device_module", lambda _: gpu)
+    nvidia = {"device_used_bytes": 4600 + taken + 10_000, "process_device_bytes": 12_000}
+    assert both(step, subject, kind, "GPU-1") == {
         "base_bytes": 4600,
         "peak_allocated_bytes": 4600 + taken,
         "peak_reserved_bytes": 4600 + taken,
-        "device_used_bytes": 4600 + taken + 10_000,
-        **({"process_device_bytes": 12_000} if kind == "cuda" else {}),
+        **(nvidia if kind == "cuda" else {}),
         "memory_source": f"{kind.upper()} allocator",
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert known_split == [4600]  # from marks that were reset in between
+    assert fixed_split == [4600]  # from marks that were reset in between
     assert steps == ["timed", "timed", "eager"]
-
-
-def test_a_driver_that_does_not_tell_leaves_a_gap(
-    timed: Callable[[], None], using: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def mem_get_info(_: torch.device) -> tuple[int, int]:
-        raise RuntimeError("The device doesn't support querying the available free memory")
-
-    gpu = Accelerator()
-    monkeypatch.setattr(gpu, "mem_get_info", mem_get_info)
-    using(gpu)
-    assert measure_memory(timed, torch.device("xpu"))["device_used_bytes"] is None
 
 
 @pytest.fixture
@@ -212,7 +185,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("peak_kib", "other_bytes"), [(13, 3 * 1024 - 1500), (11, 0)])
 def test_the_cpus_memory(
-    subject: Subject, known_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
+    subject: Subject, fixed_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
 ) -> None:
     """The rest is the process's growth without the 1500 B that the parts grew by."""
 
@@ -220,52 +193,18 @@ def test_the_cpus_memory(
         steps.append("timed")
         (process / "status").write_text(f"VmHWM:\t {peak_kib} kB\nVmRSS:\t 10 kB\n")
 
-    found = both(step, subject, "cpu")
-    assert found == {
+    assert both(step, subject, "cpu") == {
         "base_rss_bytes": 10 * 1024,
         "peak_rss_bytes": peak_kib * 1024,
         "memory_source": "VmHWM",
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert known_split == [None]
+    assert fixed_split == [None]
     assert steps == ["timed", "timed", "eager"]
 
 
-def metal(log: list[str]) -> Any:
-    """Metal, whose driver holds more once a step has run."""
-    return SimpleNamespace(
-        synchronize=lambda: log.append("synchronize"),
-        empty_cache=lambda: log.append("empty_cache"),
-        current_allocated_memory=lambda: 700,
-        driver_allocated_memory=lambda: 3000 if "timed" in log else 2000,
-    )
-
-
-@pytest.mark.usefixtures("known_split")
-def test_metal_has_no_peak_to_take_parts_from(
-    timed: Callable[[], None], subject: Subject, using: Callable[[Any], None], steps: list[str]
-) -> None:
-    using(metal(steps))
-    found = both(timed, subject, "mps")
-    assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
-    assert steps == ["synchronize", "empty_cache", "timed", "timed", "synchronize", "eager"]
-
-
-def test_the_real_pass_fills_columns_of_the_row() -> None:
-    """4 bytes each for 40 + 10 parameters, as many of gradients, and for a row of 4 numbers."""
-    model, data = nn.Sequential(nn.Linear(4, 10)), torch.ones(1, 4)
-    optimizer = torch.optim.SGD(model.parameters(), momentum=0.9)
-
-    def step() -> None:
-        model(data).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    step()
-    row = Measurement(**both(step, Subject(step, model, (optimizer,), (data,)), "cpu"))
-    assert (row.parameter_bytes, row.gradient_bytes, row.optimizer_bytes, row.resident_bytes) == (200, 200, 200, 16)
-    assert row.base_rss_bytes is not None
-    assert row.peak_rss_bytes is not None
-    assert row.other_bytes is not None
-    assert 0 <= row.other_bytes <= row.peak_rss_bytes - row.base_rss_bytes
+@pytest.mark.usefixtures("fixed_split")
+def test_mps_has_parts_but_no_peak(subject: Subject, steps: list[str]) -> None:
+    assert both(lambda: steps.append("timed"), subject, "mps") == PARTS
+    assert steps == ["eager"]

@@ -1,7 +1,8 @@
-"""Which trials are measured a second time, whose row it is then, and what a measuring process leaves behind."""
+"""Second attempts, the meaning of a refused step, and what a measuring process leaves behind."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.measurement.process import attempts
-from crossover.measurement.process.attempts import measure, run_supervised
+from crossover.measurement.process.attempts import first_assertion_only, measure, run_supervised
 from crossover.measurement.process.jobs import Outcome, TrialJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError
 from trials import CELL, read_row, trial_job, write_points
@@ -40,22 +41,16 @@ HEAT = outcome("invalid", "heat", transient=True)
 
 
 @pytest.mark.parametrize(
-    ("ends", "attempted", "status", "reason"),
+    "ends",
     [
-        ([HEAT, outcome("ok", None)], 2, "ok", None),
-        ([HEAT, HEAT], 2, "invalid", "heat"),
-        ([outcome("invalid", "crashed (SIGSEGV)")], 1, "invalid", "crashed (SIGSEGV)"),
-        ([outcome("oom", "full")], 1, "oom", "full"),
-        ([outcome("ok", "memory pass: not done after 12 s")], 1, "ok", "memory pass: not done after 12 s"),
+        [HEAT, outcome("ok", None)],
+        [HEAT, HEAT],
+        [outcome("invalid", "crashed (SIGSEGV)")],
+        [outcome("oom", "full")],
     ],
 )
 def test_only_what_may_pass_is_measured_once_more(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    ends: list[Outcome],
-    attempted: int,
-    status: str,
-    reason: str | None,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: list[Outcome]
 ) -> None:
     made: list[int] = []
 
@@ -64,29 +59,27 @@ def test_only_what_may_pass_is_measured_once_more(
         return ends[len(made) - 1]
 
     monkeypatch.setattr(attempts, "run_supervised", run)
-    output = tmp_path / "row.parquet"
-    measure(trial_job(tmp_path / "data", output))
-    row = read_row(output)
-    assert made == [1, 2][:attempted]
-    assert (row["status"], row["reason"], row["step_time_s"], row["parameters"]) == (status, reason, 0.5, 6)
+    measure(trial_job(tmp_path / "data", tmp_path / "row.parquet"))
+    row = read_row(tmp_path / "row.parquet")
+    assert made == [1, 2][: len(ends)]
+    assert (row["status"], row["reason"]) == (ends[-1].status, ends[-1].reason)
+    assert (row["step_time_s"], row["parameters"]) == (0.5, 6)
 
 
 FFT = "Unsupported dtype BFloat16"
 REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}", "is_lacking": False})
-KNOWN = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
+LACKING = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
 
 
 @pytest.mark.parametrize(
     ("refusal", "tried", "status"),
     [
         (REFUSAL, "ok", "unsupported"),
-        (REFUSAL, "unsupported", "unsupported"),  # a size that nobody asked for
+        (REFUSAL, "unsupported", "unsupported"),
         (REFUSAL, "invalid", None),  # it fails there too
-        (KNOWN, "invalid", None),
-        (REFUSAL, "timeout", "invalid"),
+        (LACKING, "invalid", None),
         (REFUSAL, "oom", "invalid"),
-        (KNOWN, "timeout", "unsupported"),  # it could not be found out; its words are known
-        (KNOWN, "oom", "unsupported"),
+        (LACKING, "timeout", "unsupported"),  # its words are known
     ],
 )
 def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
@@ -108,12 +101,11 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
     else:
         ended = run_supervised(job, clock)
         assert (ended.status, ended.written, ended.facts, ended.found) == (status, False, {"parameters": 6}, {})
-        unknown = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
-        assert ended.reason == (FFT if status == "unsupported" else unknown)
+        undecided = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
+        assert ended.reason == (FFT if status == "unsupported" else undecided)
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
-    assert plain.cell == CELL
-    assert (plain.threads, plain.seed, plain.dataset) == (job.threads, job.seed, job.dataset)
+    assert (plain.cell, plain.threads, plain.dataset) == (CELL, job.threads, job.dataset)
 
 
 def test_the_mistake_that_the_try_has_printed_is_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -183,3 +175,21 @@ def test_what_a_precision_alone_refuses_is_a_row_and_a_mistake_a_line(
         assert printed.count("error:") == 1
         assert said in printed
         assert "Traceback" not in printed
+
+
+ASSERTION = (
+    "/pytorch/aten/src/ATen/native/cuda/Loss.cu:245: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], "
+    "thread: [{},0,0] Assertion `t >= 0 && t < n_classes` failed.\n"
+)
+"""As the CUDA runtime writes it (torch 2.13)."""
+
+
+@pytest.mark.parametrize(("device", "passed_on"), [("cuda", 1), ("cpu", 32)])
+def test_of_a_kernels_assertions_the_first_is_passed_on(device: str, passed_on: int, tmp_path: Path) -> None:
+    assertions = [ASSERTION.format(thread) for thread in range(32)]
+    target = os.open(tmp_path / "log", os.O_CREAT | os.O_WRONLY)
+    with first_assertion_only(device, target) as error:
+        os.write(error, "".join(["before\n", *assertions, "error: the line\nno end"]).encode())
+    os.close(target)
+    expected = ["before\n", *assertions[:passed_on], "error: the line\nno end"]
+    assert (tmp_path / "log").read_text() == "".join(expected)

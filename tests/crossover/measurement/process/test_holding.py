@@ -1,4 +1,4 @@
-"""What a measuring command may use, on a made-up machine of 16 CPUs with two GPUs, and within a Slurm job."""
+"""Resources of a measuring command on a fake machine of 16 CPUs with two GPUs, and within a Slurm job."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Check = Callable[..., None]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Checks a Slurm job on a node of four cores of two threads each: CPU n and n + 4 are siblings."""
+    """Checks a Slurm job on a node of four cores with two threads each: CPUs n and n + 4 are siblings."""
     for cpu in range(8):
         topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
         topology.mkdir(parents=True)
@@ -84,10 +84,10 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     monkeypatch.setattr(module, "physical_cores", partial(threads.physical_cores, root=tmp_path))
     monkeypatch.setattr(module, "usable_cores", partial(threads.usable_cores, root=tmp_path))
 
-    def whole_node(of_job: int, asked: str, cpus: Collection[int], nodes: int = 1, job: str = "7") -> None:
-        answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={asked}\n"
+    def whole_node(of_job: int, requested: str, cpus: Collection[int], nodes: int = 1, job: str = "7") -> None:
+        answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={requested}\n"
         monkeypatch.setenv("SLURM_JOB_ID", job)
-        monkeypatch.setenv("SLURM_CPUS_PER_TASK", asked)
+        monkeypatch.setenv("SLURM_CPUS_PER_TASK", requested)
         monkeypatch.setattr(module, "ask_slurm", lambda job: answer if job == "7" else "")
         monkeypatch.setattr(module, "usable_cpus", lambda: set(cpus))
         check_whole_node()
@@ -96,22 +96,22 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 
 
 @pytest.mark.parametrize(
-    ("of_job", "asked", "cpus"),
+    ("of_job", "requested", "cpus"),
     [
         (8, "4", {0, 1, 4, 5}),  # the number of cores, where Slurm counts their threads
-        (8, "", {0, 4}),  # nothing was asked for
+        (8, "", {0, 4}),  # no number was requested
         (8, "2", {0, 4}),
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],
 )
-def test_a_part_of_the_node_is_refused(check: Check, of_job: int, asked: str, cpus: Collection[int]) -> None:
-    of_step = asked or str(len(cpus))
+def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
+    of_step = requested or str(len(cpus))
     with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use {of_step}"):
-        check(of_job, asked, cpus)
+        check(of_job, requested, cpus)
 
 
 @pytest.mark.parametrize(
-    ("of_job", "asked", "cpus"),
+    ("of_job", "requested", "cpus"),
     [
         (8, "8", range(8)),
         (4, "4", range(8)),  # Slurm counts cores
@@ -120,8 +120,8 @@ def test_a_part_of_the_node_is_refused(check: Check, of_job: int, asked: str, cp
         (2, "2", {0, 4}),  # a node shared with other jobs
     ],
 )
-def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, asked: str, cpus: Collection[int]) -> None:
-    check(of_job, asked, cpus)
+def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
+    check(of_job, requested, cpus)
 
 
 def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The trial server: real ones, in a folder of their own. Most fork trials that do nothing, which need no torch."""
+"""Real trial servers. Most fork trials of the null workload, which need no torch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,10 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.server import server_key
+from processes import PATIENCE_S, wait_for
 from trials import read_row, trial_job, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
-WAIT_S = 30.0
 PRELOADED = NULL_TRIAL[0]
 
 
@@ -61,22 +60,14 @@ def long_job(tmp_path: Path) -> TrialJob:
 
 def servers(folder: Path) -> list[psutil.Process]:
     """Servers whose sockets lie in a folder; a fork looks like its server, but has one as its parent."""
-    found = {
+    processes = {
         process.pid: process
         for process in psutil.process_iter(["status", "cmdline"])  # which leaves out those that end meanwhile
         if process.info["status"] != psutil.STATUS_ZOMBIE
         and any("process.server" in part for part in process.info["cmdline"] or ())
         and any(str(folder) in part for part in process.info["cmdline"] or ())
     }
-    return [process for process in found.values() if process.ppid() not in found]
-
-
-def until(condition: Callable[[], Any]) -> bool:
-    """Whether a condition comes true."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return bool(condition())
+    return [process for process in processes.values() if process.ppid() not in processes]
 
 
 def measured(job: TrialJob) -> dict[str, Any]:
@@ -111,8 +102,7 @@ def test_a_server_that_was_started_early_serves_the_first_trial(
     for name in THREAD_VARIABLES:
         monkeypatch.setenv(name, "2")
     children.start_early(threads=2)
-    assert until(lambda: servers(runtime))
-    early = servers(runtime)
+    early = wait_for(lambda: servers(runtime), "the server")
     measured(job)
     assert servers(runtime) == early
 
@@ -133,15 +123,15 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
 
 
 @pytest.mark.slow
-def test_a_server_killed_in_the_midst_costs_no_trial(
+def test_no_trial_is_lost_if_a_server_is_killed(
     runtime: Path, long_job: TrialJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
     child = ForkedProcess(long_job, dict(os.environ))
     (server,) = servers(runtime)
     server.kill()
-    assert until(lambda: child.ending(0.1) is not None)
+    wait_for(lambda: child.ending(0.1) is not None, "the ending")
     child.kill()
-    assert until(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie")
+    wait_for(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie", "its end")
 
     short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
     child = ForkedProcess(long_job, dict(os.environ))  # by a new server, which dies under the next trial
@@ -153,7 +143,7 @@ def test_a_server_killed_in_the_midst_costs_no_trial(
     assert "starting a fresh process" in capfd.readouterr().err
 
 
-def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_is_replaced(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     measured(job)
     (server,) = servers(runtime)
     server.send_signal(signal.SIGSTOP)
@@ -164,17 +154,17 @@ def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkey
     assert len(servers(runtime)) == 2
 
 
-def test_an_idle_server_goes_away(runtime: Path) -> None:
-    place = runtime / "idle"
+def test_an_idle_server_exits(runtime: Path) -> None:
+    path = runtime / "idle"
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
         "server.IDLE_S = 0.5; server.main()"
     )
-    command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(place), PRELOADED]
+    command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(path), PRELOADED]
     with subprocess.Popen(command) as process:
-        assert until(place.exists)
-        assert process.wait(WAIT_S) == 0
-    assert not place.exists()
+        wait_for(path.exists, "the socket")
+        assert process.wait(PATIENCE_S) == 0
+    assert not path.exists()
 
 
 def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob) -> None:

@@ -1,4 +1,4 @@
-"""The same step timed three ways in turn: as trials do, by a hand-written loop, and by torch's own timer."""
+"""The same step timed in three ways: as trials do, by a hand-written loop, and by torch's own timer, interleaved."""
 
 from __future__ import annotations
 
