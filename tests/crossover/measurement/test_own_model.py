@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,7 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_model import OwnModel, default_loss, explained, explaining
+from crossover.measurement.own_model import OwnModel, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.user_module import cause_of
@@ -292,15 +291,6 @@ def test_a_loss_without_a_gradient_is_one_line(build: Build) -> None:
         task.step()
 
 
-def test_what_a_device_lacks_is_a_result(tmp_path: Path) -> None:
-    model = read_model("a:b", tmp_path, "here")
-    lacking = RuntimeError("\"conv\" not implemented for 'Half'")
-    assert isinstance(explained(lacking, model, "it fails"), UnsupportedError)
-    memory = MemoryError()
-    assert explained(memory, model, "it fails") is memory
-    assert isinstance(explained(RuntimeError("shapes"), model, "it fails"), UserError)
-
-
 def test_a_failing_step_is_the_users_until_it_runs_on_the_cpu(tmp_path: Path) -> None:
     """Whatever its words are; only a result of its own stays as it is."""
     model = read_model("a:b", tmp_path, "here")
@@ -374,28 +364,6 @@ def test_an_inference_that_fails_with_gradients_too_says_what_it_said_first(buil
     with pytest.raises(UserError, match=r"net0\.py: line 12: its step fails: RuntimeError: mat1 and mat2"):
         task.step()
     assert not task.takes_gradients
-
-
-@pytest.mark.parametrize(
-    ("scores", "targets", "loss"),
-    [
-        (torch.ones(4, 1), torch.zeros(4), 1.0),
-        (torch.zeros(2, 3, 4), torch.ones(2, 3).long(), torch.tensor(4.0).log()),
-        (torch.zeros(2, 4, 3), torch.ones(2, 3).long(), torch.tensor(4.0).log()),
-        (torch.full((2, 2), 3.0), None, 9.0),
-    ],
-)
-def test_the_default_loss_follows_the_targets(scores: torch.Tensor, targets: torch.Tensor | None, loss: Any) -> None:
-    assert default_loss(scores, targets).item() == pytest.approx(float(loss))
-
-
-def test_a_loss_of_the_models_own_counts() -> None:
-    assert default_loss({"loss": torch.tensor(5.0), "logits": torch.ones(2)}, None).item() == 5
-
-
-def test_shapes_that_no_default_compares_are_named() -> None:
-    with pytest.raises(ValueError, match=r"returns \[4, 8\] for targets of \[4, 7\] in float32"):
-        default_loss(torch.ones(4, 8), torch.ones(4, 7))
 
 
 LINEAR = "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), {})"
@@ -627,18 +595,6 @@ class TestLosses:
             """
         )
         assert task.forward(task.model, *task.next_inputs())[0].item() == 0
-
-    def test_a_dict_of_losses_is_summed(self) -> None:
-        one, two = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))
-        assert default_loss({"boxes": one, "classes": two, "accuracy": torch.tensor(9.0)}, None).item() == 3
-        assert default_loss({"loss": two, "boxes": one}, None).item() == 2
-        with pytest.raises(ValueError, match="returns losses and other tensors in one dict"):
-            default_loss({"boxes": one, "scores": torch.ones(4)}, torch.ones(4))
-
-    def test_a_scalar_is_the_loss_and_complex_outputs_have_one(self) -> None:
-        assert default_loss(torch.tensor(3.0), None).item() == 3
-        assert default_loss(torch.tensor([3 + 4j, 0]), None).item() == 12.5
-        assert default_loss(torch.tensor([3 + 4j]), torch.tensor([3j])).item() == 10
 
     def test_a_detector_takes_its_targets(self, build: Build) -> None:
         task = build(
@@ -918,15 +874,6 @@ def test_other_parts_of_a_step_that_are_wrong_are_one_line(build: Build, part: s
         build(LINEAR.format(part))
     assert shown in str(found.value)
     assert "\n" not in str(found.value)
-
-
-def test_labels_of_any_whole_type_are_classes() -> None:
-    losses = [default_loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1], dtype=kind)) for kind in WHOLE]
-    assert len({float(loss) for loss in losses}) == 1
-    assert float(losses[0]) == pytest.approx((math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2)
-
-
-WHOLE = (torch.int64, torch.int32, torch.uint8, torch.bool)
 
 
 @pytest.mark.parametrize(

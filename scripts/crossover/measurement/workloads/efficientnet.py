@@ -16,8 +16,11 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
-from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
-from crossover.measurement.workloads._transformers import EfficientNetConfig, EfficientNetForImageClassification
+from crossover.measurement.workloads._transformers import (
+    IMAGENET_CLASSES,
+    EfficientNetConfig,
+    EfficientNetForImageClassification,
+)
 
 SIZE_NAME = "pixels on each side of an image"
 SIZE_RANGE = (32, 1024)
@@ -81,7 +84,7 @@ def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 class Classification(InferenceTask):
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
-        images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
+        images = arithmetic.randn(cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
         super().__init__(build_model(cell.size), arithmetic, (images,))
         model: nn.Module = self.model
         model.to(memory_format=layout)  # type: ignore[call-overload]

@@ -16,7 +16,6 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads._inputs import draw_normal
 from crossover.measurement.workloads._transformers import GPT2Block, GPT2Config
 
 SIZE_NAME = "width"
@@ -62,7 +61,7 @@ def build_model(width: int) -> Block:
 class Training(TrainingTask):
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape = (cell.batch_size, SEQUENCE_LENGTH, cell.size)
-        resident = draw_normal(arithmetic, *shape), draw_normal(arithmetic, *shape)
+        resident = arithmetic.randn(*shape), arithmetic.randn(*shape)
         super().__init__(build_model(cell.size), arithmetic, resident)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 

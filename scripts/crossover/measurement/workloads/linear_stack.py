@@ -15,7 +15,6 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads._inputs import draw_normal
 
 SIZE_NAME = "neurons in each layer"
 SIZE_RANGE = (1, 32768)
@@ -46,7 +45,7 @@ class LinearTraining(TrainingTask):
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        tensors = [draw_normal(arithmetic, cell.batch_size, cell.size) for _ in range(2 * BATCHES)]
+        tensors = [arithmetic.randn(cell.batch_size, cell.size) for _ in range(2 * BATCHES)]
         super().__init__(build_model(cell.size), arithmetic, tuple(tensors))
         self.criterion = nn.MSELoss()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)

@@ -16,7 +16,6 @@ from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import InferenceTask
-from crossover.measurement.workloads._inputs import draw_normal
 
 SIZE_NAME = "rows of a square matrix"
 SIZE_RANGE = (16, 32768)
@@ -55,7 +54,7 @@ class Multiplication(InferenceTask):
         if cell.batch_size not in BATCH_SIZES:
             raise UserError(f"batch size {cell.batch_size} is not possible in workload 'matmul'; allowed: 1 product")
         model = build_model(cell.size)
-        super().__init__(model, arithmetic, (draw_normal(arithmetic, cell.size, cell.size),))
+        super().__init__(model, arithmetic, (arithmetic.randn(cell.size, cell.size),))
         self.right = model.matrix
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -69,7 +68,7 @@ class Multiplication(InferenceTask):
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
-        left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
+        left, right = doubles.randn(n, n), doubles.randn(n, n)
         self.right.copy_(right)
         with self.arithmetic.autocast():  # the whole product: another shape may take another kernel
             (product,) = self.forward(self.model, self.arithmetic.place(left))

@@ -18,8 +18,7 @@ from torch.nn import functional
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask
-from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
-from crossover.measurement.workloads._transformers import ResNetConfig, ResNetForImageClassification
+from crossover.measurement.workloads._transformers import IMAGENET_CLASSES, ResNetConfig, ResNetForImageClassification
 
 SIZE_NAME = "layers"
 SIZE_RANGE = (18, 152)
@@ -62,6 +61,6 @@ class Passes(GradientTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Passes:
-    images = draw_normal(arithmetic, cell.batch_size, 3, SIDE, SIDE)
+    images = arithmetic.randn(cell.batch_size, 3, SIDE, SIDE)
     labels = torch.randint(IMAGENET_CLASSES, (cell.batch_size,), device=arithmetic.device)
     return Passes(build_model(cell.size), arithmetic, (images, labels))

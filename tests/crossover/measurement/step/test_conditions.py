@@ -84,9 +84,9 @@ def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.Monkey
     class Stubborn:
         benchmark = property(lambda _: True, lambda *_: None)
 
-    place = conditions._place
+    place = conditions._attribute
     monkeypatch.setattr(
-        conditions, "_place", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else place(name)
+        conditions, "_attribute", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else place(name)
     )
     asked = set_switches("fp32", THREADS)
     assert (asked["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement.step.devices import open_device
-from crossover.measurement.step.flops import count_work
+from crossover.measurement.step.operators import count_work
 from crossover.measurement.workloads import count_parameters, read_dataset
 from tiny_tasks import answer_of, cell_of, task_of
 

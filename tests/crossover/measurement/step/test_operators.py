@@ -1,4 +1,4 @@
-"""Operations of a step against arithmetic by hand."""
+"""Operators of a step: FLOPs, bytes and times by hand, and the host's work between them on a fake clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.execution import prepare
-from crossover.measurement.step.flops import TINY, count_work
+from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining
 
@@ -215,3 +215,73 @@ def test_a_step_whose_products_are_not_counted_has_no_number(layer: Callable[[to
     assert count_work(lambda: layer(inputs), "eager", open_device("cpu"))["flops_per_step"] is None
     gates = nn.GRU(3, 4)
     assert flops_of(lambda: gates(inputs)) == 2 * 10 * (3 + 4) * 3 * 4
+
+
+class Host:
+    """Works for as long as it is told, and adds numbers."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.number = torch.zeros(1)
+
+    def clock_s(self) -> float:
+        return self.now_s
+
+    def work(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def operate(self) -> None:
+        self.number.add_(1)
+
+
+def test_work_before_between_and_after_operators_counts_less_the_calling_of_each() -> None:
+    host = Host()
+
+    def step() -> None:
+        for seconds in (0.1, 0.02, 0.003):
+            host.work(seconds)
+            host.operate()
+        host.work(0.5)
+
+    assert host_work_s(step, host.clock_s) == pytest.approx(0.623 - 4 * CALLING_S)
+
+
+def test_python_that_calls_operators_is_no_work_of_its_own() -> None:
+    host = Host()
+
+    def step() -> None:
+        for _ in range(100):
+            host.work(0.9 * CALLING_S)
+            host.operate()
+
+    assert host_work_s(step, host.clock_s) == 0
+
+
+def test_the_time_of_an_operator_is_none_of_the_hosts_own() -> None:
+    """The clock shows 0 s as each operator begins and 9 s as it ends."""
+    readings = iter([0.0, 0.0, 9.0, 9.0] * GAP_STEPS)
+    host = Host()
+    assert host_work_s(host.operate, lambda: next(readings)) == 0
+
+
+def test_stalls_of_the_machine_do_not_count() -> None:
+    host, stalls_s = Host(), iter([0.0, 7.0, 0.0, 1.0, 3.0])
+
+    def step() -> None:
+        host.work(0.25 + next(stalls_s))
+        host.operate()
+
+    assert host_work_s(step, host.clock_s) == pytest.approx(0.25 - CALLING_S)
+
+
+def test_operators_of_the_backward_pass_count_too() -> None:
+    """Work in a hook lies between two of them."""
+    host = Host()
+    weight = torch.ones(3, requires_grad=True)
+
+    def step() -> None:
+        doubled = weight * 2
+        doubled.register_hook(lambda _gradient: host.work(0.25))
+        doubled.sum().backward()
+
+    assert host_work_s(step, host.clock_s) == pytest.approx(0.25 - CALLING_S)

@@ -1,13 +1,15 @@
-"""Class labels beside a model's outputs."""
+"""The default loss of each kind of output and targets, and class labels without an output."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import pytest
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.class_labels import ClassLabels
-from crossover.measurement.own_model import default_loss
+from crossover.measurement.own_loss import ClassLabels, default_loss
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,45 @@ def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
     labels = ClassLabels.of_targets(torch.tensor([156, 3]).to(dtype))
     assert labels is not None
     assert (labels.least, labels.most) == (3, 156)
+
+
+@pytest.mark.parametrize(
+    ("scores", "targets", "loss"),
+    [
+        (torch.ones(4, 1), torch.zeros(4), 1.0),
+        (torch.zeros(2, 3, 4), torch.ones(2, 3).long(), torch.tensor(4.0).log()),
+        (torch.zeros(2, 4, 3), torch.ones(2, 3).long(), torch.tensor(4.0).log()),
+        (torch.full((2, 2), 3.0), None, 9.0),
+    ],
+)
+def test_the_default_loss_follows_the_targets(scores: torch.Tensor, targets: torch.Tensor | None, loss: Any) -> None:
+    assert default_loss(scores, targets).item() == pytest.approx(float(loss))
+
+
+def test_a_loss_of_the_models_own_counts() -> None:
+    assert default_loss({"loss": torch.tensor(5.0), "logits": torch.ones(2)}, None).item() == 5
+
+
+def test_shapes_that_no_default_compares_are_named() -> None:
+    with pytest.raises(ValueError, match=r"returns \[4, 8\] for targets of \[4, 7\] in float32"):
+        default_loss(torch.ones(4, 8), torch.ones(4, 7))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
+def test_labels_of_any_whole_type_are_classes(dtype: torch.dtype) -> None:
+    loss = default_loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1], dtype=dtype))
+    assert float(loss) == pytest.approx((math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2)
+
+
+def test_a_dict_of_losses_is_summed() -> None:
+    one, two = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))
+    assert default_loss({"boxes": one, "classes": two, "accuracy": torch.tensor(9.0)}, None).item() == 3
+    assert default_loss({"loss": two, "boxes": one}, None).item() == 2
+    with pytest.raises(ValueError, match="returns losses and other tensors in one dict"):
+        default_loss({"boxes": one, "scores": torch.ones(4)}, torch.ones(4))
+
+
+def test_a_scalar_is_the_loss_and_complex_outputs_have_one() -> None:
+    assert default_loss(torch.tensor(3.0), None).item() == 3
+    assert default_loss(torch.tensor([3 + 4j, 0]), None).item() == 12.5
+    assert default_loss(torch.tensor([3 + 4j]), torch.tensor([3j])).item() == 10
