@@ -12,7 +12,6 @@ each operation has on the exact result.
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -135,7 +134,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
-    reference = _reference(task, fresh, execution)
+    reference = _reference(task, fresh)
     batch = task.next_inputs()
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
@@ -188,13 +187,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         return replace(answer, rows=part.count)
 
 
-def _reference(task: Task, fresh: nn.Module, execution: str) -> nn.Module:
+def _reference(task: Task, fresh: nn.Module) -> nn.Module:
     """The fresh model in double precision; its weights and buffers go to the task's model too."""
-    timed = {id(tensor) for tensor in (*task.model.parameters(), *task.model.buffers())}
-    if any(id(tensor) in timed for tensor in (*fresh.parameters(), *fresh.buffers())):
-        fresh = copy.deepcopy(fresh)  # the build function returns the same module each time
-        if execution == "compile":
-            vars(fresh).pop("forward", None)  # compiled for the timed model
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():

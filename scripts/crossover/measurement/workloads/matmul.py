@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
 
-A large product also shows the most that a device can do in a precision: 2 n^3 operations over its time. The error is
-the note's: against the product in double precision of matrices that were drawn in it, so that rounding the inputs
-counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
+A large product also shows a device's peak rate in a precision: 2 n^3 operations over its time. The error is the note's:
+relative to the product in double precision of matrices drawn in double precision, so that rounding of the inputs counts
+too. The left matrix is the batch (n rows), the right one the model's only parameter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHUNK_ROWS = 1024
 """Rows of the exact product that are computed at a time."""
 
 HOST_ROWS = 256
-"""Rows that are compared if a CPU computes the exact product: these alone take it seconds."""
+"""Rows that are compared if a CPU computes the exact product, which takes seconds."""
 
 
 class Product(nn.Module):
@@ -70,7 +70,7 @@ class Multiplication(InferenceTask):
         doubles = _doubles(self.arithmetic.device)
         left, right = doubles.randn(n, n), doubles.randn(n, n)
         self.right.copy_(right)
-        with self.arithmetic.autocast():  # the whole product: another shape may take another kernel
+        with self.arithmetic.autocast():  # the whole product, as another shape may take another kernel
             (product,) = self.forward(self.model, self.arithmetic.place(left))
         rows = min(n, HOST_ROWS) if doubles.device.type == "cpu" else n
         largest = total = doubles.place(torch.zeros(()))
