@@ -29,8 +29,8 @@ class Applied(nn.Module):
         for name, part in parts.items():
             setattr(self, name, part)
 
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(self, *inputs)
+    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
+        return self.function(self, *inputs, **named_inputs)
 
 
 def mean_output(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:

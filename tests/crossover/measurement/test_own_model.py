@@ -26,7 +26,7 @@ CPU = Arithmetic(torch.device("cpu"))
 HEAD = """
 import torch
 from torch import nn
-from crossover import Step
+from crossover import Step; from tiny_tasks import Applied
 """
 
 Build = Callable[..., Task]
@@ -71,15 +71,12 @@ def test_a_tuple_trains_by_cross_entropy(build: Build) -> None:
 def test_dicts_and_nested_inputs_reach_the_model_as_they_are(build: Build) -> None:
     task = build(
         """
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.weight = nn.Parameter(torch.ones(()))
-            def forward(self, pair, scale, flag=None):
-                assert flag == "yes"
-                return self.weight * scale * (pair[0] + pair[1])
+        def forward(net, pair, scale, flag=None):
+            assert flag == "yes"
+            return net.weight * scale * (pair[0] + pair[1])
         def build():
-            return Net(), {"pair": (torch.ones(4, 2), torch.ones(4, 2)), "scale": torch.tensor(3.0), "flag": "yes"}
+            net = Applied(forward, weight=nn.Parameter(torch.ones(())))
+            return net, {"pair": (torch.ones(4, 2), torch.ones(4, 2)), "scale": torch.tensor(3.0), "flag": "yes"}
         """
     )
     (loss,) = task.forward(task.model, *task.next_inputs())
@@ -177,11 +174,10 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
     """As the edges of a graph, whose two rows are no samples."""
     task = build(
         """
-        class Net(nn.Linear):
-            def forward(self, nodes, edges):
-                return super().forward(nodes).index_add(0, edges[0], nodes[edges[1]])
+        def forward(net, nodes, edges):
+            return net.layer(nodes).index_add(0, edges[0], nodes[edges[1]])
         def build(size, batch_size):
-            return Net(3, 3), (torch.randn(4, 3), torch.randint(4, (2, 7)))
+            return Applied(forward, layer=nn.Linear(3, 3)), (torch.randn(4, 3), torch.randint(4, (2, 7)))
         """
     )
     assert not task.batched
@@ -260,15 +256,11 @@ OUTPUTS = """
 class Output:
     def __init__(self, scores):
         self.scores, self.name = scores, "a"
-class Net(nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        self.layer = nn.Linear(3, size)
-    def forward(self, inputs):
-        scores = self.layer(inputs)
-        return FORM
+def forward(net, inputs):
+    scores = net.layer(inputs)
+    return FORM
 def build(size, batch_size):
-    return Net(size), torch.randn(batch_size, 3)
+    return Applied(forward, layer=nn.Linear(3, size)), torch.randn(batch_size, 3)
 """
 
 
@@ -290,21 +282,17 @@ def test_an_inference_gives_all_its_outputs_whatever_they_lie_in(
 
 
 DERIVATIVE = """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 1)
-    def forward(self, points):
-        points = points.requires_grad_()
-        return torch.autograd.grad(self.layer(points).square().sum(), points)[0]
+def forward(net, points):
+    points = points.requires_grad_()
+    return torch.autograd.grad(net.layer(points).square().sum(), points)[0]
 def build(size, batch_size):
-    return Net(), torch.randn(batch_size, 3)
+    return Applied(forward, layer=nn.Linear(3, 1)), torch.randn(batch_size, 3)
 """
 
 
 def test_an_inference_that_fails_with_gradients_too_says_what_it_said_first(build: Build) -> None:
-    task: Any = build(DERIVATIVE.replace("self.layer(points)", "self.layer(points[:, :2])"), mode="infer")
-    with pytest.raises(UserError, match=r"net0\.py: line 12: its step fails: RuntimeError: mat1 and mat2"):
+    task: Any = build(DERIVATIVE.replace("net.layer(points)", "net.layer(points[:, :2])"), mode="infer")
+    with pytest.raises(UserError, match=r"net0\.py: line 8: its step fails: RuntimeError: mat1 and mat2"):
         task.step()
     assert not task.takes_gradients
 
@@ -393,11 +381,10 @@ class TestPrecision:
     def test_an_error_of_types_names_the_precision(self, build: Build) -> None:
         task = build(
             """
-            class Fixed(nn.Linear):
-                def forward(self, points):
-                    return super().forward(points + torch.zeros(3, dtype=torch.float64))
+            def forward(net, points):
+                return net.layer(points + torch.zeros(3, dtype=torch.float64))
             def build():
-                return Fixed(3, 1).double(), torch.ones(4, 3).double()
+                return Applied(forward, layer=nn.Linear(3, 1).double()), torch.ones(4, 3).double()
             """
         )
         with pytest.raises(UserError, match=r"its step fails \(the model is in float64 .* precisions: \[fp64\]"):
@@ -475,18 +462,13 @@ class TestLosses:
     def test_a_losss_own_parameters_are_trained(self, build: Build) -> None:
         task = build(
             """
-            class Scaled(nn.Module):
-                def __init__(self):
-                    super().__init__()
-                    self.scale = nn.Parameter(torch.ones(()))
-                def forward(self, output, targets):
-                    return (output - targets).sum() * self.scale
             def build():
+                scaled = lambda loss, output, targets: (output - targets).sum() * loss.scale
                 sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
                 zero = nn.Linear(3, 1, bias=False)
                 nn.init.zeros_(zero.weight)
-                return Step(model=zero, inputs=torch.ones(4, 3), targets=-torch.ones(4, 1), loss=Scaled(),
-                            optimizer=sgd)
+                return Step(model=zero, inputs=torch.ones(4, 3), targets=-torch.ones(4, 1), optimizer=sgd,
+                            loss=Applied(scaled, scale=nn.Parameter(torch.ones(()))))
             """
         )
         task.step()
@@ -496,14 +478,8 @@ class TestLosses:
     def test_a_loss_that_the_whole_step_uses_is_moved_and_trained_too(self, build: Build) -> None:
         task = build(
             """
-            class Scaled(nn.Module):
-                def __init__(self):
-                    super().__init__()
-                    self.scale = nn.Parameter(torch.ones(()))
-                def forward(self, output):
-                    return output.sum() * self.scale
             def build():
-                loss = Scaled()
+                loss = Applied(lambda loss, output: output.sum() * loss.scale, scale=nn.Parameter(torch.ones(())))
                 def run(model, inputs, targets, optimizer):
                     loss(model(inputs)).backward()
                     optimizer.step()
@@ -539,18 +515,15 @@ def test_batches_hold_their_own_numbers(build: Build) -> None:
     task = build(
         """
         from torch.utils.data import DataLoader
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.weight = nn.Parameter(torch.ones(()))
-            def forward(self, rows, names, count, scale):
-                return self.weight * scale * count * len(names[0])
+        def forward(net, rows, names, count, scale):
+            return net.weight * scale * count * len(names[0])
         def collate(items):
             first = items[0]
             scale = torch.tensor(float(first))
             return {"rows": torch.ones(4, 2), "names": ["x" * first] * 4, "count": first, "scale": scale}
         def build(size, batch_size):
-            return Net(), DataLoader(range(1, 9), batch_size=4, collate_fn=collate)
+            net = Applied(forward, weight=nn.Parameter(torch.ones(())))
+            return net, DataLoader(range(1, 9), batch_size=4, collate_fn=collate)
         """,
         "loaded",
     )
@@ -638,15 +611,11 @@ def test_lazy_modules_find_their_shapes_first(build: Build) -> None:
 
 class TestDerivatives:
     FIELD = """
-    class Field(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.net = nn.Linear(2, 1)
-        def forward(self, points):
-            points = points if points.requires_grad else points.requires_grad_(True)
-            return torch.autograd.grad(self.net(points).square().sum(), points, create_graph=True)[0]
+    def forward(net, points):
+        points = points if points.requires_grad else points.requires_grad_(True)
+        return torch.autograd.grad(net.layer(points).square().sum(), points, create_graph=True)[0]
     def build():
-        return Field(), torch.rand(4, 2, requires_grad={})
+        return Applied(forward, layer=nn.Linear(2, 1)), torch.rand(4, 2, requires_grad={})
     """
 
     @pytest.mark.parametrize("leaf", [True, False])
