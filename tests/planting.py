@@ -1,4 +1,4 @@
-"""A copy of the scripts with one more workload, whose size chooses how it misbehaves."""
+"""A copy of the scripts with one more workload, `planted`; the size of the one below chooses how it fails."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def build(cell, data, arithmetic):
 """
 
 
-def plant(folder: Path) -> Path:
-    """Copy the scripts to a folder, add the workload, and return the copy of the timing script."""
+def plant(folder: Path, workload: str = WORKLOAD) -> Path:
+    """Copy the scripts to a folder, add the workload's code, and return the path of the copied measure_cell.py."""
     scripts = folder / "scripts"
     shutil.copytree(ROOT / "scripts", scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    (scripts / "crossover" / "measurement" / "workloads" / "planted.py").write_text(WORKLOAD)
+    (scripts / "crossover" / "measurement" / "workloads" / "planted.py").write_text(workload)
     return scripts / "measure_cell.py"
 
 

@@ -19,8 +19,8 @@ TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
 
 def block(begins: str) -> str:
     """The tutorial's example that begins so, with the real checkout."""
-    found = next(text for text in re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL) if text.startswith(begins))
-    return found.replace("CROSSOVER", str(ROOT))
+    blocks = re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL)
+    return next(text for text in blocks if text.startswith(begins)).replace("CROSSOVER", str(ROOT))
 
 
 @pytest.fixture

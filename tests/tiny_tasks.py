@@ -20,6 +20,19 @@ FP32 = Arithmetic(CPU)
 Forward = Callable[..., tuple[torch.Tensor, ...]]
 
 
+class Applied(nn.Module):
+    """A model whose forward pass is a function of itself and its inputs, with layers and parameters by name."""
+
+    def __init__(self, function: Callable[..., Any], **parts: nn.Module | nn.Parameter) -> None:
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
+        return self.function(self, *inputs, **named_inputs)
+
+
 def mean_output(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """A loss whose gradients are worked out by hand."""
     return (model(*inputs).float().mean(),)

@@ -1,4 +1,4 @@
-"""What a model of a user's own may return beside plain tuples: a step with its loss and optimizer."""
+"""What the function of a user's model may return beside plain tuples: a step with its loss and optimizer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class Step:
-    """A model, its inputs, and how a step trains it: `from crossover import Step`."""
+    """A model, its inputs, and how to train it: `from crossover import Step`."""
 
     model: Any
     """A torch.nn.Module, on the CPU."""
@@ -26,11 +26,11 @@ class Step:
     """An optimizer, or a function that makes one of a list of parameters. None: SGD."""
     run: Callable[..., Any] | None = None
     """The whole step, called with model, inputs, targets and optimizer, and, if it takes a fifth argument, with `amp`,
-    whose autocast(), backward(loss) and step(optimizer) follow the precision. Its answer is not checked. None: forward,
+    whose autocast(), backward(loss) and step(optimizer) follow the precision. Its result is not checked. None: forward,
     backward, optimizer."""
     samples: int | Callable[[Any, Any], int] | None = None
-    """Samples of a step, or a function of inputs and targets that counts them. None: as many as the batch size says,
-    which the batch must show."""
+    """Samples of a step, or a function of inputs and targets that counts them. None: the batch size, which some part of
+    the batch must have."""
     host: str | Sequence[str] = ()
     """Names of the model's arguments that stay in host memory, as the lengths for pack_padded_sequence; of a single
     object its fields."""

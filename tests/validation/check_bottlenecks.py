@@ -23,8 +23,9 @@ from crossover.statistics.roofs import with_roofs
 from crossover.tables.frames import collect_rows
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.roofs import read_roofs
+from planting import plant
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+PLANTED_STEPS = Path(__file__).with_name("planted_steps.py")
 SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
@@ -80,14 +81,15 @@ def planted(variant: str, device: str) -> set[str]:
 
 def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
     """Rows of table `bottlenecks` for planted steps on a device; takes minutes."""
-    roofs = folder / "roofs.json"
-    _run("probe_roofs.py", f"--device={device}", f"--output={roofs}")
+    roofs, script = folder / "roofs.json", plant(folder, PLANTED_STEPS.read_text())
+    _run(script.with_name("probe_roofs.py"), f"--device={device}", f"--output={roofs}")
     rows = []
     for variant in variants:
         for size in SIZES_MS:
             rows.append(folder / f"{variant}-{size}.parquet")
             _run(
-                *("measure_cell.py", "--workload=planted", "--protocol=as_published", f"--variant={variant}"),
+                script,
+                *("--workload=planted", "--protocol=as_published", f"--variant={variant}"),
                 *(f"--size={size}", f"--batch-size={BATCH_SIZES[device]}", f"--device={device}"),
                 *("--warmup-max-s=1", "--timed-min-s=0.3", "--timed-max-s=1", f"--output={rows[-1]}"),
             )
@@ -96,5 +98,5 @@ def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
     return bottlenecks_of(measurements, cells).drop(columns=[axis for axis in LINE_AXES if axis != "variant"])
 
 
-def _run(script: str, *options: str) -> None:
-    subprocess.run([sys.executable, str(SCRIPTS / script), *options], check=True)
+def _run(script: Path, *options: str) -> None:
+    subprocess.run([sys.executable, str(script), *options], check=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from check_bottlenecks import VARIANTS, planted
+from planted_steps import VARIANTS as OFFERED
+from planted_steps import Parts
 
-from crossover.measurement.workloads.planted import VARIANTS as OFFERED
-from crossover.measurement.workloads.planted import Parts
 from crossover.tables.registry import SPLIT
 
 

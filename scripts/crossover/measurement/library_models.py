@@ -1,6 +1,6 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A first forward on torch's meta device, which computes nothing, shows whether a model takes the inputs that it is given.
+A forward pass on torch's meta device, which computes nothing, shows whether a model takes its inputs.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ IMAGE_PIXELS = 224
 TOKENS = 128
 PROBED_ROWS = 2
 LONGEST_REASON = 200
-"""Letters of a library's own message."""
+"""Characters of a library's message that are shown."""
 OWN_FILE = "build it in a file of your own"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
-"""Keys of a config that counts a decoder's layers apart from those of the encoder."""
+"""Keys of configs that count the decoder's layers separately."""
 
 
 def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
-    """A model on images, with labels if it scores classes."""
+    """A model on random images, with random labels if it scores classes."""
     name = size if isinstance(size, str) else model.name
     network = NETWORKS[library](name)
-    of_name = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
-    pixels = of_name if isinstance(size, str) else size
+    default_pixels = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
+    pixels = default_pixels if isinstance(size, str) else size
     classes = _classes(library, name, pixels)
     targets = torch.randint(classes, (batch_size,)) if classes else None
     return Step(model=network, inputs=torch.randn(batch_size, 3, pixels, pixels), targets=targets)
@@ -77,9 +77,9 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
             output = _forward(make(), images.to("meta"))
     except UserError:
         raise
-    except Exception:  # perhaps of what the meta device lacks
+    except Exception:  # perhaps the meta device lacks an operator
         shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
-        output = _in_earnest(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
+        output = _on_cpu(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
     if isinstance(output, list):
         raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
     scores = getattr(output, "logits", output)
@@ -87,7 +87,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """A model of a config's class with that many layers; of a name with as many as the config has by itself."""
+    """A model of a config's class with `size` layers, or the config's default number if `size` names the config."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
     _check_transformers(name, layers)
     network = _transformers_network(name, layers)
@@ -103,15 +103,15 @@ def _check_transformers(name: str, layers: int | None) -> None:
         inputs = _inputs(network, name, PROBED_ROWS)
         larger = None if layers is None else make(layers + 1)
     calls: list[int] = []
-    for one in filter(None, (network, larger)):
+    for probed in filter(None, (network, larger)):
         try:
-            calls.append(_calls(one, inputs))
-        except RuntimeError:  # what the meta device lacks; what is wrong with the inputs, the step itself will say
+            calls.append(_calls(probed, inputs))
+        except RuntimeError:  # perhaps the meta device lacks an operator; wrong inputs fail in the step
             break
         except Exception:
             texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
             shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
-            _in_earnest(partial(make, layers), [], texts, shown, f"it may want other inputs: {OWN_FILE}")
+            _on_cpu(partial(make, layers), [], texts, shown, f"it may want other inputs: {OWN_FILE}")
             break
     if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
         raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
@@ -121,7 +121,7 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
     transformers = _library("transformers")
     kind = getattr(transformers, name, None)
     if not isinstance(kind, type) or not issubclass(kind, transformers.PretrainedConfig):
-        raise _unknown("transformers", name, [one for one in dir(transformers) if one.endswith("Config")])
+        raise _unknown("transformers", name, [key for key in dir(transformers) if key.endswith("Config")])
     try:
         config = kind()
         if layers is not None:
@@ -150,23 +150,23 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
         inputs = {main: torch.randn(batch_size, getattr(config, "num_channels", 3), *sides)}
     elif main == "input_ids" and isinstance(getattr(config, "vocab_size", None), int):
         longest = getattr(config, "max_position_embeddings", None) or TOKENS
-        tokens = min(TOKENS, longest) if longest > 0 else TOKENS  # -1: as long as one likes
+        tokens = min(TOKENS, longest) if longest > 0 else TOKENS  # -1: no limit
         texts = [key for key in (main, "decoder_input_ids") if key == main or key in needed]
         inputs = {key: torch.randint(config.vocab_size, (batch_size, tokens)) for key in texts}
     else:
         raise UserError(f"transformers:{name}: its config does not describe its inputs ({main}); {OWN_FILE}")
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    required = [key for key, one in needed.items() if one.default is one.empty and one.kind in kinds]
+    required = [key for key, value in needed.items() if value.default is value.empty and value.kind in kinds]
     lacking = [key for key in required if key not in inputs]
     if lacking:
         raise UserError(f"transformers:{name}: it needs {', '.join(lacking)} beside {main}; {OWN_FILE}")
     return inputs
 
 
-def _in_earnest(
+def _on_cpu(
     make: Callable[[], nn.Module], arguments: Sequence[Any], keywords: Mapping[str, Any], shown: str, advice: str
 ) -> Any:
-    """What a model gives for inputs; raises UserError, which begins with `shown`, if it fails."""
+    """A model's output; raises UserError, which begins with `shown`, if it fails."""
     try:
         return _forward(make(), *arguments, **keywords)
     except Exception as error:
@@ -179,12 +179,12 @@ def _forward(network: nn.Module, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _extent(network: nn.Module) -> tuple[int, int]:
-    """The numbers of a network's parameters and modules."""
+    """Numbers of parameters and of modules."""
     return sum(parameter.numel() for parameter in network.parameters()), len(list(network.modules()))
 
 
 def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:
-    """How many modules a forward calls: more with each layer, even if layers share their weights."""
+    """How many modules a forward pass calls, which grows with the layers even if they share weights."""
     calls = 0
 
     def count(*_: object) -> None:
@@ -207,10 +207,9 @@ BUILDERS: Mapping[str, Callable[[Model, int | str, int], Step]] = {
 }
 
 
-def _unknown(library: str, name: str, known: Sequence[str]) -> UserError:
-    """That a name is unknown, with the closest ones."""
-    close = did_you_mean(name, known, 3)
-    return UserError(f"{library}:{name}: it has no model of that name{close}; allowed: one of its {len(known)} names")
+def _unknown(library: str, name: str, names: Sequence[str]) -> UserError:
+    close = did_you_mean(name, names, 3)
+    return UserError(f"{library}:{name}: it has no model of that name{close}; allowed: one of its {len(names)} names")
 
 
 def _shown(error: Exception) -> str:

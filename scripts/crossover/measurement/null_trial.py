@@ -1,4 +1,4 @@
-"""A trial of the workload that does nothing: a row like any other, without torch and without effort."""
+"""A trial of the workload that does nothing: a row like any other, without torch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_EFFORT = Effort(
 
 
 def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Measurement:
-    """Time an empty step for a moment, whatever effort is asked for; `tell` as in `run_trial`. No pass follows."""
+    """Time an empty step for a moment, whatever the config's effort; `tell` as in `run_trial`. No pass follows."""
     machine = describe_machine()
     facts = {
         **job.columns(),

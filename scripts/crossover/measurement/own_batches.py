@@ -1,4 +1,4 @@
-"""The batches of a user's own model: where they come from, how many samples they have, what stays in host memory."""
+"""The batches of a user's model: where they come from, how many samples they have, what stays in host memory."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Batch = tuple[Any, Any]
 COUNT_THEM = "say how many samples a step has: Step(samples=...)"
 
 
-def batches_of(made: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """The batches of a step, without end; those of a Dataset in a new order each time.
+def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
+    """The step's batches, without end; a Dataset is shuffled anew in each epoch.
 
     Raises UserError, which begins with `shown`, for a Dataset or loader that gives none.
     """
-    loader = made.inputs
+    loader = step.inputs
     if isinstance(loader, Dataset):
         rows = None if isinstance(loader, IterableDataset) else len(cast(Sized, loader))
         if rows is not None and rows < batch_size:
@@ -37,24 +37,23 @@ def batches_of(made: Step, batch_size: int, shown: str) -> Iterator[Batch]:
             )
         loader = DataLoader(loader, batch_size=batch_size, shuffle=rows is not None, drop_last=True)
     if not isinstance(loader, DataLoader):
-        yield from repeat((made.inputs, made.targets))
+        yield from repeat((step.inputs, step.targets))
     collated = loader.collate_fn in (default_collate, default_convert)
     for epoch in count(1):
         batch = None
         for batch in loader:
             yield _split(batch, collated)
         if batch is None:
-            raise UserError(f"{shown}: its loader gave no batch {_why_empty(epoch, batch_size)}")
-
-
-def _why_empty(epoch: int, batch_size: int) -> str:
-    if epoch > 1:
-        return f"in epoch {epoch}: its data can be read once only; let them start again with each iteration"
-    return f"of {batch_size}: it has fewer rows, or was read to its end; give it more rows, or let it start again"
+            why = (
+                f"of {batch_size}: it has fewer rows, or was read to its end; give it more rows, or let it start again"
+            )
+            if epoch > 1:
+                why = f"in epoch {epoch}: its data can be read once only; let them start again with each iteration"
+            raise UserError(f"{shown}: its loader gave no batch {why}")
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated`: by torch, which makes lists of an item's tuples."""
+    """Inputs and targets of a loader's batch; `collated`: by torch, which turns tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -62,7 +61,7 @@ def _split(batch: Any, collated: bool) -> Batch:
         return targets, None
     if collated:
         inputs = [tuple(part) if isinstance(part, list) else part for part in inputs]
-    if is_list_of_dicts(targets):  # a sample each, and so are the inputs, as zip(*batch) collates them
+    if is_list_of_dicts(targets):  # one dict for each sample, as a detector's collate function makes by zip(*batch)
         inputs = [list(part) if type(part) is tuple else part for part in inputs]
         targets = list(targets)
     return (inputs[0] if len(inputs) == 1 else tuple(inputs)), targets
@@ -73,13 +72,13 @@ def is_list_of_dicts(values: Any) -> bool:
 
 
 def sample_counter(
-    made: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
+    step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """How to count a batch's samples: as the step says, or along what has `batch_size` of them in the first batch.
+    """A function that counts a batch's samples: the Step's, or the length of what has `batch_size` in the first batch.
 
-    Raises UserError, which begins with `shown`, if that is nothing.
+    Raises UserError, which begins with `shown`, if nothing has.
     """
-    samples = made.samples
+    samples = step.samples
     if callable(samples):
         return lambda inputs, targets: int(samples(inputs, targets))
     if samples is not None:
@@ -91,12 +90,14 @@ def sample_counter(
         return lambda inputs, _targets: int(inputs.size(0))
     counts = sample_counts(first)
     if batch_size in counts:
-        place = counts.index(batch_size)
-        return lambda inputs, targets: sample_counts((inputs, targets))[place]
-    if _takes_time_first(made.model) and batch_size in (counts := _second_lengths(first)):
-        place = counts.index(batch_size)
-        return lambda inputs, targets: _second_lengths((inputs, targets))[place]
-    rows = " or ".join(map(str, dict.fromkeys(sample_counts(first)))) or "no"
+        index = counts.index(batch_size)
+        return lambda inputs, targets: sample_counts((inputs, targets))[index]
+    # Recurrent layers of torch take batches along the second dimension by default.
+    time_first = any(getattr(module, "batch_first", True) is False for module in step.model.modules())
+    if time_first and batch_size in (lengths := _second_lengths(first)):
+        index = lengths.index(batch_size)
+        return lambda inputs, targets: _second_lengths((inputs, targets))[index]
+    rows = " or ".join(map(str, dict.fromkeys(counts))) or "no"
     advice = "build it of batch_size rows" if takes_batch_size else f"take batch size {rows}"
     raise UserError(
         f"{shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}, or {COUNT_THEM}"
@@ -104,7 +105,7 @@ def sample_counter(
 
 
 def sample_counts(batch: Batch) -> list[int]:
-    """Numbers of samples that a batch may have: the lengths of its lists, of its packed sequences, of its tensors."""
+    """Numbers of samples that a batch may have: lengths of its lists, packed sequences, graphs and tensors."""
     lists = [length for part in batch for length in _lists(part)]
     leaves = tree_leaves(batch, is_leaf=lambda value: isinstance(value, PackedSequence))
     packed = [int(leaf.batch_sizes[0]) for leaf in leaves if isinstance(leaf, PackedSequence)]
@@ -114,7 +115,7 @@ def sample_counts(batch: Batch) -> list[int]:
 
 
 def _lists(values: Any) -> Iterator[int]:
-    """Lengths of the lists that hold a sample in each place."""
+    """Lengths of the lists whose items are samples."""
     if isinstance(values, list):
         if values and all(tensors_of(value) for value in values):
             yield len(values)
@@ -131,30 +132,23 @@ def _second_lengths(batch: Batch) -> list[int]:
     return [tensor.size(1) for tensor in tensors_of(batch) if tensor.dim() > 1 and not tensor.is_nested]
 
 
-def _takes_time_first(model: nn.Module) -> bool:
-    """Whether layers of torch take batches along the second dimension."""
-    return any(getattr(module, "batch_first", True) is False for module in model.modules())
-
-
-def host_reader(made: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]] | None:
-    """Finds the tensors that stay in host memory among a batch's inputs; None if all are moved.
+def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
+    """A function that gives the tensors of a batch's inputs that stay in host memory, as the Step's `host` says.
 
     Raises UserError, which begins with `shown`, for a name that the inputs do not have.
     """
-    names = (made.host,) if isinstance(made.host, str) else tuple(made.host)
-    if not names:
-        return None
-    known = _names(made.model, first[0])
-    if unknown := [name for name in names if name not in known]:
-        raise UserError(f"{shown}: host: no input is called {unknown[0]!r}; allowed: {', '.join(known) or 'none'}")
+    names = (step.host,) if isinstance(step.host, str) else tuple(step.host)
+    allowed = _names(step.model, first[0]) if names else []
+    if unknown := [name for name in names if name not in allowed]:
+        raise UserError(f"{shown}: host: no input is called {unknown[0]!r}; allowed: {', '.join(allowed) or 'none'}")
     if type(first[0]) is tuple:
-        places = [known.index(name) for name in names]
-        return lambda inputs: tensors_of([inputs[place] for place in places])
+        indices = [allowed.index(name) for name in names]
+        return lambda inputs: tensors_of([inputs[index] for index in indices])
     return lambda inputs: tensors_of([_field(inputs, name) for name in names])
 
 
 def _names(model: nn.Module, inputs: Any) -> list[str]:
-    """What inputs are called: the keys of a dict, the model's arguments that a tuple fills, an object's fields."""
+    """Names of inputs: a dict's keys, the arguments that a tuple fills, an object's fields."""
     if hasattr(inputs, "keys"):
         return [str(key) for key in inputs.keys()]  # noqa: SIM118 - not every such object iterates over its keys
     if type(inputs) is tuple:
@@ -164,14 +158,14 @@ def _names(model: nn.Module, inputs: Any) -> list[str]:
 
 
 def lengths_among(model: nn.Module, inputs: Any) -> list[str]:
-    """The names of inputs that may be lengths of sequences: whole numbers in one dimension."""
+    """Names of inputs that may be lengths of sequences: whole numbers in one dimension."""
     names = _names(model, inputs)
     parts = inputs if type(inputs) is tuple else [_field(inputs, name) for name in names]
-    return [name for name, part in zip(names, parts, strict=False) if _may_be_lengths(part)]
-
-
-def _may_be_lengths(part: Any) -> bool:
-    return isinstance(part, torch.Tensor) and part.dtype == torch.int64 and part.dim() == 1
+    return [
+        name
+        for name, part in zip(names, parts, strict=False)
+        if isinstance(part, torch.Tensor) and part.dtype == torch.int64 and part.dim() == 1
+    ]
 
 
 def _field(inputs: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A model of a user's own as a workload: what its function returns, and the steps that are made of it."""
+"""A user's model as a workload: what its function returns, and the steps made of that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import sys
 import traceback
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, Dataset
@@ -25,7 +24,6 @@ from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.class_labels import ClassLabels, class_loss
 from crossover.measurement.own_batches import (
     COUNT_THEM,
     Batch,
@@ -35,8 +33,9 @@ from crossover.measurement.own_batches import (
     lengths_among,
     sample_counter,
 )
+from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.own_table import TableSamples, samples_of
-from crossover.measurement.step.endings import early_end, is_lacking
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
@@ -50,12 +49,10 @@ PARTS = {
     "samples": "a number, or a function of inputs and targets",
     "host": "names of the model's arguments",
 }
-"""What else a Step may hold."""
+"""The optional parts of a Step, as error messages describe them."""
 GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
-"""Small, so that repeated steps on one batch stay finite."""
-AMP_ARGUMENT = 5
-"""The place of `amp` among the arguments of a step of the user's own."""
+"""Of the default optimizer; small, so that many steps on one batch stay finite."""
 
 
 class OwnModel:
@@ -66,19 +63,18 @@ class OwnModel:
         self.model = cell.model
         self.cell = cell
         self.tell = tell
-        """Takes what of the user's code is about to run, and the number of parameters."""
+        """Receives what of the user's code is about to run, and the number of parameters."""
 
     def build_model(self, _size: int) -> nn.Module:
-        """The model alone, as the function returns it, on the host."""
-        made = self._made()
-        return measured_model(made) if self.model.mode == "train" else made.model
+        """The model on the host, in the types that the function gave it."""
+        step = self._user_step()
+        return trained_model(step) if self.model.mode == "train" else step.model
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
-        """The step that the study's `mode` asks for."""
-        kind = OwnTraining if self.model.mode == "train" else OwnInference
-        made = self._made()
-        self.tell({"known": {"parameters": trainable_parameters(made.model)}})
-        task = kind(made, self.model, cell, arithmetic)
+        """The training or inference task, by the study's `mode`."""
+        step = self._user_step()
+        self.tell({"known": {"parameters": trainable_parameters(step.model)}})
+        task = (OwnTraining if self.model.mode == "train" else OwnInference)(step, self.model, cell, arithmetic)
         self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
@@ -88,38 +84,37 @@ class OwnModel:
             task.switches = {"default_dtype": str(dtype)}
         return task
 
-    def _made(self) -> Step:
+    def _user_step(self) -> Step:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        place = self.model.shown.rpartition(":")[0]
+        file = self.model.shown.rpartition(":")[0]
         with _default_dtype_of(self.model):
-            self.tell({"doing": f"the import of {place}", "remedy": f"raise time_limit_s, or {GUARD}"})
+            self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
             function = function_of(self.model)
-            self.tell({"doing": f"{call} of {place}"})
+            self.tell({"doing": f"{call} of {file}"})
             try:
                 returned = function(size, self.cell.batch_size)
             except UserError:
                 raise
             except (Exception, SystemExit) as error:
-                raise refused(error, self.model, f"{call} fails") from error
+                raise _refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
-        made = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
-        made = _own_copy(made, where)
-        if any(map(is_lazy, _tensors_in(made))):
-            self._run_lazy(made)
-        if any(tensor.is_meta for tensor in _tensors_in(made)):
+        step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
+        step = _with_fresh_weights(step, where)
+        if any(map(is_lazy, _tensors_in(step))):
+            self._infer_lazy_shapes(step)
+        if any(tensor.is_meta for tensor in _tensors_in(step)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
-        return made
+        return step
 
-    def _run_lazy(self, made: Step) -> None:
-        """Run a forward pass, in which lazy modules find their shapes."""
+    def _infer_lazy_shapes(self, step: Step) -> None:
         with explaining(self.model, "its data fail", certain=True):
-            inputs, targets = next(batches_of(made, self.cell.batch_size, self.model.shown))
-        was_training = made.model.training
+            inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
+        was_training = step.model.training
         with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
-            _outputs(made.model.eval(), inputs, targets if made.loss is None else None)
-        made.model.train(was_training)
+            _call(step.model.eval(), inputs, targets if step.loss is None else None)
+        step.model.train(was_training)
 
 
 _default_dtypes: dict[Model, torch.dtype] = {}
@@ -128,7 +123,7 @@ _default_dtypes: dict[Model, torch.dtype] = {}
 
 @contextmanager
 def _default_dtype_of(model: Model) -> Iterator[None]:
-    """Let a user's file set torch's default type for itself alone: steps have the type of their precision."""
+    """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(_default_dtypes.get(model, before))
     try:
@@ -139,15 +134,15 @@ def _default_dtype_of(model: Model) -> Iterator[None]:
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
-"""Parameters and buffers that users' functions have returned, by their identity."""
+"""Parameters and buffers that users' functions have returned, by `id`."""
 
 
-def _own_copy(made: Step, where: str) -> Step:
-    """The step as it is, or a copy of what holds weights if the function has returned them before, as a cache does."""
-    tensors = _tensors_in(made)
+def _with_fresh_weights(step: Step, where: str) -> Step:
+    """The step, with copies of what holds weights if the function has returned these before, as with a cache."""
+    tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
-            model, loss, optimizer = copy.deepcopy((made.model, made.loss, made.optimizer))
+            model, loss, optimizer = copy.deepcopy((step.model, step.loss, step.optimizer))
         except Exception as error:
             raise UserError(
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
@@ -156,78 +151,75 @@ def _own_copy(made: Step, where: str) -> Step:
         for module in model.modules():  # which would run the first model's weights
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
-        return replace(made, model=model, loss=loss, optimizer=optimizer)
+        return replace(step, model=model, loss=loss, optimizer=optimizer)
     _handed_out.update({id(tensor): tensor for tensor in tensors})
-    return made
+    return step
 
 
-def _tensors_in(made: Step) -> list[torch.Tensor]:
+def _tensors_in(step: Step) -> list[torch.Tensor]:
     """Parameters and buffers of a step's model and loss."""
-    modules = [module for module in (made.model, made.loss) if isinstance(module, nn.Module)]
+    modules = [module for module in (step.model, step.loss) if isinstance(module, nn.Module)]
     return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
 
 
 class ModelWithLoss(nn.Module):
-    """A model and its loss, whose tensors are moved, cast and trained with the model's."""
+    """A model and a loss with weights, which are moved, cast and trained together."""
 
     def __init__(self, model: nn.Module, loss: nn.Module) -> None:
         super().__init__()
         self.model, self.loss = model, loss
 
     def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
-        """The model's output."""
         return self.model(*inputs, **named_inputs)
 
 
-def measured_model(made: Step) -> nn.Module:
-    """The model that a training moves, casts and trains: with its loss, if that has tensors of its own."""
-    model: nn.Module = made.model
-    if made.run is None and isinstance(made.loss, nn.Module) and made.loss.state_dict():
-        return ModelWithLoss(model, made.loss)
+def trained_model(step: Step) -> nn.Module:
+    """What a training moves, casts and trains: the model, with its loss if that has weights."""
+    model: nn.Module = step.model
+    if step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
+        return ModelWithLoss(model, step.loss)
     return model
 
 
 def _as_step(returned: Any, where: str) -> Step:
     if isinstance(returned, Step):
-        made = returned
+        step = returned
     elif isinstance(returned, tuple) and len(returned) in (2, 3):
-        made = Step(model=returned[0], inputs=returned[1], targets=returned[2] if len(returned) == 3 else None)
+        step = Step(model=returned[0], inputs=returned[1], targets=returned[2] if len(returned) == 3 else None)
     else:
-        raise UserError(f"{where} returns {_kind(returned)}; allowed: {RETURNS}")
-    if not isinstance(made.model, nn.Module):
-        raise UserError(f"{where} returns {_kind(made.model)} as the model; allowed: a torch.nn.Module")
-    if not isinstance(made.inputs, Dataset | DataLoader) and not tensors_of(made.inputs):
+        raise UserError(f"{where} returns {kind_of(returned)}; allowed: {RETURNS}")
+    if not isinstance(step.model, nn.Module):
+        raise UserError(f"{where} returns {kind_of(step.model)} as the model; allowed: a torch.nn.Module")
+    if not isinstance(step.inputs, Dataset | DataLoader) and not tensors_of(step.inputs):
         raise UserError(
-            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
+            f"{where} returns {kind_of(step.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
             "Dataset or a DataLoader"
         )
     allowed = {
-        "loss": callable(made.loss),
-        "optimizer": callable(made.optimizer) or _is_optimizer(made.optimizer),
-        "run": callable(made.run),
-        "samples": callable(made.samples) or (type(made.samples) is int and made.samples > 0),
-        "host": isinstance(made.host, str | list | tuple) and all(isinstance(name, str) for name in made.host),
+        "loss": callable(step.loss),
+        "optimizer": callable(step.optimizer) or _is_optimizer(step.optimizer),
+        "run": callable(step.run),
+        "samples": callable(step.samples) or (type(step.samples) is int and step.samples > 0),
+        "host": isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host),
     }
-    if isinstance(made.loss, type):
-        raise UserError(f"{where} returns the class {made.loss.__name__} as the loss; give an instance of it")
+    if isinstance(step.loss, type):
+        raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
     for part, is_allowed in allowed.items():
-        value = getattr(made, part)
+        value = getattr(step, part)
         if value is not None and not is_allowed:
-            raise UserError(f"{where} returns {_kind(value)} as the {part}; allowed: {PARTS[part]}")
-    if made.targets is not None and not tensors_of(made.targets):
-        raise UserError(
-            f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, a list or dict of them, or none"
-        )
-    return made
+            raise UserError(f"{where} returns {kind_of(value)} as the {part}; allowed: {PARTS[part]}")
+    if step.targets is not None and not tensors_of(step.targets):
+        kind = kind_of(step.targets)
+        raise UserError(f"{where} returns {kind} as the targets; allowed: a tensor, a list or dict of them, or none")
+    return step
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:
-    """A model on the samples of a table."""
     if isinstance(returned, Step):
         return replace(returned, inputs=samples_of(table))
     if not isinstance(returned, nn.Module):
         raise UserError(
-            f"{where} returns {_kind(returned)}; allowed with a table: the model alone, or a crossover.Step"
+            f"{where} returns {kind_of(returned)}; allowed with a table: the model alone, or a crossover.Step"
         )
     return Step(model=returned, inputs=samples_of(table))
 
@@ -236,103 +228,23 @@ def _is_optimizer(value: Any) -> bool:
     return callable(getattr(value, "step", None)) and callable(getattr(value, "zero_grad", None))
 
 
-def _kind(value: Any) -> str:
-    count = f" of {len(value)}" if isinstance(value, tuple) else ""
-    return "None" if value is None else f"a {type(value).__name__}{count}"
+def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
+    """Call the model: a dict becomes keywords, a tuple several arguments, anything else is a single argument.
 
-
-def _outputs(model: nn.Module, inputs: Any, targets: Any) -> Any:
-    """The model's output; a list of dicts as the targets goes to the model, as detectors take it."""
-    if not is_list_of_dicts(targets):
-        return called(model, inputs)
-    if isinstance(inputs, dict | UserDict):
-        return model(**inputs, targets=targets)
-    return model(*(inputs if type(inputs) is tuple else (inputs,)), targets)
-
-
-def called(model: nn.Module, inputs: Any) -> Any:
-    """The model's output: a dict becomes keywords, a tuple several arguments, all else is one argument."""
-    if isinstance(inputs, dict | UserDict):
-        return model(**inputs)
-    return model(*inputs) if type(inputs) is tuple else model(inputs)
-
-
-def first_tensor(output: Any) -> torch.Tensor:
-    """The tensor of a model's output that counts: logits, or else the first one of floating point or complex."""
-    if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
-        return logits
-    if hasattr(output, "to_tuple"):  # an output of transformers
-        output = output.to_tuple()
-    numbers = [tensor for tensor in tensors_of(output) if tensor.is_floating_point() or tensor.is_complex()]
-    if not numbers:
-        raise ValueError(
-            f"the model returns {_kind(output)} without a tensor of floating point; give a crossover.Step with a loss"
-        )
-    return numbers[0]
-
-
-def outputs_of(output: Any) -> list[torch.Tensor]:
-    """All tensors of a model's output, also those in an object of a class of its own."""
-    return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
-
-
-def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much.
-
-    Raises UserError if the model has too few outputs for the known `labels`.
+    A list of dicts as the targets is the last argument, as detectors take it.
     """
-    own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
-    if isinstance(own, torch.Tensor):
-        return own
-    if isinstance(output, Mapping) and (losses := _losses(output, targets)):
-        return torch.stack(losses).sum()
-    scores = first_tensor(output)
-    if targets is None:
-        return scores if scores.dim() == 0 and scores.is_floating_point() else _mean_square(scores)
-    if not isinstance(targets, torch.Tensor):
-        raise ValueError(f"no default loss takes {_kind(targets)} as the targets; give a crossover.Step with a loss")
-    if targets.is_floating_point() or targets.is_complex():
-        if scores.shape != targets.shape and scores.numel() == targets.numel():
-            scores = scores.reshape(targets.shape)
-        if scores.shape == targets.shape:
-            is_real = scores.is_floating_point() and targets.is_floating_point()
-            return functional.mse_loss(scores, targets) if is_real else _mean_square(scores - targets)
-    elif scores.shape[:-1] == targets.shape:
-        return class_loss(scores.flatten(0, -2), targets.flatten(), labels)
-    elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
-        return class_loss(scores, targets, labels)
-    elif scores.dim() > 1 and scores.shape == targets.shape:
-        raise ValueError(
-            "targets in whole numbers have the shape of the outputs: make them floats, or give a crossover.Step with a "
-            "loss, such as nn.BCEWithLogitsLoss()"
-        )
-    elif scores.numel() == targets.numel() and labels is not None:
-        labels.check(outputs=1)
-    raise ValueError(
-        f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
-        "which no default loss compares; give a crossover.Step with a loss"
-    )
-
-
-def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
-    """The losses in a model's dict: its scalars that require gradients."""
-    numbers = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
-    losses = [value for value in numbers if value.dim() == 0 and value.requires_grad]
-    if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in numbers):
-        raise ValueError("the model returns losses and other tensors in one dict; give a crossover.Step with a loss")
-    return losses
-
-
-def _mean_square(values: torch.Tensor) -> torch.Tensor:
-    return (values.abs() if values.is_complex() else values).square().mean()
+    of_targets = {"targets": targets} if is_list_of_dicts(targets) else {}
+    if isinstance(inputs, dict | UserDict):
+        return model(**inputs, **of_targets)
+    return model(*(inputs if type(inputs) is tuple else (inputs,)), *of_targets.values())
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
-"""What a function or a model says of a size that it does not offer; other errors are mistakes."""
+"""Errors by which a function or model refuses a size; others are mistakes."""
 
 
-def refused(error: BaseException, model: Model, what: str) -> Exception:
-    """The user's mistake with its line; a result where nobody asked for the size."""
+def _refused(error: BaseException, model: Model, what: str) -> Exception:
+    """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
     text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
@@ -341,97 +253,87 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
 def explaining(
     model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
 ) -> Iterator[None]:
-    """Raise an error of a model's step as the user's mistake, with its line, unless it is a result of its own.
+    """Raise an error as the user's mistake, with file and line, unless it stands for a status.
 
-    `what` failed, or says so of an error. What the device refuses looks the same here, and keeps the error as its
-    cause: a try of the step on the CPU tells them apart (`process.attempts`). `certain`: no device has a part in it.
+    `what` says what failed. The error stays the cause, since the device may be what refused: `process.attempts` finds
+    out by a step on the CPU. Not so with `certain`, for code that uses no device.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        mistake = refused(error, model, what if isinstance(what, str) else what(error))
+        mistake = _refused(error, model, what if isinstance(what, str) else what(error))
         raise mistake from (None if certain else error)
 
 
-def explained(error: Exception, model: Model, what: str) -> Exception:
-    """What an error of a model's step means by its words alone, where it cannot be found out by trying."""
-    if isinstance(error, UserError) or early_end(error) is not None:
-        return error
-    return UnsupportedError(cause_of(error)) if is_lacking(error) else refused(error, model, what)
+class _OwnTask(Task):
+    """The batches of training and inference."""
 
-
-class _Own(Task):
-    """What both modes share: batches, and how they travel."""
-
-    def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.made, self.own_model = made, model
+    def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
+        self.user_step, self.source = step, model
         self.loaded = cell.protocol == "loaded"
-        if self.loaded and not isinstance(made.inputs, Dataset | DataLoader):
+        if self.loaded and not isinstance(step.inputs, Dataset | DataLoader):
             raise UserError(
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
             )
-        batches = batches_of(made, cell.batch_size, model.shown)
+        batches = batches_of(step, cell.batch_size, model.shown)
         with explaining(model, "its data fail", certain=True):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
-        self.count = sample_counter(made, self.first, cell.batch_size, model.shown, takes_batch_size(model))
+        self.count = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
         with explaining(model, f"the count of its samples fails; {COUNT_THEM}"):
             self.first_samples = self.samples = self.count(*self.first)
         self.samples_taken: int = 0
-        self.host = host_reader(made, self.first, model.shown)
+        self.host = host_reader(step, self.first, model.shown)
         self.batched = _is_of_rows(self.first, cell.batch_size)
         if not self.batched:
             self.checked_rows = sys.maxsize
-        if note := cast_note(made.model, self.first[0], arithmetic, cell.precision):
+        if note := cast_note(step.model, self.first[0], arithmetic, cell.precision):
             self.notes, self.flags = (note,), ("cast",)
-        super().__init__(measured_model(made) if model.mode == "train" else made.model, arithmetic)
+        super().__init__(trained_model(step) if model.mode == "train" else step.model, arithmetic)
         if not self.loaded:
-            self.held = self.place(self.first)
+            self.resident_batch = self.place(self.first)
             on_host = self._ids_on_host(self.first)
-            placed = zip(tensors_of(self.first), tensors_of(self.held), strict=True)
-            self.resident = tuple(tensor for own, tensor in placed if id(own) not in on_host)
+            pairs = zip(tensors_of(self.first), tensors_of(self.resident_batch), strict=True)
+            self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
 
     def place(self, batch: Batch) -> Batch:
-        """The batch on the device, but for what the step keeps on the host."""
-        if self.host is None:
-            return super().place(batch)  # type: ignore[no-any-return]
+        """The batch on the device, except what the Step's `host` names."""
         on_host = self._ids_on_host(batch)
         place = self.arithmetic.place
         return map_tensors(lambda tensor: tensor if id(tensor) in on_host else place(tensor), batch)  # type: ignore[no-any-return]
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
-        return set() if self.host is None else {id(tensor) for tensor in self.host(batch[0])}
+        return {id(tensor) for tensor in self.host(batch[0])}
 
     def next_inputs(self) -> Batch:
         if self.loaded:
-            with explaining(self.own_model, "its data fail", certain=True):
+            with explaining(self.source, "its data fail", certain=True):
                 batch = next(self.batches)
                 self.samples = self.count(*batch)
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
-            tensor.grad = None  # of inputs that require gradients, which would add up over steps
+            tensor.grad = None  # gradients of inputs would add up over steps
         self.samples_taken += self.samples
-        return self.held
+        return self.resident_batch
 
     def next_host_inputs(self) -> Batch:
         return self.first
 
     @property
     def is_short(self) -> bool:
-        """Whether the batch has fewer samples than the first one."""
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """What a failing step means, with advice where the cause is known."""
+        """What failed, with advice for errors of known cause."""
         what = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            names = lengths_among(self.made.model, self.first[0])
+            names = lengths_among(self.user_step.model, self.first[0])
             what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
@@ -450,7 +352,7 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """That a model, or all numbers of its inputs, had another precision than they are measured in; None otherwise."""
+    """A note if the model, or all its inputs, were given in another precision than the one measured."""
     whose = {
         "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
         "its inputs are": _only_dtype(tensors_of(inputs)),
@@ -466,37 +368,37 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The type of all tensors of fractions, if they have one: a loader makes numbers of Python double."""
+    """The type that all floating-point tensors share; a loader turns single numbers of Python into doubles."""
     dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
     return dtypes if len(dtypes) == 1 else set()
 
 
-class OwnTraining(_Own, TrainingTask):
-    """Forward, loss, backward, optimizer; or the user's own step."""
+class OwnTraining(_OwnTask, TrainingTask):
+    """Forward, loss, backward, optimizer; or the Step's `run`."""
 
-    def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        super().__init__(made, model, cell, arithmetic)
+    def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
+        super().__init__(step, model, cell, arithmetic)
         self.model.train()
-        self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else made.loss
-        of_table = isinstance(made.inputs, TableSamples)
-        labels = made.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
+        self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else step.loss
+        of_table = isinstance(step.inputs, TableSamples)
+        labels = step.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
         self.labels = labels and replace(labels, shown=f"{model.shown}: {labels.shown}")
         trained = list(self.model.parameters())
-        if made.run is not None and isinstance(made.loss, nn.Module):
-            trained += arithmetic.place_model(made.loss).parameters()
+        if step.run is not None and isinstance(step.loss, nn.Module):
+            trained += arithmetic.place_model(step.loss).parameters()
         parameters = [parameter for parameter in trained if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
-        if made.run is not None:
+        if step.run is not None:
             self.not_comparable = "its step is the user's own function"
-            self._prepare_run(made.run, cell.precision)
+            self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         """The step's optimizer; raises UserError for one that trains something else or needs a closure."""
-        shown = self.own_model.shown
-        optimizer: Any = self.made.optimizer
+        shown = self.source.shown
+        optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
             groups = getattr(optimizer, "param_groups", [])
             trained = {id(parameter) for group in groups for parameter in group["params"]}
@@ -505,18 +407,18 @@ class OwnTraining(_Own, TrainingTask):
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
                 optimizer.load_state_dict(optimizer.state_dict())  # moves what it made on the host, as Adagrad does
         else:
-            with explaining(self.own_model, "its optimizer fails"):
+            with explaining(self.source, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
-                raise UserError(f"{shown}: its optimizer is {_kind(optimizer)}; allowed: {PARTS['optimizer']}")
-        if self.made.run is None and _needs_closure(optimizer):
+                raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
+        if self.user_step.run is None and _needs_closure(optimizer):
             raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Give the user's own step what the precision needs, and note what it does not take."""
+        """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if it needs one."""
         arithmetic = self.arithmetic
-        if len(positional(run)) >= AMP_ARGUMENT:
+        if len(positional(run)) > 4:  # beside model, inputs, targets and optimizer
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(
@@ -530,18 +432,17 @@ class OwnTraining(_Own, TrainingTask):
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         values, targets = inputs
         if self.loss is None:
-            wanted = None if is_list_of_dicts(targets) else targets
-            return (default_loss(_outputs(model, values, targets), wanted, self.labels),)
+            output = _call(model, values, targets)
+            return (default_loss(output, None if is_list_of_dicts(targets) else targets, self.labels),)
         loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
-        return (loss(called(model, values), *(() if targets is None else (targets,))),)
+        return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:
-        """The user's own step, if there is one."""
-        with explaining(self.own_model, self.failure, self.is_short):
-            if self.made.run is None:
+        with explaining(self.source, self.failure, self.is_short):
+            if self.user_step.run is None:
                 super().run(*inputs)
             else:
-                self.made.run(self.model, *inputs, self.optimizer, *self.amp)
+                self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
 
 
 def _needs_closure(optimizer: Any) -> bool:
@@ -549,7 +450,7 @@ def _needs_closure(optimizer: Any) -> bool:
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
-    """A forward pass under autocast, with outputs in single precision for a loss outside."""
+    """A forward pass under autocast, with outputs in fp32 for the loss outside of it."""
 
     @wraps(forward)
     def autocasting(*inputs: Any, **named_inputs: Any) -> Any:
@@ -560,18 +461,17 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
     return autocasting
 
 
-class OwnInference(_Own, InferenceTask):
+class OwnInference(_OwnTask, InferenceTask):
     """The forward pass alone."""
 
     has_run = False
-    """Whether a step has ended well: what fails later does not fail for want of gradients."""
+    """Whether a step has succeeded, so that a later error is not one of missing gradients."""
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(outputs_of(called(model, inputs[0])))
+        return tuple(outputs_of(_call(model, inputs[0])))
 
     def run(self, *inputs: Any) -> None:
-        """The forward pass without gradients, or with them if it takes derivatives itself."""
-        with explaining(self.own_model, self.failure, self.is_short):
+        with explaining(self.source, self.failure, self.is_short):
             try:
                 super().run(*inputs)
             except Exception as error:
@@ -581,7 +481,7 @@ class OwnInference(_Own, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Whether the forward pass runs with gradients on, as one that takes derivatives itself; then they stay on."""
+        """Try the forward pass with gradients on, as one that takes derivatives needs; if it runs, they stay on."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

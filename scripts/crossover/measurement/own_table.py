@@ -1,4 +1,4 @@
-"""A user's own table as samples: rows of numbers, and what to predict from them."""
+"""A user's table as samples: rows of numbers, and what to predict from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils.data import TensorDataset
 from crossover.config.models import Table
 from crossover.config.table_files import inputs_of, read_columns
 from crossover.errors import UserError, shown_path, shown_value
-from crossover.measurement.class_labels import ClassLabels
+from crossover.measurement.own_loss import ClassLabels
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -29,7 +29,7 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table; targets that are whole numbers, booleans or texts are numbered in their order.
+    """The rows of a table; targets that are whole numbers, booleans or texts become classes, in sorted order.
 
     Raises UserError for a column of other values, for missing and infinite ones, and for a table without rows.
     """
@@ -37,23 +37,21 @@ def samples_of(table: Table) -> TableSamples:
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:
         raise UserError(f"{shown}: has columns but no rows; give one row a sample")
-    inputs = np.stack([_numbers(_decoded(rows, name), _place(shown, name)) for name in names], axis=1)
-    targets, place = _decoded(rows, table.targets), _place(shown, table.targets)
-    if not (_is_any(TEXTS, targets) or _is_whole(targets)):
-        return TableSamples(inputs, _numbers(targets, place, "numbers, true and false, or texts"), None)
-    _check_present(targets, targets.null_count, place)
+    where = {name: f"{shown}: column {shown_value(name)}" for name in (*names, table.targets)}
+    inputs = np.stack([_numbers(_decoded(rows.column(name)), where[name]) for name in names], axis=1)
+    targets, of_targets = _decoded(rows.column(table.targets)), where[table.targets]
+    is_text = _is_any(TEXTS, targets)
+    without_fraction = pa.types.is_decimal(targets.type) and targets.type.scale <= 0
+    if not (is_text or without_fraction or _is_any((pa.types.is_integer, pa.types.is_boolean), targets)):
+        return TableSamples(inputs, _numbers(targets, of_targets, "numbers, true and false, or texts"), None)
+    _check_present(targets, targets.null_count, of_targets)
     values, classes = np.unique(targets.to_numpy(), return_inverse=True)
-    numeric = not _is_any(TEXTS, targets) and not pa.types.is_boolean(targets.type)
-    return TableSamples(inputs, classes.astype(np.int64), ClassLabels.of_table(place, len(values), numeric))
+    numeric = not is_text and not pa.types.is_boolean(targets.type)
+    return TableSamples(inputs, classes.astype(np.int64), ClassLabels.of_table(of_targets, len(values), numeric))
 
 
-def _place(shown: str, name: str) -> str:
-    return f"{shown}: column {shown_value(name)}"
-
-
-def _decoded(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """A column, its categories as their values."""
-    column = rows.column(name)
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with categories as their values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -61,39 +59,34 @@ def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
     return any(is_kind(column.type) for is_kind in kinds)  # type: ignore[operator]
 
 
-def _is_whole(column: pa.ChunkedArray) -> bool:
-    without_fraction = pa.types.is_decimal(column.type) and column.type.scale <= 0
-    return without_fraction or _is_any((pa.types.is_integer, pa.types.is_boolean), column)
-
-
-def _numbers(column: pa.ChunkedArray, place: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32. Raises UserError, which begins with `place`, if it holds anything else or not enough."""
+def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
+    """A column as float32. Raises UserError, which begins with `where`, for other values, missing or infinite ones."""
     if pa.types.is_null(column.type):
-        _check_present(column, len(column), place)
+        _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
-        raise UserError(f"{place} holds {_what(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
+        raise UserError(f"{where} holds {_what(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)  # a missing number becomes NaN
-    _check_present(column, int(np.isnan(values).sum()), place)
+    _check_present(column, int(np.isnan(values).sum()), where)
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32)
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise UserError(
-            f"{place} holds {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
+            f"{where} holds {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
             f"change such values ({len(infinite)} rows), or leave the column out"
         )
     return numbers
 
 
-def _check_present(column: pa.ChunkedArray, missing: int, place: str) -> None:
+def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
     if missing:
         raise UserError(
-            f"{place} has {missing} of {len(column)} rows without a value; fill or remove them, or leave the column out"
+            f"{where} has {missing} of {len(column)} rows without a value; fill or remove them, or leave the column out"
         )
 
 
 def _what(column: pa.ChunkedArray) -> str:
-    """What a column holds that is no number: its first such text with its row, or its type."""
+    """What a column holds that is not a number: the first such text with its row, or the column's type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))

@@ -25,7 +25,7 @@ from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.clock.turns import Way, time_in_turns
 from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
-from crossover.measurement.step.operator_gaps import host_work_s
+from crossover.measurement.step.operators import host_work_s
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 

@@ -1,6 +1,6 @@
-"""The search for the largest batch of a cell that fits its device: one measuring process per try, one result.
+"""The search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
-The process that searches does without torch: what a try needs is imported in the measuring process.
+The searching process does not import torch: a try's imports are in the measuring process.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from crossover.measurement.memory.batch_search import find_largest
 from crossover.measurement.process.jobs import Outcome, TryJob, plain_cell
 
 TIMED_MAX_S = 10.0
-"""About the longest that batches are timed, judged by the last of these steps."""
+"""Longest time of the timed batches, estimated from the last step before them."""
 
 TIMED_MIN = 3
-"""Fewest batches that are timed, however long they take."""
+"""Fewest timed batches, however long they take."""
 
 FACTS = (
     "device_name",
@@ -40,7 +40,7 @@ FACTS = (
     "python_version",
     "crossover_version",
 )
-"""What a result says about the code, host and device, under the names of a row's columns."""
+"""Columns of a row that describe code, host and device."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Try:
     status: str
     reason: str | None
     duration_s: float
-    """From asking for the measuring process until it is gone."""
+    """From the request for the measuring process until its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,26 +57,26 @@ class LargestBatch:
     """The result of a search."""
 
     status: str
-    """`ok`; `oom` if nothing fits; else how the try ended that stopped the search."""
+    """`ok`; `oom` if nothing fits; else the status of the try that stopped the search."""
     reason: str | None = None
     largest: int | None = None
-    """The largest batch that fitted every time it was tried; None unless the status is ok."""
+    """The largest batch that fitted each time it was tried; None unless the status is ok."""
     smallest_failing: int | None = None
-    """The smallest batch that did not fit; None if none was found."""
+    """The smallest batch that did not fit; None if all did."""
     largest_fitting: int | None = None
-    """If the search was stopped: the largest batch that had fitted, below all that did not."""
+    """If the search was stopped: the largest batch that fitted, below all that did not."""
     throughput_samples_per_s: float | None = None
-    """Samples / seconds, of the largest batch."""
+    """Of the largest batch."""
     timed_batches: int | None = None
     timed_s: float | None = None
     throughput_reason: str | None = None
-    """Why there is no throughput although it was asked for."""
+    """Why there is no throughput although it was requested."""
     tries: list[Try] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 class _StoppedError(Exception):
-    """A try ended in a way that says nothing about memory."""
+    """A try ended with a status that says nothing about memory."""
 
 
 def search_largest(
@@ -86,9 +86,9 @@ def search_largest(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> LargestBatch:
-    """Search from the batch size of `first` up to `limit`; `attempt` does one try, `tell` takes a line for each.
+    """Search from the batch size of `first` up to `limit`; `attempt` does a try, `tell` receives a line for each.
 
-    A batch does not fit only if a try ends as `oom`. Any other end but `ok` stops the search, and is its status.
+    A batch does not fit if its try ends as `oom`. Any other status but `ok` stops the search.
     """
     tries: list[Try] = []
     facts: dict[str, Any] = {}
@@ -109,50 +109,52 @@ def search_largest(
         largest = find_largest(fits, first.cell.batch_size, limit)
     except _StoppedError:
         stopped = True
-    failing = min((one.batch_size for one in tries if one.status == "oom"), default=None)
+    failing = min((done.batch_size for done in tries if done.status == "oom"), default=None)
     result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
     if stopped:
         last = tries[-1]
-        fitted = [one.batch_size for one in tries if one.status == "ok" and (not failing or one.batch_size < failing)]
+        fitted = [
+            done.batch_size for done in tries if done.status == "ok" and (not failing or done.batch_size < failing)
+        ]
         reason = f"batch {last.batch_size}: {last.reason}"
         return replace(result, status=last.status, reason=reason, largest_fitting=max(fitted, default=None))
     if largest is None:
-        smallest = min(tries, key=lambda one: one.batch_size)
+        smallest = min(tries, key=lambda done: done.batch_size)
         return replace(result, status="oom", reason=f"batch {smallest.batch_size} does not fit: {smallest.reason}")
     return result
 
 
 def time_largest(
     first: TryJob,
-    found: LargestBatch,
+    result: LargestBatch,
     timed_batches: int,
     attempt: Callable[[TryJob], Outcome],
     tell: Callable[[str], None],
 ) -> LargestBatch:
-    """Time up to `timed_batches` batches of the largest size, in a process of its own; nothing if there is none.
+    """Add the throughput of up to `timed_batches` batches of the largest size, measured in a new process.
 
-    However that ends, the largest batch and the tries of the search stay as they are.
+    However that ends, the result of the search stays.
     """
-    if found.largest is None or not timed_batches:
-        return found
-    cell = replace(first.cell, batch_size=found.largest)
+    if result.largest is None or not timed_batches:
+        return result
+    cell = replace(first.cell, batch_size=result.largest)
     outcome = attempt(replace(first, cell=cell, timed_batches=timed_batches))
     if outcome.status != "ok":
-        tell(f"batch {found.largest}: not timed, {outcome.status} ({outcome.reason})")
-        return replace(found, throughput_reason=f"{outcome.status}: {outcome.reason}")
+        tell(f"batch {result.largest}: not timed, {outcome.status} ({outcome.reason})")
+        return replace(result, throughput_reason=f"{outcome.status}: {outcome.reason}")
     rate = outcome.found["throughput_samples_per_s"]
-    tell(f"batch {found.largest}: {rate:.4g} samples/s over {outcome.found['timed_batches']} batches")
-    return replace(found, **outcome.found)
+    tell(f"batch {result.largest}: {rate:.4g} samples/s over {outcome.found['timed_batches']} batches")
+    return replace(result, **outcome.found)
 
 
-def describe(first: TryJob, limit: int | None, found: LargestBatch, command: str) -> dict[str, Any]:
+def describe(first: TryJob, limit: int | None, result: LargestBatch, command: str) -> dict[str, Any]:
     """A search and its result as plain values, for a JSON file."""
-    cell, result = first.cell.values, asdict(found)
-    facts, tries = result.pop("facts"), result.pop("tries")
+    cell, values = first.cell.values, asdict(result)
+    facts, tries = values.pop("facts"), values.pop("tries")
     return {
         "schema_version": SEARCH_VERSION,
         **{axis: value for axis, value in cell.items() if axis != "batch_size"},
-        **result,
+        **values,
         "start": cell["batch_size"],
         "limit": limit,
         "memory_limit_bytes": first.memory_limit_bytes,
@@ -169,9 +171,9 @@ def run_try(
 ) -> tuple[str, str | None, dict[str, Any]]:
     """Build a cell at its batch size, run a few steps, and return a status, its reason, and what was timed.
 
-    `ok`: it fits; `oom`: it does not. An error of the workload is `invalid`, because a search must not take it for
-    either; its traceback is printed. `tell` takes `begun` with what ran before the model is built. Raises UserError for
-    a device or a dataset that is not there, RefusedError for a step that fails but on the CPU in fp32.
+    `ok`: it fits; `oom`: it does not. Any other error of the workload is `invalid`; its traceback is printed. `tell`
+    receives `begun` with the FACTS before the model is built. Raises UserError for a missing device or dataset,
+    RefusedError for a step that fails on another device or precision than the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import ending, first_line, is_mistake, refusal
@@ -199,7 +201,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     from crossover.measurement.workloads import workload_code
 
     arithmetic, target = cell.arithmetic(), cell.target
-    workload_code(job.cell)  # the cell's memory does not include its imports
+    workload_code(job.cell)  # imports do not count for the cell's memory
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
@@ -208,20 +210,22 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
         raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
     step_s = [time_block(step, 1, watch).wall_s for _ in range(job.steps)][-1]
-    found = {}
+    timed = {}
     if job.timed_batches:
-        taken = task.samples_taken
-        found = time_batches(step, job.timed_batches, step_s, watch)
-        samples = found["timed_batches"] * job.cell.batch_size if taken is None else task.samples_taken - taken
-        found["throughput_samples_per_s"] = samples / found["timed_s"]
+        samples_before = task.samples_taken
+        timed = time_batches(step, job.timed_batches, step_s, watch)
+        samples = timed["timed_batches"] * job.cell.batch_size
+        if samples_before is not None:
+            samples = task.samples_taken - samples_before
+        timed["throughput_samples_per_s"] = samples / timed["timed_s"]
     cell.check(task)
-    return found
+    return timed
 
 
 def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
     """Time up to `most` batches between two synchronisations, after Geifman (docs/explanation/measurement.md).
 
-    Nobody waits in between, so how many fit into TIMED_MAX_S is judged beforehand, by a step that took `step_s`.
+    How many fit into TIMED_MAX_S is estimated from a step that took `step_s`.
     """
     batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():

@@ -1,11 +1,11 @@
-"""Keeps to itself what torch says of its own inside; what a user can act on is shown."""
+"""Silences torch's warnings about its internals; those that a user can act on are shown."""
 
 from __future__ import annotations
 
 import os
 import warnings
 
-INSIDE = (
+INTERNAL = (
     "Warning: Profiler clears events",
     "Sparse .* tensor support is in beta state",
     "The PyTorch API of (nested|MaskedTensors?)",
@@ -15,15 +15,15 @@ INSIDE = (
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
-"""How warnings begin that no user can act on."""
+"""Beginnings of warnings that no user can act on."""
 
 NO_MESSAGES = "99"
-"""A level of the profiler's messages above all that it has."""
+"""A level above all of the profiler's messages."""
 
 
 def keep_torch_quiet() -> None:
-    """Silence these warnings, and torch's deprecations of its own code, in this process from now on."""
-    for begins in INSIDE:
+    """Silence these warnings, and deprecations within torch's code, in this process."""
+    for begins in INTERNAL:
         warnings.filterwarnings("ignore", message=begins)
     for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
         warnings.filterwarnings("ignore", category=kind, module=r"torch(\.|$)")

@@ -1,9 +1,9 @@
-"""A whole training, for its predictions: the same weights, rows and order of rows on every device.
+"""A whole training, for its predictions: the same weights, rows and order of rows on all devices.
 
-The seed sets the weights and each epoch's order of rows on the host, so two devices differ by their arithmetic alone
-(but for dropout, which draws on the device). The workload's own resident step trains; an epoch is shuffled by
-overwriting its data with themselves in a new order. Rows beyond the last whole batch are left out. The rows to predict
-are the dataset's last ones; it lies in random order, and was standardised with them included.
+The seed sets the weights and each epoch's order of rows on the host, so devices differ by their arithmetic only (and by
+dropout, which draws on the device). The workload's resident step trains; before each epoch the resident rows are
+overwritten in a new order. Rows beyond the last whole batch are left out. The dataset's last rows are predicted; it is
+in random order, and was standardised with them included.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from crossover.measurement.workloads import count_parameters, has_generated_rows
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""
+"""Steps after the first, which loads libraries, that show whether all steps fit into the time limit."""
 
 PREDICTED_ROWS = 8192
-"""Rows that are predicted at once, the same on every device."""
+"""Rows that are predicted at once."""
 
 Data = dict[str, torch.Tensor]
 
@@ -41,15 +41,13 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Training:
     """Train in this process and predict the rows held out.
 
-    Out of memory, a precision that the device lacks, a training too slow for the time limit and one that diverged are
-    rows with a status and a reason. `tell` takes `begun` with what is known before the model is built. Raises UserError
-    for a device or a dataset that is not there.
+    Out of memory, an unsupported precision, a training too slow for the time limit and one that diverged are rows with
+    a status and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError
+    for a missing device or dataset.
     """
     cell = open_cell(job)
-    known = cell.columns | {
-        "parameters": count_parameters(job.cell),
-    }
-    facts = {field.name: known[field.name] for field in fields(Training) if field.name in known}
+    columns = cell.columns | {"parameters": count_parameters(job.cell)}
+    facts = {field.name: columns[field.name] for field in fields(Training) if field.name in columns}
     tell({"begun": facts})
     try:
         outcome = _train_and_predict(job, cell)
@@ -66,7 +64,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     arithmetic = cell.arithmetic()
     training, held_out = split(cell.data(), job.test_share)
     whole_batches(training, job.cell.batch_size)
-    # The workload itself brings the rows into the form that its model takes.
+    # The workload converts the rows to its model's inputs.
     inputs = cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed).resident[0]
     task = cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed)
     assert isinstance(task, TrainingTask)
@@ -97,13 +95,14 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
     trained = rows - math.ceil(rows * test_share)
     if not 0 < trained < rows:
         raise UserError(f"--test-share: {test_share} leaves {trained} of {rows} rows to train on; take another share")
-    return {name: tensor[:trained] for name, tensor in data.items()}, {n: t[trained:] for n, t in data.items()}
+    training = {name: tensor[:trained] for name, tensor in data.items()}
+    return training, {name: tensor[trained:] for name, tensor in data.items()}
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
     """Train for the job's epochs of shuffled batches, and wait for the device; returns the number of steps.
 
-    Raises TooSlowError if the first steps show that all of them would outlast the time limit.
+    Raises TooSlowError if the first steps show that the time limit is too short.
     """
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
@@ -131,9 +130,9 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
-    """The model's scores of each class, (rows, classes), in double precision on the host.
+    """The model's scores, (rows, classes), in double precision on the host.
 
-    A model that returns several tensors returns its scores first. It is left in evaluation mode.
+    They are the first of several tensors that a model returns. The model is left in evaluation mode.
     """
     model.eval()
     parts = []
@@ -141,5 +140,5 @@ def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) ->
         with torch.no_grad(), arithmetic.autocast():
             result = model(arithmetic.place(rows))
         scores = result[0] if isinstance(result, tuple) else result
-        parts.append(scores.cpu().double())  # metrics are computed on the host
+        parts.append(scores.cpu().double())
     return torch.cat(parts)

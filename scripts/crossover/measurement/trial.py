@@ -48,7 +48,7 @@ from crossover.measurement.step.endings import (
     unless_out_of_memory,
 )
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
-from crossover.measurement.step.flops import count_work
+from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
 from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters

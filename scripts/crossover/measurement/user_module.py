@@ -1,7 +1,7 @@
-"""The user's own code: the module that holds the function, the function, and where an error in it comes from.
+"""The user's code: import of its module, the function that builds the model, and the line that an error comes from.
 
-Modules are found in this order: Python's own, those beside the user's file and in the working folder, this library's,
-installed ones. So a `queue.py` of the user's disturbs nobody, and a copy of a package beside the model is preferred.
+Modules are searched for in this order: Python's own, beside the user's file and in the working folder, this package's,
+installed ones. So a `queue.py` of the user shadows nothing, and a copy of a package beside the model is preferred.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,11 +32,10 @@ from crossover.machine.code_key import LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
 
-PYTHONS = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-"""Folders of Python's own modules."""
+STANDARD_LIBRARY = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 
 FOLDERS: list[Path] = []
-"""Where the user's modules are looked for."""
+"""Folders of the user's modules."""
 
 GUARD = 'put what a script does under `if __name__ == "__main__":`'
 
@@ -44,36 +44,33 @@ SETTERS = {
     "threads": "set_num_threads",
     "anomaly_detection": "anomaly",
 }
-"""What a line holds that sets a switch, where that is not the switch's name."""
+"""Text of a line that sets a switch, where that is not the switch's name."""
 
-WORKERS = "in DataLoader worker process"
-"""What the first line of an error of a loader's process holds; its traceback there follows as text."""
-WORKERS_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
+WORKER = "in DataLoader worker process"
+"""Text in an error of a DataLoader's worker, whose traceback follows as text."""
+WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
 def cause_of(error: BaseException) -> str:
-    """The first line of what an error says, and what to do about it where that is known."""
-    text = _said_by_worker(error) if WORKERS in str(error) else str(error).strip().partition("\n")[0]
+    """The first line of an error's message, and a remedy for errors of known cause."""
+    lines = str(error).strip().splitlines() or [""]
+    text = lines[0]
+    if WORKER in str(error):  # the message follows the worker's traceback
+        kind, _, message = lines[-1].partition(":")
+        text = message.strip() if kind.rpartition(".")[2] == type(error).__name__ else lines[-1]
     return "; ".join(filter(None, [text, _remedy(error)]))
 
 
-def _said_by_worker(error: BaseException) -> str:
-    """What the error said that a process of a DataLoader passes on, which is the end of its text."""
-    said = str(error).strip().splitlines()[-1]
-    kind, _, text = said.partition(":")
-    return text.strip() if kind.rpartition(".")[2] == type(error).__name__ else said
-
-
 def place_of(error: BaseException, model: Model) -> str:
-    """The last line of the user's own file that an error passed through, or of a file beside it."""
+    """File and line of the user's code where an error arose, in the model's file if that is in the traceback."""
     file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((Path(error.filename), error.lineno))
-    if WORKERS in str(error):
-        lines += [(Path(name), int(number)) for name, number in WORKERS_LINES.findall(str(error))]
-    own = [line for line in lines if line[0] == file] or [line for line in lines if _is_users(line[0])]
-    return f"{os.path.relpath(own[-1][0])}: line {own[-1][1]}" if own else model.shown
+    if WORKER in str(error):
+        lines += [(Path(name), int(number)) for name, number in WORKER_LINES.findall(str(error))]
+    users = [line for line in lines if line[0] == file] or [line for line in lines if _is_users(line[0])]
+    return f"{os.path.relpath(users[-1][0])}: line {users[-1][1]}" if users else model.shown
 
 
 def _is_users(file: Path) -> bool:
@@ -82,7 +79,6 @@ def _is_users(file: Path) -> bool:
 
 
 def _remedy(error: BaseException) -> str | None:
-    """What to do about an error, if it is one that imports and scripts end in."""
     if isinstance(error, EOFError) or type(error).__name__ == "BdbQuit":
         return "nobody can answer here: take input() and breakpoint() out"
     if ASSERTED in str(error):
@@ -103,7 +99,7 @@ def _remedy(error: BaseException) -> str | None:
 
 
 def _shadowed(name: str) -> str | None:
-    """Which file of the user's is not the module of its name, which is Python's or an installed one."""
+    """That a file of the user's has the name of a module of Python or an installed one, which is imported instead."""
     top = name.partition(".")[0]
     origin = getattr(sys.modules.get(top), "__file__", None)
     for folder in FOLDERS:
@@ -115,16 +111,16 @@ def _shadowed(name: str) -> str | None:
 
 
 def _missing(name: str) -> str:
-    """What to do about a module that is not found: it may lie in a folder above the user's."""
+    """The remedy for a module that is not found, which may lie in a folder above the user's."""
     top = name.partition(".")[0]
-    for folder in dict.fromkeys(above for one in FOLDERS for above in one.parents):
+    for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
         if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
             return f"{top} lies in {folder}: run there, or put that folder into PYTHONPATH"
     return f"install {top} for {sys.executable}"
 
 
 def _as_module(error: BaseException, model: Model) -> str:
-    """How to name a file whose relative imports fail: as a module of its package; empty for another error."""
+    """Advice to name a file whose relative imports fail as a module of its package; empty for another error."""
     if model.file is None or "attempted relative import" not in str(error):
         return ""
     file = model.file
@@ -161,8 +157,8 @@ def _named(model: Model) -> Callable[..., Any]:
     """The user's function; raises UserError if the module has none of that name."""
     module = _module(model)
     if not hasattr(module, model.name):
-        known = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
-        remedy = _shadowed(module.__name__) or (allowed_names(model.name, known) if known else f"add one: {SIGNATURE}")
+        names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
+        remedy = _shadowed(module.__name__) or (allowed_names(model.name, names) if names else f"add one: {SIGNATURE}")
         raise UserError(f"{model.shown}: the module has no function {model.name}; {remedy}")
     function: Any = getattr(module, model.name)
     if isinstance(function, nn.Module):
@@ -177,10 +173,10 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """How many of size and batch size a function is called with."""
+    """How many of size and batch size a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a compiled function may not say
+    except ValueError:  # a compiled function may have no signature
         return 2
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
@@ -188,7 +184,7 @@ def _arguments(function: Callable[..., Any]) -> int:
 
 
 def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The arguments that a function takes by their places."""
+    """The positional arguments of a function."""
     parameters = inspect.signature(function).parameters.values()
     return [argument for argument in parameters if argument.kind <= argument.POSITIONAL_OR_KEYWORD]
 
@@ -197,7 +193,7 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _module(model: Model) -> ModuleType:
     """The user's module; raises UserError if its import fails or sets a switch.
 
-    Torch's default type may be set: it is held for the user's code alone (`own_model`).
+    Torch's default type may be set: `own_model` applies it to the user's code only.
     """
     find_beside(*([model.file.parent] if model.file else []), Path.cwd())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
@@ -213,37 +209,33 @@ def _module(model: Model) -> ModuleType:
 
 
 def _of_file(file: Path) -> ModuleType:
-    """A file's module, under its own name unless that is another module's."""
+    """A file's module, under the file's name unless another module has it."""
     taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
     spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if taken else file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # so that classes of it can be pickled, as loaders' workers need
+    sys.modules[spec.name] = module  # for pickling its classes, as a loader's workers do
     spec.loader.exec_module(module)
     return module
 
 
 def find_beside(*folders: Path) -> None:
-    """Have modules in these folders found after Python's own and before installed ones."""
+    """Insert these folders into `sys.path` after the standard library and before installed packages."""
     FOLDERS[:] = dict.fromkeys(folders)
-    own = [*map(str, FOLDERS), str(LIBRARY)]
-    others = [entry for entry in sys.path if entry not in own]
-    pythons = [place for place, entry in enumerate(others, 1) if _is_pythons(Path(entry))]
-    after = max(pythons, default=0)
-    sys.path[:] = [*others[:after], *own, *others[after:]]
+    inserted = [*map(str, FOLDERS), str(LIBRARY)]
+    others = [entry for entry in sys.path if entry not in inserted]
+    after = max((index for index, entry in enumerate(others, 1) if _is_standard(Path(entry))), default=0)
+    sys.path[:] = [*others[:after], *inserted, *others[after:]]
 
 
-def _is_pythons(folder: Path) -> bool:
-    return folder in PYTHONS or (folder.name == "lib-dynload" and folder.parent in PYTHONS)
+def _is_standard(folder: Path) -> bool:
+    return folder in STANDARD_LIBRARY or (folder.name == "lib-dynload" and folder.parent in STANDARD_LIBRARY)
 
 
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
-    """Run the user's code without a command line, and leave warnings as warnings.
-
-    A parser of options would else read those of the measuring process, and print a usage.
-    """
+    """Run the user's code without command-line options, and without turning warnings into errors."""
 
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         del parser
@@ -259,7 +251,7 @@ def _as_a_library(model: Model) -> Iterator[None]:
 
 
 def _line_that_sets(module: ModuleType, before: Mapping[str, Any], now: Mapping[str, Any], model: Model) -> str:
-    """The first line of a module that sets a switch, as far as its text shows it."""
+    """The first line of a module whose text sets a changed switch."""
     names = [name.rpartition(".")[2] for name in before if before[name] != now[name]]
     setter = re.compile("|".join(SETTERS.get(name, name) for name in names))
     file = Path(module.__file__ or "")

@@ -59,10 +59,10 @@ class TestSamples:
         ],
     )
     def test_are_not_guessed_from_what_happens_to_be_equal(self, batch: Any, shown: str) -> None:
-        with pytest.raises(UserError) as found:
+        with pytest.raises(UserError) as raised:
             count_of(batch)
-        assert shown in str(found.value)
-        assert "say how many samples a step has: Step(samples=...)" in str(found.value)
+        assert shown in str(raised.value)
+        assert "say how many samples a step has: Step(samples=...)" in str(raised.value)
 
     def test_lie_second_only_for_layers_that_take_them_there(self) -> None:
         batch = (rows(7, 4, 3), None)
@@ -152,8 +152,8 @@ class TestHost:
     def test_is_found_by_name(self, inputs: Any, names: Any) -> None:
         read = host_reader(step(inputs, model=Reader(), host=names), (inputs, None), "net.py:build")
         assert read is not None
-        (kept,) = read(inputs)
-        assert kept is LENGTHS
+        (tensor,) = read(inputs)
+        assert tensor is LENGTHS
 
     def test_of_an_unknown_name_is_one_line(self) -> None:
         inputs = (WORDS, LENGTHS)

@@ -58,10 +58,10 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
     file: str, targets: str, expected: torch.Tensor, classes: int | None
 ) -> None:
     samples = samples_of(Table(file, targets, ("height", "floors", "constant")))
-    inputs, found = samples.tensors
+    inputs, numbered = samples.tensors
     assert torch.equal(inputs, torch.tensor([[2.5, 1, 7], [4.0, 2, 7], [1.5, 3, 7]]))
-    assert torch.equal(found, expected)
-    assert found.dtype == expected.dtype
+    assert torch.equal(numbered, expected)
+    assert numbered.dtype == expected.dtype
     assert (samples.labels and samples.labels.most + 1) == classes
 
 
@@ -85,10 +85,10 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
     ],
 )
 def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as raised:
         samples_of(Table(file, targets, inputs))
-    assert message in str(found.value)
-    assert "\n" not in str(found.value)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
@@ -128,9 +128,9 @@ def test_categories_are_classes_by_their_names(tmp_path: Path) -> None:
     ],
 )
 def test_other_types_are_one_line(tmp_path: Path, values: Any, message: str) -> None:
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as raised:
         of_parquet(tmp_path, a=values, label=[1, 2])
-    assert message in str(found.value)
+    assert message in str(raised.value)
 
 
 TEXT = "a;b;label\n0,5;1;x\n1,25;2;y\n"
@@ -173,10 +173,10 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(text)
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as raised:
         samples_of(Table(str(tmp_path / "rows.csv"), "label"))
-    assert str(found.value).startswith(message)
-    assert "\n" not in str(found.value)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["0,125;y", "1,5;y", "1234,125;y"])
@@ -188,7 +188,7 @@ def test_one_number_tells_that_commas_are_decimal(tmp_path: Path, text: str) -> 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_column_may_have_any_name(tmp_path: Path, suffix: str) -> None:
     names = ["a.b", "income, USD", '"q"', "a=b", "-x", " c", "two\nlines", "{brace}", "a"]
-    frame = pd.DataFrame({name: [float(place)] for place, name in enumerate(names)}).assign(label=["x"])
+    frame = pd.DataFrame({name: [float(index)] for index, name in enumerate(names)}).assign(label=["x"])
     path = tmp_path / f"rows.{suffix}"
     frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
     for inputs in ((), tuple(names)):

@@ -52,10 +52,10 @@ def search(status_of: Callable[[int], str], limit: int | None = None) -> tuple[L
 
 
 def test_every_try_is_kept_and_told() -> None:
-    found, lines = search(lambda size: "ok" if size <= 101 else "oom", limit=103)
-    assert (found.status, found.reason, found.largest, found.smallest_failing) == ("ok", None, 101, 102)
-    assert found.largest_fitting is None
-    assert found.tries == [
+    result, lines = search(lambda size: "ok" if size <= 101 else "oom", limit=103)
+    assert (result.status, result.reason, result.largest, result.smallest_failing) == ("ok", None, 101, 102)
+    assert result.largest_fitting is None
+    assert result.tries == [
         Try(100, "ok", None, 0.5),
         Try(103, "oom", "103 is too much", 0.5),
         Try(101, "ok", None, 0.5),
@@ -63,23 +63,24 @@ def test_every_try_is_kept_and_told() -> None:
         Try(101, "ok", None, 0.5),
         Try(101, "ok", None, 0.5),
     ]
-    assert found.facts == {"hostname": "here"}
+    assert result.facts == {"hostname": "here"}
     assert lines[:2] == ["batch 100: ok, 0.5 s", "batch 103: oom (103 is too much), 0.5 s"]
 
 
 @pytest.mark.parametrize("status", ["timeout", "invalid", "unsupported"])
 def test_any_other_end_stops_the_search(status: str) -> None:
-    found, _ = search(lambda size: "ok" if size < 400 else status)
-    assert (found.status, found.reason) == (status, "batch 400: 400 is too much")
-    assert (found.largest, found.smallest_failing, found.largest_fitting) == (None, None, 200)
-    assert [one.batch_size for one in found.tries] == [100, 200, 400]
+    result, _ = search(lambda size: "ok" if size < 400 else status)
+    assert (result.status, result.reason) == (status, "batch 400: 400 is too much")
+    assert (result.largest, result.smallest_failing, result.largest_fitting) == (None, None, 200)
+    assert [done.batch_size for done in result.tries] == [100, 200, 400]
 
 
 def test_a_stopped_search_keeps_what_did_not_fit_as_well() -> None:
     """100, 200 and 400 fit, 800 does not; 600 is stopped."""
-    found, _ = search(lambda size: {800: "oom", 600: "timeout"}.get(size, "ok"))
-    assert [one.batch_size for one in found.tries] == [100, 200, 400, 800, 600]
-    assert (found.status, found.largest, found.largest_fitting, found.smallest_failing) == ("timeout", None, 400, 800)
+    result, _ = search(lambda size: {800: "oom", 600: "timeout"}.get(size, "ok"))
+    assert [done.batch_size for done in result.tries] == [100, 200, 400, 800, 600]
+    assert (result.status, result.largest) == ("timeout", None)
+    assert (result.largest_fitting, result.smallest_failing) == (400, 800)
 
 
 def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
@@ -87,32 +88,32 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
 
     def attempt(job: TryJob) -> Outcome:
         jobs.append(job)
-        found = {"timed_batches": 40, "timed_s": 8.0, "throughput_samples_per_s": 745.0}
-        return Outcome("ok", None, True, {}, found)
+        result = {"timed_batches": 40, "timed_s": 8.0, "throughput_samples_per_s": 745.0}
+        return Outcome("ok", None, True, {}, result)
 
-    found, lines = search(lambda size: "ok" if size < 150 else "oom")
-    timed = time_largest(FIRST, found, 100, attempt, lines.append)
+    result, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, result, 100, attempt, lines.append)
     assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
     rate = {"throughput_samples_per_s": 745.0, "timed_batches": 40, "timed_s": 8.0}
-    assert timed == replace(found, **rate)
+    assert timed == replace(result, **rate)
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
 
 def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
-    found, lines = search(lambda size: "ok" if size < 150 else "oom")
-    timed = time_largest(FIRST, found, 100, outcomes(lambda _: "oom"), lines.append)
-    assert timed == replace(found, throughput_reason="oom: 149 is too much")
+    result, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
+    assert timed == replace(result, throughput_reason="oom: 149 is too much")
     assert (timed.status, timed.largest) == ("ok", 149)
     assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
 
 
 def test_a_result_is_plain_values_without_a_batch_size() -> None:
-    found, _ = search(lambda size: "ok" if size < 150 else "oom")
-    result: dict[str, Any] = describe(FIRST, 7000, found, "the command")
-    assert (result["largest"], result["smallest_failing"], result["start"], result["limit"]) == (149, 150, 100, 7000)
-    assert (result["size"], result["memory_limit_bytes"], result["hostname"]) == (3, 1000, "here")
-    assert result["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
-    assert not {"batch_size", "facts"} & result.keys()
+    result, _ = search(lambda size: "ok" if size < 150 else "oom")
+    values: dict[str, Any] = describe(FIRST, 7000, result, "the command")
+    assert (values["largest"], values["smallest_failing"], values["start"], values["limit"]) == (149, 150, 100, 7000)
+    assert (values["size"], values["memory_limit_bytes"], values["hostname"]) == (3, 1000, "here")
+    assert values["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
+    assert not {"batch_size", "facts"} & values.keys()
 
 
 DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
@@ -133,9 +134,9 @@ def test_rows_are_repeated_in_order_until_the_batch_is_full(rows: int, labels: l
 )
 def test_batches_are_timed_until_ten_seconds_are_full(most: int, step_s: float, batches: int) -> None:
     device = FakeDevice(MILLISECOND, device_ns=round(step_s * SECOND))
-    found = time_batches(device.step, most, step_s, device.watch())
+    result = time_batches(device.step, most, step_s, device.watch())
     # The device begins with the first batch while the host queues the others.
-    assert found == {"timed_batches": batches, "timed_s": pytest.approx(0.001 + batches * step_s)}
+    assert result == {"timed_batches": batches, "timed_s": pytest.approx(0.001 + batches * step_s)}
     assert (device.steps, device.synchronisations) == (batches, 2)
 
 
@@ -201,9 +202,9 @@ def test_a_rate_counts_the_samples_that_came(
 
     monkeypatch.setattr(prepared, "build_task", build)
     job = replace(FIRST, cell=CELL, dataset=None, memory_limit_bytes=None, threads=torch.get_num_threads())
-    status, _, found = run_try(replace(job, timed_batches=4))
+    status, _, result = run_try(replace(job, timed_batches=4))
     assert status == "ok"
-    assert found["throughput_samples_per_s"] * found["timed_s"] == pytest.approx(4 * rows)
+    assert result["throughput_samples_per_s"] * result["timed_s"] == pytest.approx(4 * rows)
 
 
 def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:

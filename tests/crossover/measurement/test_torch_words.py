@@ -14,7 +14,7 @@ keep_torch_quiet()
 import torch
 from torch import nn
 """
-INSIDE = """
+INTERNAL = """
 nn.LazyLinear(3)
 torch.eye(3).to_sparse_csr()
 torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
@@ -40,7 +40,7 @@ def said(root: Path, code: str) -> str:
 
 
 def test_torch_says_nothing_of_its_inside(root: Path) -> None:
-    assert said(root, INSIDE) == ""
+    assert said(root, INTERNAL) == ""
 
 
 def test_what_a_user_can_act_on_is_shown(root: Path) -> None:

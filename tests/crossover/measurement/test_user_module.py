@@ -52,8 +52,8 @@ def write(**texts: str) -> None:
 
 
 def model(text: str) -> Model:
-    place, _, name = text.rpartition(":")
-    return Model(str(Path(place).absolute()) if place.endswith(".py") else place, name)
+    source, _, name = text.rpartition(":")
+    return Model(str(Path(source).absolute()) if source.endswith(".py") else source, name)
 
 
 def said(text: str) -> str:
@@ -186,22 +186,21 @@ def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("files", "named", "advice"),
+    ("files", "folder", "named", "advice"),
     [
-        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__net": "from . import layers"}, "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__init__": "from .net import build"}, "pkg/__init__.py:build", "pkg:build"),
+        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__net": "from . import layers"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__init__": "from .net import build"}, ".", "pkg/__init__.py:build", "pkg:build"),
+        ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
     ],
 )
-def test_a_file_with_relative_imports_is_named_as_a_module(files: dict[str, str], named: str, advice: str) -> None:
+def test_a_file_with_relative_imports_is_named_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], folder: str, named: str, advice: str
+) -> None:
     write(**files)
-    assert said(named).endswith(f"; name it as a module of its package: {advice}")
-
-
-def test_a_relative_import_from_elsewhere_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(pkg__net="from . import layers")
-    monkeypatch.chdir("pkg")
-    assert said("net.py:build").endswith(f": pkg.net:build from the folder {tmp_path / 'project'}")
+    project = Path.cwd()
+    monkeypatch.chdir(folder)
+    assert said(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
 
 
 @pytest.mark.parametrize(

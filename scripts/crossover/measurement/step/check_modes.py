@@ -1,6 +1,4 @@
-"""Two modes in which the numerical check runs a model: with the same random numbers on every device, and with noise
-that stands for rounding.
-"""
+"""Two modes of the numerical check: the same random numbers on all devices, and noise in place of rounding."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
 
-    Torch's own generators stay as they were. A changed generator therefore shows a draw that this mode did not see, in
-    compiled code or inside a function of torch.
+    Torch's generators stay as they were, so a changed one shows a draw that this mode did not see: in compiled code, or
+    inside a function of torch.
     """
 
     state: torch.Tensor
-    """State of the sequence."""
+    """The generator's state."""
     drew = False
     """Whether anything was drawn since the mode was entered."""
 
@@ -53,7 +51,7 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """The function's result with its numbers replaced by numbers drawn on the host."""
+        """Call the function, and replace its numbers by ones drawn on the host."""
         self.drew = True
         on_host = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in on_host:
@@ -69,21 +67,21 @@ class SameDraws(TorchFunctionMode):
 
 
 def _on_host(value: Any) -> Any:
-    """A copy of a tensor that draws the same numbers whatever its device, type and layout."""
+    """A copy of a tensor in a common device, type and layout, on which the numbers drawn depend."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
 
 
 PERIOD = 65537
-"""Random numbers of the noise, reused from a random start; prime, so that they do not align with a tensor's rows."""
+"""Random numbers of the noise, used again from a random start; prime, so as not to align with a tensor's rows."""
 
 
 class RoundingNoise(TorchDispatchMode):
     """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
 
-    How far that moves the answer tells how well the model is conditioned (Parker 1997, Monte Carlo arithmetic). Whole
-    numbers stay as they are: floating point holds them exactly, and masks and counts are made of them.
+    The effect on the result shows how well the model is conditioned (Monte Carlo arithmetic, Parker 1997). Whole
+    numbers, of which masks and counts are made, stay as they are: floating point holds them exactly.
     """
 
     def __init__(self, share: float, seed: int) -> None:
@@ -98,13 +96,13 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             for tensor, declared in zip(returned, func._schema.returns, strict=False):
-                # A view has no values of its own.
+                # A view has no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor)
         return results
 
     def _add_to(self, tensor: torch.Tensor) -> None:
-        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may compute in its own, coarser type
+        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may choose a coarser type
         start = self.random.randrange(PERIOD)
         values = tensor.reshape(-1)
         noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.device, tensor.dtype)

@@ -1,8 +1,7 @@
-"""The conditions that a job sets before it imports a workload, and that must hold until its last timed step.
+"""What a job sets before it imports a workload, and checks after its last step: device, threads and torch's switches.
 
-They are the device, the threads and every switch that decides how torch computes. Defaults differ between backends
-(TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set on the leaves only: a setting higher
-up would reach every backend below it.
+Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set on
+the leaves only: a setting higher up would reach all backends below it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves, which inductor reads too."""
+"""Precision settings above the leaves, which inductor also reads."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
@@ -38,7 +37,7 @@ DEFAULTS = {
     "mkldnn.enabled": True,
     "mkldnn.deterministic": False,
 }
-"""Torch's documented defaults, set so that nothing else decides."""
+"""Torch's documented defaults, set explicitly."""
 
 KEYS = {
     r".*fp32_precision": "precisions: [tf32]",
@@ -47,101 +46,96 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Entries of the config that do what a switch does, by the switch's name."""
+"""Keys of the config that take the place of a switch, by the switch's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
-    """Why the device that ran is not the one asked for; None if it is, or if that cannot be known.
+    """Why the device that ran is not the leased one; None if it is, or if that cannot be known.
 
-    `uuid` is the leased GPU or MIG instance, `board` the GPU around it: torch names an instance by either's digits.
+    `uuid` is the leased GPU or MIG instance, `board` the GPU that holds it: torch names an instance by either.
     """
-    found = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
-    if others := sorted(found - {target.device.type}):
+    used = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
+    if others := sorted(used - {target.device.type}):
         return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
     if uuid is None or target.uuid is None or (uuid.startswith("MIG-") and board is None):
         return None
-    if _digits(target.uuid) not in (_digits(uuid), _digits(board or uuid)):
+    names = [name.removeprefix("MIG-").removeprefix("GPU-") for name in (target.uuid, uuid, board or uuid)]
+    if names[0] not in names[1:]:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
     return None
 
 
-def _digits(uuid: str) -> str:
-    """A UUID without the kind of device before it."""
-    return uuid.removeprefix("MIG-").removeprefix("GPU-")
-
-
 def seed_all(seed: int) -> None:
-    """Seed the generators of Python, NumPy and torch; a fork would else repeat the trial server's numbers."""
+    """Seed Python's, NumPy's and torch's generators, whose states a fork shares with the trial server."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the threads and all switches; returns what `read_switches` must find from now on."""
+    """Set the threads and all switches; returns what `read_switches` must return from now on."""
     torch.set_num_threads(threads)
-    # The older names of the leaves too: torch refuses to read them if they disagree with the new ones, and inductor and
-    # `torch.backends.cudnn.flags` read them.
-    with warnings.catch_warnings(action="ignore"):  # that there are newer names
+    # Inductor and `torch.backends.cudnn.flags` read the leaves' older names, which must agree with the new ones.
+    with warnings.catch_warnings(action="ignore"):  # deprecation of the older names
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    asked = _asked(precision)
-    for name, value in asked.items():
-        owner, key = _place(name)
+    switches = _switches(precision)
+    for name, value in switches.items():
+        owner, key = _attribute(name)
         setattr(owner, key, value)
-    return {**read_switches(), **asked, "threads": threads}
+    return {**read_switches(), **switches, "threads": threads}
 
 
 def read_switches() -> dict[str, Any]:
-    """All switches and threads as torch has them now, as plain values."""
-    return _read([*_asked("fp32"), *PARENTS]) | {name: read() for name, read in _left_alone().items()}
+    """The current switches and threads, as plain values."""
+    return _read([*_switches("fp32"), *PARENTS]) | {name: read() for name, read in _not_set().items()}
 
 
-def changes(asked: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
-    """The switches that differ from what was asked, in one line with the remedy; None if none does."""
-    names = [name for name, value in asked.items() if found[name] != value]
-    changed = ", ".join(f"{name} changed from {asked[name]} to {found[name]}" for name in names)
+def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
+    """The switches that differ from those expected, in one line with the remedy; None if none does."""
+    names = [name for name, value in expected.items() if current[name] != value]
+    changed = ", ".join(f"{name} changed from {expected[name]} to {current[name]}" for name in names)
     keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
     instead = f"; in its place, set {' and '.join(keys)} in the config" if keys else ""
     return f"{changed}: the workload, or what it imports, must not set it{instead}" if names else None
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads switches and threads at every operation, to see a step that sets one and sets it back at its end."""
+    """Reads switches and threads at each operator, to notice a step that sets one and sets it back."""
 
-    def __init__(self, asked: Mapping[str, Any]) -> None:
+    def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
-        self.asked = {name: asked[name] for name in (*_asked("fp32"), "threads") if name in asked}
+        self.asked = {name: switches[name] for name in (*_switches("fp32"), "threads") if name in switches}
         self.found = dict(self.asked)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
+        now = _read(_switches("fp32")) | {"threads": torch.get_num_threads()}
         self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
         return func(*args, **(kwargs or {}))
 
 
-def _asked(precision: str) -> dict[str, Any]:
+def _switches(precision: str) -> dict[str, Any]:
     """The switches to set, by their path below torch.backends."""
-    wanted = "tf32" if precision == "tf32" else "ieee"
-    leaves = {f"{leaf}.fp32_precision": wanted if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
+    on_gpu = "tf32" if precision == "tf32" else "ieee"
+    leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS
 
 
 def _read(names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(*_place(name)) for name in names}
+    return {name: getattr(*_attribute(name)) for name in names}
 
 
 @cache
-def _place(name: str) -> tuple[Any, str]:
-    """The object that holds a switch, and the switch's name there."""
+def _attribute(name: str) -> tuple[Any, str]:
+    """The object that a switch is an attribute of, and the attribute's name."""
     owner, _, key = name.rpartition(".")
     return (attrgetter(owner)(torch.backends) if owner else torch.backends), key
 
 
-def _left_alone() -> dict[str, Callable[[], Any]]:
-    """How to read the switches that are not set: each has the same value in every fresh process and must keep it.
+def _not_set() -> dict[str, Callable[[], Any]]:
+    """How to read the switches that are not set, but must keep the value that they have in a fresh process.
 
-    Gradient mode is not among them: a training fails without gradients, and an inference switches them off itself.
+    Gradient mode is not among them: a training fails without gradients, and an inference switches them off.
     """
     cuda = torch.backends.cuda
     return {

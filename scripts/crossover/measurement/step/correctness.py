@@ -1,18 +1,17 @@
-"""Whether a fast answer is a right one: a step's result against the same computation in double precision on the CPU.
+"""The numerical check: a step's result against the same computation in double precision on the CPU.
 
-Both sides start from the same fresh weights and the same batch. Compared are what the forward pass gives (a training's
-loss, all outputs of an inference) and, in a step with a backward pass, the gradients of all parameters as one vector.
-Where the whole batch would take long in double precision, some rows stand for it: a training runs on them alone, an
-inference runs the whole batch as it was timed, and only if its rows do not depend on each other.
+Both sides start from the same fresh weights and the same batch. Compared are the results of the forward pass (a
+training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one vector.
+Where double precision would take long for the whole batch, some rows stand for it: a training runs on them only, an
+inference runs the whole batch as it was timed, provided that its rows do not depend on each other.
 
 How large an error rounding may cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
-a fresh ResNet by up to 6e-2. So an error that is larger than rounding is in any model is held against what noise after
-each operation does to the exact answer.
+a fresh ResNet by up to 6e-2. So an error beyond the rounding of any model is compared with the effect that noise after
+each operation has on the exact result.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -41,51 +40,50 @@ ROUNDING = {
     "bf16": 2.0**-7,
     "fp16": 2.0**-10,
 }
-"""Share of the noise that stands for rounding: 16 times the rounding error of one number in fp64 and fp32, whose sums
-round many times, twice in the others, which sum up in fp32."""
+"""Relative noise that stands for rounding: 16 times the rounding error of a number in fp64 and fp32, whose sums round
+many times, and twice that error in the others, which sum in fp32."""
 
 GREATER = {"fp64": 8.0, "fp32": 8.0}
-"""How much more noise leaves no doubt, by precision; 4 times in the others. Where rounding carries a value across zero
-before a ReLU, its gradient goes another way: one such value of many is rare, and more noise shows its effect."""
+"""Factor on the noise beyond which an error is wrong; 4 in the other precisions. Rounding may carry a value across zero
+before a ReLU, which changes its gradient: that is rare, and more noise shows its effect."""
 
 FACTOR = 3.0
-"""An error up to this many times the effect of noise is explained by it."""
+"""Noise explains an error of up to this many times its effect."""
 
 DRAWS = 2
-"""Times that each noise is drawn, as long as it does not explain the error."""
+"""Times that noise is drawn until it explains the error."""
 
 MOST = 0.5
-"""Largest error, relative to the answer's norm, that is ever called right."""
+"""Largest relative error that is ever called right."""
 
 ATTEMPTS = 2
-"""Each with its own weights and rows: an answer is wrong only if it is wrong each time."""
+"""Attempts, each with fresh weights and another batch; a result is wrong only if it is wrong in each."""
 
 REPEATS = 1e-9
-"""Relative difference allowed between two runs in double precision: sums may be added up in another order."""
+"""Relative difference allowed between two runs in double precision, as the order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""A batch that takes the reference no longer is compared whole."""
+"""Longest time of the reference for which the whole batch is always compared."""
 
 LONGEST_BATCH_S = 5.0
-"""A batch whose rows cannot stand for it may take the reference this long."""
+"""Longest time of the reference for a batch whose rows cannot stand for it."""
 
 NEGLIGIBLE_S = 0.02
-"""A batch that takes the reference no longer needs little memory."""
+"""A batch that takes the reference less needs little memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
 Values = dict[str, list[torch.Tensor]]
 Errors = dict[str, float]
-"""Relative errors of `result` and `gradient` in the Euclidean norm; without what was not compared."""
+"""Relative errors of `result` and `gradient` in the Euclidean norm, where they were compared."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's answer: right, unless one of the reasons is given."""
+    """The verdict on a step's result: right, unless a reason is given."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
-    """Why it is surely wrong."""
     unchecked: str | None = None
     """Why right and wrong cannot be told apart."""
     rows: int | None = None
@@ -111,9 +109,9 @@ def compare_with_reference(
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare one batch of a task with double precision; leaves fresh weights in the task's model.
+    """Compare a batch of a task with double precision; leaves fresh weights in the task's model.
 
-    `grown_bytes` runs the reference on some rows and says by how much the host's memory grew.
+    `grown_bytes` runs the reference on some rows and returns by how much the host's memory grew.
     """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
@@ -136,7 +134,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
-    reference = _reference(task, fresh, execution)
+    reference = _reference(task, fresh)
     batch = task.next_inputs()
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
@@ -148,12 +146,12 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
     def theirs(inputs: Any, *noise: RoundingNoise) -> Values:
         with _doubles_by_default():
-            return _evaluate(task, reference, REFERENCE, map_tensors(_place, inputs), draws, *noise)
+            return _evaluate(task, reference, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
 
-    known: dict[int, Values] = {}
+    first_results: dict[int, Values] = {}
 
     def first(inputs: Any) -> Values:
-        known[id(inputs)] = values = theirs(inputs)
+        first_results[id(inputs)] = values = theirs(inputs)
         return values
 
     with without_dropout(task.model), without_dropout(reference):
@@ -168,52 +166,42 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
                 )
 
         def moved(share: float, seed: int) -> Errors:
-            check_repeats()  # or the model's own randomness would count as the effect of rounding
+            check_repeats()  # or randomness of the model would count as an effect of rounding
             return errors_between(theirs(part.exact, RoundingNoise(share, seed)), exact)
 
-        exact = known.get(id(part.exact)) or first(part.exact)
+        exact = first_results.get(id(part.exact)) or first(part.exact)
         unseen = not torch.equal(torch.get_rng_state(), before)
         if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
         _check_finite(exact)
-        found = part.of(ours(part.ours))
-        _check_sizes(found, exact)
+        values = part.of(ours(part.ours))
+        _check_sizes(values, exact)
 
         def again() -> Errors:
-            return errors_between(part.of(ours(part.ours)), found)
+            return errors_between(part.of(ours(part.ours)), values)
 
-        answer = judge(errors_between(found, exact), moved, again, precision)
+        answer = judge(errors_between(values, exact), moved, again, precision)
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
             why = f"{answer.wrong.partition(';')[0]}; outputs in whole numbers may flip where two are nearly equal"
             answer = Answer(answer.errors, unchecked=why)
         return replace(answer, rows=part.count)
 
 
-def _reference(task: Task, fresh: nn.Module, execution: str) -> nn.Module:
+def _reference(task: Task, fresh: nn.Module) -> nn.Module:
     """The fresh model in double precision; its weights and buffers go to the task's model too."""
-    ours = {id(tensor) for tensor in (*task.model.parameters(), *task.model.buffers())}
-    if any(id(tensor) in ours for tensor in (*fresh.parameters(), *fresh.buffers())):
-        fresh = copy.deepcopy(fresh)  # a build function that hands out one module again and again
-        if execution == "compile":
-            vars(fresh).pop("forward", None)  # the timed model's
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():
-        for name, buffer in fresh.named_buffers():  # those that are no part of the state, too
+        for name, buffer in fresh.named_buffers():  # including those that are not persistent
             if name in buffers:
                 buffers[name].copy_(buffer)
     fresh._apply(REFERENCE.place)
     return fresh.train(task.model.training)
 
 
-def _place(tensor: torch.Tensor) -> torch.Tensor:
-    """A batch's tensor for the reference; one whose gradients are asked for is a leaf again."""
-    return REFERENCE.place(tensor.detach()).requires_grad_(tensor.requires_grad)
-
-
 @contextmanager
 def _doubles_by_default() -> Iterator[None]:
-    """Let a model make its own tensors in double precision."""
+    """Have tensors that a model makes be in double precision."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -224,7 +212,7 @@ def _doubles_by_default() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Part:
-    """What of a batch is compared."""
+    """The part of a batch that is compared."""
 
     ours: Any
     """The inputs of the step."""
@@ -236,6 +224,7 @@ class Part:
     """How many rows are compared; None: all."""
 
     def of(self, values: Values) -> Values:
+        """The values of these rows."""
         return values if self.rows is None else _rows_of(values, self.rows)
 
 
@@ -251,7 +240,7 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some rows where it would take the reference long; raises UncheckedError if neither can be."""
+    """The whole batch, or some rows if the reference would take long; raises UncheckedError if neither is possible."""
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -272,7 +261,7 @@ def _part(
     except Exception as error:
         if is_out_of_memory(error):
             raise
-        return whole  # the model takes batches of one size only
+        return whole  # the model takes only this batch size
 
     def fits() -> bool:
         return whole_s <= NEGLIGIBLE_S or times * grown_bytes(run) < available_bytes() / 2
@@ -300,7 +289,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_stand_alone(
     batch: Any, count: int, rows: torch.Tensor, ours: Callable[[Any], Values], precision: str
 ) -> bool:
-    """Whether the outputs of some rows are there by row, and stay as they are when all other rows change."""
+    """Whether outputs have a row for each sample, and those of some rows stay when all other rows change."""
     others = torch.full((count,), int(rows[0]))
     others[rows] = rows
     before = ours(batch)
@@ -312,7 +301,7 @@ def _rows_stand_alone(
 
 
 def _check_finite(exact: Values) -> None:
-    """Raise UncheckedError if there is nothing to compare; numbers that are not finite are left out elsewhere."""
+    """Raise UncheckedError if there are no finite numbers to compare."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step gives no numbers to compare")
@@ -321,16 +310,16 @@ def _check_finite(exact: Values) -> None:
 
 
 def _check_sizes(ours: Values, exact: Values) -> None:
-    """Raise UncheckedError if the outputs differ in size, as those of a selection of boxes do."""
+    """Raise UncheckedError if the outputs differ in size, as where a model selects boxes."""
     sizes = [[list(tensor.shape) for tensor in values["result"]] for values in (ours, exact)]
     if sizes[0] != sizes[1]:
         raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
 
 def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
-    """Right if noise as large as rounding explains the errors, wrong if even greater noise does not.
+    """Right if noise as large as rounding explains the errors, wrong if greater noise does not.
 
-    `moved(share, seed)` is how far noise moves the exact answer, `again()` how far two runs of the step differ.
+    `moved(share, seed)` is the relative change of the exact result by noise, `again()` that between two runs.
     """
     advice = "look for what computes otherwise" if precision in GREATER else "leave this precision out if fp32 is right"
     for name, error in errors.items():
@@ -354,7 +343,7 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
 
 
 def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise explains, drawn up to DRAWS times until it explains those found."""
+    """The largest errors that noise explains, drawn up to DRAWS times until it explains these errors."""
     limits = dict.fromkeys(errors, FACTOR * share)
     for seed in range(DRAWS):
         if not _beyond(errors, limits):
@@ -371,7 +360,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 def checked_rows(rows: int, most: int) -> torch.Tensor:
     """Indices of up to `most` rows, evenly spread from the first to the last.
 
-    A kernel's tiles divide a batch, and the rest comes last: an error in one of them need not be in the first.
+    A kernel divides a batch into tiles, with a remainder at the end: any of them may be wrong.
     """
     return torch.linspace(0, rows - 1, min(rows, most), dtype=torch.float64).round().long()
 
@@ -383,10 +372,10 @@ def _evaluate(
     inputs: Any,
     *modes: AbstractContextManager[Any],
 ) -> Values:
-    """A training's loss or all outputs of an inference, and the gradients of a step with a backward pass.
+    """A training's loss and gradients, or all outputs of an inference.
 
-    The loss is scaled as the step scales it, and the gradients are scaled back. A scale that overflows is halved, as
-    the step would do, with a new forward pass, since a compiled graph cannot go backward twice.
+    The loss is scaled as in the step, and the gradients are scaled back. A scale that overflows is halved, as in the
+    step, with a new forward pass, since a compiled graph cannot go backward twice.
     """
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
@@ -405,17 +394,17 @@ def _evaluate(
             except RuntimeError as error:
                 if accumulate or is_out_of_memory(error):
                     raise
-                accumulate = True  # reentrant checkpoints refuse gradients that are not accumulated
+                accumulate = True  # as reentrant checkpoints require
                 continue
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            # Not divided by 1, which would hold all gradients twice.
+            # Dividing by 1 would hold all gradients twice.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
 
 
 def _outputs(results: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """The outputs with fractions, or else those in whole numbers."""
+    """The floating-point and complex outputs, or all if there are none."""
     dense = [_dense(result.detach()) for result in results]
     return [tensor for tensor in dense if _has_fractions(tensor)] or dense
 
@@ -425,7 +414,7 @@ def _has_fractions(tensor: torch.Tensor) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's numbers in a plain layout."""
+    """The tensor in a dense layout."""
     if tensor.is_nested:
         tensor = torch.nested.to_padded_tensor(tensor, 0.0)
     if tensor.is_quantized:
@@ -435,7 +424,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Restore the buffers that a forward pass changes, so that each pass starts from the same."""
+    """Restore the buffers that a forward pass changes."""
     buffers = list(model.buffers())
     before = [buffer.clone() for buffer in buffers]
     try:
@@ -449,29 +438,29 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 def _gradients(loss: torch.Tensor, model: nn.Module, accumulate: bool) -> list[torch.Tensor]:
     """Gradients of all parameters; zeros for a parameter that the loss does not depend on.
 
-    With `accumulate` by way of the parameters' `grad`, as a step does, which runs the hooks that wait for it.
+    With `accumulate` they pass through the parameters' `grad`, as in a step.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    before = [parameter.grad for parameter in parameters]
     if accumulate:
-        held = [parameter.grad for parameter in parameters]
         for parameter in parameters:
             parameter.grad = None
-    # torch.autograd calls this too, but leaves the modes, and checkpointed layers draw again in here.
-    found: Any = _engine_run_backward(
+    # As torch.autograd does, but within the modes, since checkpointed layers draw random numbers again in here.
+    gradients: Any = _engine_run_backward(
         (loss,), (torch.ones_like(loss),), False, False, () if accumulate else tuple(parameters), True, accumulate
     )
     if accumulate:
-        found = [parameter.grad for parameter in parameters]
-        for parameter, gradient in zip(parameters, held, strict=True):
+        gradients = [parameter.grad for parameter in parameters]
+        for parameter, gradient in zip(parameters, before, strict=True):
             parameter.grad = gradient
     return [
         torch.zeros_like(parameter) if gradient is None else _dense(gradient)
-        for gradient, parameter in zip(found, parameters, strict=True)
+        for gradient, parameter in zip(gradients, parameters, strict=True)
     ]
 
 
 def errors_between(ours: Values, exact: Values) -> Errors:
-    """The relative error of each part that can be compared."""
+    """The relative error of each kind of value that can be compared."""
     errors = {name: relative_error(values, exact[name]) for name, values in ours.items()}
     return {name: error for name, error in errors.items() if error is not None}
 
@@ -479,8 +468,8 @@ def errors_between(ours: Values, exact: Values) -> Errors:
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
     """Euclidean norm of the difference over that of the exact values.
 
-    Exact values that are not finite, as of masked places, do not count. None without values, NaN if one of ours is not
-    finite or the sizes differ.
+    Exact values that are not finite, as of masked positions, do not count. None without values, NaN if the sizes differ
+    or a value is not finite where the exact one is.
     """
     difference = norm = 0.0
     count = 0
@@ -508,12 +497,12 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Set the dropout of all layers in training mode to 0, since the two copies would draw different numbers.
+    """Set the dropout of all layers in training mode to 0, since both sides would draw different numbers.
 
-    A model in evaluation mode drops nothing, and changing it would compile it anew.
+    Layers in evaluation mode drop nothing, and a change would compile them anew.
     """
     training = [module for module in model.modules() if module.training]
-    # Dropout layers call their share `p`, attention and recurrent layers `dropout`.
+    # The probability is `p` in dropout layers, `dropout` in attention and recurrent layers.
     names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in training]
     shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]
     for module, name, _ in shares:

@@ -1,4 +1,4 @@
-"""Devices as torch opens them: how to wait for one, and how to time it."""
+"""Devices as torch opens them: how to wait for them, and how to time their work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""0.1 ms or more of a GPU, up to 2.5 GHz; the host starts an operator in less."""
+"""At least 0.1 ms of a GPU of up to 2.5 GHz; the host launches an operator in less."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,21 @@ class OpenDevice:
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None
-    """None for the CPU, whose name the host knows."""
+    """None for the CPU."""
     uuid: str | None = None
     memory_bytes: int | None = None
     mark: Callable[[], Any] | None = None
-    """Puts a timestamp into the device's queue."""
+    """Records a timestamp in the device's queue."""
     between_s: Callable[[Any, Any], float] | None = None
     """Seconds between two marks."""
     occupy: Callable[[], None] | None = None
-    """Keeps the device at work for a tenth of a millisecond, so that the host gets ahead of it."""
+    """Keeps the device busy for 0.1 ms, so that the host gets ahead of it."""
 
 
 def open_device(kind: str) -> OpenDevice:
     """Open the first visible device of a kind, or the CPU; raises UserError if torch cannot use it."""
     if is_cpu(kind):
-        return OpenDevice(torch.device("cpu"), lambda: None)  # the CPU is done when a call returns
+        return OpenDevice(torch.device("cpu"), lambda: None)  # calls on the CPU are synchronous
     if kind == "cuda" and torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)
         return OpenDevice(

@@ -1,7 +1,7 @@
-"""How a job that ends early is recorded: unsupported, timeout, invalid or oom.
+"""The status of a job that an error ended: unsupported, timeout, invalid or oom.
 
-Any other error is the user's mistake, our bug, or something that the device, the precision or the execution refuses.
-Messages alone do not tell which: `process.attempts` tries the same step on the CPU in fp32.
+Any other error is the user's mistake, our bug, or a refusal of the device, the precision or the execution. Messages do
+not tell which: `process.attempts` tries the same step on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 from crossover.errors import InvalidError, RefusedError, TooSlowError, UnsupportedError, UserError
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 OUT_OF_MEMORY = re.compile(
     r"^std::bad_alloc$"
@@ -24,14 +24,14 @@ OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
 )
-"""Messages of errors that mean out of memory although their type does not say so."""
+"""Messages of out-of-memory errors of other types."""
 
 PERHAPS_OUT_OF_MEMORY = re.compile(
     r"Unable to find a valid cuDNN algorithm"
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that libraries give for a full memory, and for other reasons too."""
+"""Messages that libraries give when memory is full, but for other reasons too."""
 
 SHARED_MEMORY_FULL = re.compile(r"shared memory.*No space left on device|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
@@ -47,13 +47,13 @@ LACKING = re.compile(
 """Messages of devices that lack an operation or a precision."""
 
 NEARLY_FULL_SHARE = 0.02
-"""A device with less of its memory free is full: a library's workspace does not fit."""
+"""With less of its memory free a device is full: a library's workspace does not fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
 
 def early_end(error: BaseException) -> tuple[str, str] | None:
-    """The status and reason that an error stands for; None if its type and its message do not tell."""
+    """The status and reason that an error stands for by its type and message; None for any other error."""
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status, str(error)
@@ -65,7 +65,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """The status and reason of a job that an error ended, with a look at the device's memory; None as in `early_end`.
+    """As `early_end`, but an unknown error on a device whose memory is full is `oom` too.
 
     Raises UserError for a full /dev/shm.
     """
@@ -81,26 +81,25 @@ def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None
 
 
 def free_memory_share(device: torch.device) -> float | None:
-    """Share of a device's memory that its driver could still give; None if nobody says."""
+    """Free share of a device's memory according to its driver; None if the driver does not say."""
     if device.type not in ("cuda", "xpu"):
         return None
-    accelerator = torch.get_device_module(device)
     try:
-        free, total = accelerator.mem_get_info(device)
-    except RuntimeError:  # after an error that broke the device's context, or by the driver
+        free, total = torch.get_device_module(device).mem_get_info(device)
+    except RuntimeError:  # the error may have broken the device's context
         return None
     return float(free / total)
 
 
 def refusal(error: Exception) -> RefusedError:
-    """An error of a step that may run on the CPU in fp32."""
+    """The error to raise for a step that may run on the CPU in fp32."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))
 
 
 def is_mistake(error: Exception) -> bool:
-    """Whether an error is the user's mistake on any device: a UserError that explains no error of the step."""
+    """Whether an error is the user's mistake on any device: a UserError without a cause in the step."""
     return isinstance(error, UserError) and error.__cause__ is None
 
 
@@ -110,28 +109,28 @@ def original(error: BaseException) -> BaseException:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says in its first line, with the second where the first only announces it."""
+    """The first line of an error's message, with the second if the first ends in a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 
 
 def is_lacking(error: BaseException) -> bool:
-    """Whether an error's words are those of a device that lacks an operation or a precision, or of a compiler."""
+    """Whether an error is a compiler's, or its message is that of a device without an operation or a precision."""
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     return compiling or LACKING.search(str(error)) is not None
 
 
 def is_surely_out_of_memory(error: BaseException) -> bool:
-    """By its type (torch's, Python's) or by a message (libraries') that means nothing else."""
+    """Whether an error means out of memory by its type, or by a message that means nothing else."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, as far as its type and its message tell."""
+    """Whether an error may mean out of memory, by its type and message."""
     return is_surely_out_of_memory(error) or PERHAPS_OUT_OF_MEMORY.search(str(error)) is not None
 
 
-def unless_out_of_memory(measure: Callable[[], Found], otherwise: Found) -> Found:
+def unless_out_of_memory(measure: Callable[[], Result], otherwise: Result) -> Result:
     """The result of `measure`, or `otherwise` if it runs out of memory."""
     try:
         return measure()

@@ -1,4 +1,4 @@
-"""Executions: a task's step run eagerly, with its model compiled, or captured whole in a CUDA graph."""
+"""Executions: a task's step run eagerly, with its model compiled, or as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 CAPTURE_WARMUP_STEPS = 3
-"""Steps on a side stream before a capture, as torch's notes on CUDA graphs ask for."""
-
+"""Steps on a side stream before a capture, as in torch's notes on CUDA graphs."""
 
 COMPARED_BATCHES = 8
 COMPARED_S = 1.0
-"""Batches whose shapes are compared before a step is compiled or captured; fewer if loading them takes this long."""
+"""Batches, and seconds at most, to find out whether shapes change before a step is compiled or captured."""
 
 RECOMPILED_MAX = 4
-"""Times that a step may be compiled anew after its first run; torch itself gives up after 8 and runs it eagerly."""
+"""Recompilations allowed after the first step; torch gives up after 8 and runs eagerly."""
+
+READ_BY_HOST_MAX = 4096
+"""Longest tensor of whole numbers on the host that counts as lengths or the like."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +39,21 @@ class Execution:
 
     step: Callable[[], None]
     run: Callable[..., None]
-    """The device's work of a step on inputs that are there already."""
+    """The device's work of a step on given inputs."""
     compile_s: Callable[[], float | None] = lambda: None
-    """Seconds spent compiling or capturing so far; None for an eager step."""
+    """Seconds of compilation or capture so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
     """Graphs compiled so far."""
     dynamic_shapes: bool | None = None
-    """Whether the step was compiled for batches of changing shapes; None for one that is not compiled."""
+    """Whether the step was compiled for changing shapes; None if it is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is compiled anew again and again; to be called between steps."""
+    """Raises UnsupportedError for a step that is recompiled repeatedly; to be called between steps."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """What the last replay of a CUDA graph has computed: a training's loss, an inference's outputs."""
+    """Results of a CUDA graph's last replay: a training's loss, an inference's outputs."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Make a task's step ready; raises UnsupportedError if it cannot run in this execution."""
+    """Prepare a task's step; raises UnsupportedError if it cannot run in this execution."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -60,7 +62,7 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; loss and optimizer stay eager, as users write it."""
+    """The step with its model compiled; loss and optimizer stay eager, as is usual."""
     import torch._dynamo.utils
     import torch._inductor.config
 
@@ -70,8 +72,8 @@ def _compiled(task: Task) -> Execution:
     inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
     is_dynamic = changing_batches(task)[1] is not None
     model: Any = task.model
-    # Not model.compile(), which compiles nothing if the model's own forward is torch's, as a Sequential's is. Never
-    # dynamic=None, or a batch of another shape would leave a graph for any batch to the passes after it.
+    # Not model.compile(), which compiles nothing if `forward` is torch's, as a Sequential's is. Not dynamic=None: a
+    # batch of another shape would then change the graph of the passes after it.
     model.forward = torch.compile(model.forward, dynamic=is_dynamic)
     dynamo: Any = torch._dynamo.utils
     return Execution(
@@ -85,13 +87,13 @@ def _compiled(task: Task) -> Execution:
 
 
 def compiled_graphs() -> int:
-    """Graphs that torch.compile has made in this process, whoever called it; it is not imported for that."""
+    """Graphs that torch.compile has made in this process; dynamo is not imported for that."""
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
 def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
-    """Counts the looks that found new graphs; the first is that of the first step."""
+    """A check that counts its calls after which there were new graphs; the first such is that of the first step."""
     seen, times = compilations(), 0
 
     def check() -> None:
@@ -112,7 +114,7 @@ Signature = tuple[Any, ...]
 
 
 def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
-    """The signature of a task's first batch, and that of a later one that differs; None if none of some does."""
+    """The signature of a task's first batch, and that of a later one that differs; None if there is none."""
     first = signature(task.next_inputs(), device)
     deadline_s = time.perf_counter() + COMPARED_S
     for _ in range(COMPARED_BATCHES - 1):
@@ -124,33 +126,28 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 
 
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
-    """What compiled and captured steps take as fixed in a batch: its nesting, shapes, types and plain values.
+    """What compiled and captured steps assume to be constant: a batch's nesting, shapes, types and plain values.
 
     With a device, also short tensors of whole numbers that lie elsewhere, such as lengths that the host reads.
     """
+
+    def constant(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return repr(leaf)
+        elsewhere = device is not None and leaf.device.type != device.type
+        if elsewhere and leaf.numel() <= READ_BY_HOST_MAX and not leaf.dtype.is_floating_point:
+            return tuple(leaf.shape), leaf.dtype, leaf.tolist()
+        return tuple(leaf.shape), leaf.dtype
+
     leaves, nesting = tree_flatten(inputs)
-    return (str(nesting), *(_fixed(leaf, device) for leaf in leaves))
-
-
-def _fixed(leaf: Any, device: torch.device | None) -> Any:
-    if not isinstance(leaf, torch.Tensor):
-        return repr(leaf)
-    shape = tuple(leaf.shape)
-    elsewhere = device is not None and leaf.device.type != device.type
-    if elsewhere and leaf.numel() <= READ_BY_HOST_MAX and not leaf.dtype.is_floating_point:
-        return shape, leaf.dtype, leaf.tolist()
-    return shape, leaf.dtype
-
-
-READ_BY_HOST_MAX = 4096
-"""Most numbers of a tensor that counts as lengths or the like."""
+    return (str(nesting), *map(constant, leaves))
 
 
 @contextmanager
 def observed(task: Task) -> Iterator[list[torch.Tensor]]:
     """The results of the task's last forward pass: a training's loss, an inference's outputs."""
     results: list[torch.Tensor] = []
-    observe, own = task.observe, vars(task).get("observe")
+    observe, attributes = task.observe, dict(vars(task))
 
     def note(*given: torch.Tensor) -> None:
         results[:] = [result.detach() for result in (given if isinstance(task, InferenceTask) else given[:1])]
@@ -161,7 +158,8 @@ def observed(task: Task) -> Iterator[list[torch.Tensor]]:
         yield results
     finally:
         del vars(task)["observe"]
-        vars(task).update({} if own is None else {"observe": own})
+        if "observe" in attributes:
+            vars(task)["observe"] = attributes["observe"]
 
 
 def _compiler_missing(device: torch.device) -> str | None:
@@ -182,24 +180,24 @@ def _compiler_missing(device: torch.device) -> str | None:
 
 
 def _captured(task: Task) -> Execution:
-    """The device's work of a whole step, captured once and replayed; inputs are copied into its buffers."""
+    """The device's work of a step, captured once and replayed; inputs are copied into its buffers."""
     if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
     device = task.arithmetic.device
-    fixed, other = changing_batches(task, device)
+    first, other = changing_batches(task, device)
     if other is not None:
-        raise UnsupportedError(_changed(fixed, other))
+        raise UnsupportedError(_changed(first, other))
     start_s = time.perf_counter()
-    buffers = map_tensors(_buffer, task.next_inputs())
+    buffers = map_tensors(torch.clone, task.next_inputs())
     with observed(task) as results:
         graph = capture(task, buffers)
     capture_s = time.perf_counter() - start_s
-    held = [buffer.detach() for buffer in tensors_of(buffers)]  # a model may ask for gradients of its inputs
+    targets = [buffer.detach() for buffer in tensors_of(buffers)]  # a model may require gradients of its inputs
 
     def run(*inputs: Any) -> None:
-        for buffer, tensor in zip(held, tensors_of(inputs), strict=True):
+        for buffer, tensor in zip(targets, tensors_of(inputs), strict=True):
             if buffer.shape != tensor.shape:  # copy_ would broadcast
-                raise UnsupportedError(_changed(fixed, signature(inputs, device)))
+                raise UnsupportedError(_changed(first, signature(inputs, device)))
             buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
         graph.replay()
 
@@ -210,30 +208,26 @@ def _captured(task: Task) -> Execution:
     return Execution(step, run, lambda: capture_s, results=lambda: results)
 
 
-def _buffer(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
-
-
 def _changed(first: Signature, other: Signature) -> str:
     """Why a CUDA graph cannot hold batches that differ."""
-    one, another = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
+
+    def shown(part: Any) -> str:
+        return f"shape {list(part[0])}" if isinstance(part, tuple) and isinstance(part[0], tuple) else shown_text(part)
+
+    before, after = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
     return (
-        f"cuda-graph cannot hold batches that change: {_words(one)}, then {_words(another)}; give all batches one "
+        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches one "
         "shape (padding, drop_last=True), or take execution: eager"
     )
 
 
-def _words(fixed: Any) -> str:
-    return f"shape {list(fixed[0])}" if isinstance(fixed, tuple) and isinstance(fixed[0], tuple) else shown_text(fixed)
-
-
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of the device's work of a step, whose inputs are what `buffers` hold when it is replayed.
+    """A CUDA graph of the device's work of a step, whose replays read their inputs from `buffers`.
 
-    Raises UnsupportedError for a step that runs eagerly but not in a graph, or that would not be the same in one.
+    Raises UnsupportedError for a step that runs eagerly but cannot run in a graph, or not the same.
     """
     device = task.arithmetic.device
-    # A workload's sums over steps keep the graph of the steps on the side stream, which is harmless here.
+    # A workload's sums over steps keep autograd's graph of the warm-up steps, which is harmless here.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
@@ -256,13 +250,13 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
 
 
 def host_generators() -> tuple[object, ...]:
-    """The state of the host's random generators, which a draw changes."""
-    name, keys, *place = np.random.get_state()
-    return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *place
+    """The states of the host's random generators."""
+    name, keys, *position = np.random.get_state()
+    return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *position
 
 
 def why_not_captured(task: Task) -> str | None:
-    """What keeps a task's step out of a CUDA graph; None if nothing does."""
+    """Why a CUDA graph cannot hold a task's step; None if it may."""
     arithmetic, optimizer = task.arithmetic, task.optimizer
     if arithmetic.device.type != "cuda":
         return f"needs a CUDA device; this is {arithmetic.device.type}"

@@ -18,7 +18,7 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Updates in a row that a loss scaler may skip. It halves from 2^16: at 2^-14 the scale is not what overflows."""
+"""Updates in a row that a loss scaler may skip. It halves from 2^16; at 2^-14 the scale is not what overflows."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Arithmetic:
 
     @property
     def complex_dtype(self) -> torch.dtype:
-        """Type of complex parameters and inputs; in half precisions too, since torch computes little in complex32."""
+        """Type of complex parameters and inputs; complex64 for half precisions: complex32 lacks operators."""
         return torch.complex128 if self.dtype is torch.float64 else torch.complex64
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -42,6 +42,10 @@ class Arithmetic:
         if tensor.is_floating_point():
             return tensor.to(self.device, self.dtype)
         return tensor.to(self.device, self.complex_dtype) if tensor.is_complex() else tensor.to(self.device)
+
+    def randn(self, *shape: int) -> torch.Tensor:
+        """Standard-normal numbers in `dtype`, drawn on the device with torch's generator."""
+        return torch.randn(shape, device=self.device, dtype=self.dtype)
 
     def place_model(self, model: Model) -> Model:
         """The model with each parameter and buffer placed; tied ones stay tied, and optimizers keep their parameters.
@@ -71,10 +75,10 @@ class Arithmetic:
             self.scaler.update()
 
     def run_until_updated(self, step: Callable[[], object]) -> bool:
-        """Repeat a step until the loss scaler skips no update; False if SKIPPED_MAX in a row were skipped.
+        """Repeat a step until the loss scaler does not skip its update; False if it skipped SKIPPED_MAX in a row.
 
-        The first update allocates the optimizer's state, so a step without one is not the step to measure. Without a
-        scaler nothing runs.
+        The first update allocates the optimizer's state, so steps before it are not those to measure. Without a scaler
+        nothing runs.
         """
         if self.scaler is None:
             return True

@@ -1,7 +1,7 @@
-"""Tasks: a workload on its device, in the parts that timing, CUDA graphs and the numerical check need.
+"""Tasks: a workload's step in the parts that timing, CUDA graphs and the numerical check need.
 
-A workload's class says where a step's inputs come from (`next_inputs`) and what is computed from them (`forward`). A
-step takes inputs, runs the device's work (`run`), then the host's (`end_step`).
+A step takes inputs (`next_inputs`), runs the device's work on them (`run`, which calls `forward`), then the host's
+(`end_step`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from crossover.measurement.step.trees import map_tensors
 
 
 def trainable_parameters(model: nn.Module) -> int:
-    """How many numbers a training changes."""
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
@@ -27,22 +26,22 @@ class Task(ABC):
     """A model on its device and the step to time."""
 
     cycle_steps: int = 1
-    """Steps after which the work repeats; a block holds whole cycles, so that all blocks do the same work."""
+    """Steps after which the work repeats; a timed block holds whole cycles, so that all blocks do the same work."""
     reads_back: bool = False
-    """Whether the host reads results in the middle of a step, which no CUDA graph can hold."""
+    """Whether the host reads results within a step, which a CUDA graph cannot hold."""
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
-    """Rows that the numerical check compares where the whole batch would take the CPU long in double precision."""
+    """Rows that the numerical check compares where the whole batch would take long in double precision."""
     batched: bool = True
-    """Whether the rows of each input are those of the batch."""
+    """Whether each row of each input is a sample."""
     not_comparable: str | None = None
-    """Why the numerical check is left out, for a step whose answer a second run would not repeat."""
+    """Why the numerical check is left out, for a step whose result cannot be reproduced."""
     samples_taken: int | None = None
-    """Samples of all batches taken so far; None if each has as many as the cell's batch size says."""
+    """Samples of all batches so far; None if each has the cell's batch size."""
     notes: tuple[str, ...] = ()
-    """What a reader of the row must know of the step."""
+    """Remarks on the step for readers of the row."""
     switches: Mapping[str, Any] = MappingProxyType({})
-    """Switches of torch that the task sets for its steps, by the names of `conditions.read_switches`."""
+    """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
     """Names in `config.words.FLAGS`."""
 
@@ -50,7 +49,7 @@ class Task(ABC):
         self.arithmetic = arithmetic
         self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """Tensors of the dataset that stay on the device."""
+        """Tensors that stay on the device."""
 
     def next_inputs(self) -> tuple[Any, ...]:
         """The next batch on the device, a pytree; by default always the resident tensors."""
@@ -66,34 +65,34 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch: of a training first the loss (a scalar), which is checked; of an inference
-        all outputs, which are all checked. `observe` gets all of them.
+        """The model's results for a batch, all of which `observe` receives.
+
+        A training's first is the loss (a scalar), which is checked; an inference's are the outputs, all checked.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
-        """What a step does with the results of its forward pass."""
+        """Use the results of the forward pass within the step."""
 
     @abstractmethod
     def run(self, *inputs: Any) -> None:
         """The device's work of one step."""
 
     def end_step(self) -> None:  # noqa: B027
-        """What the host does at the end of a step."""
+        """The host's work at the end of a step."""
 
     def step(self) -> None:
         self.run(*self.next_inputs())
         self.end_step()
 
     def own_errors(self) -> dict[str, float] | None:
-        """The error as the workload's source defines it: `max_abs_error`, `max_relative_error` or both."""
+        """Errors as the workload's source defines them: `max_abs_error`, `max_relative_error` or both."""
         return None
 
 
 class GradientTask(Task):
-    """Forward and backward pass; the gradients are dropped at the end of the step."""
+    """Forward and backward pass; the gradients are dropped."""
 
     def run(self, *inputs: Any) -> None:
-        """Both passes over a batch, then the use of the gradients."""
         self.add_gradients(*inputs)
         self.use_gradients()
 
@@ -122,13 +121,12 @@ class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
     takes_gradients: bool = False
-    """Whether the forward pass itself takes derivatives, and so needs gradients switched on."""
+    """Whether the forward pass takes derivatives itself, and needs gradients switched on."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
 
     def run(self, *inputs: Any) -> None:
-        """The forward pass."""
         self.observe(*self._results(*inputs))
 
     def next_host_inputs(self) -> tuple[Any, ...]:
@@ -136,7 +134,7 @@ class InferenceTask(Task):
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
-        """One step that copies its batch from the host and its result back, and so waits for the device."""
+        """A step that copies its batch from the host and its result back, which waits for the device."""
         results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
         for result in results:

@@ -1,7 +1,7 @@
-"""Whether what was timed computes what the eager step does: replays of a CUDA graph, or compiled steps.
+"""Checks that replays of a CUDA graph, or compiled steps, compute what the eager step does.
 
-Both run some steps on one batch, from the same weights, buffers and optimizer state. A model that keeps state in Python
-(a counter, a schedule, a list that grows) goes on changing when it runs eagerly, and stands still in a graph.
+Both sides run some steps on one batch from the same weights, buffers and optimizer state. A model with state in Python
+(a counter, a schedule, a growing list) changes with each eager step, but not with a graph's replays.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Task
 
 STEPS = 4
-"""Steps of each side, so that what changes every second, third or fifth step shows."""
+"""Steps of each side, which show what changes every second, third or fifth step."""
 
 FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
 COMPILED = "the compiled step computes otherwise than the eager one"
 
 
 class State:
-    """What a step changes of a task, copied to the host: weights, their gradients, buffers, optimizer state."""
+    """What a step changes, copied to the host: weights, gradients, buffers, optimizer state."""
 
     def __init__(self, task: Task) -> None:
         model: nn.Module = task.model
@@ -50,10 +50,10 @@ class State:
         leaves: list[Any] = [*model.parameters(), *model.buffers(), *tree_leaves(list(optimizer.values()))]
         leaves += [parameter.grad for parameter in model.parameters()]
         self.before = {leaf: leaf.detach().to("cpu", copy=True) for leaf in leaves if isinstance(leaf, torch.Tensor)}
-        self.numbers = [(kept, dict(kept)) for kept in optimizer.values() if isinstance(kept, dict)]
+        self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 
     def moved(self) -> dict[str, list[torch.Tensor]]:
-        """How far the weights, and the buffers, are from where they were."""
+        """The changes of weights (`update`) and buffers since."""
         return {
             name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
             for name, tensors in self.moving.items()
@@ -63,13 +63,13 @@ class State:
         with torch.no_grad():
             for tensor, value in self.before.items():
                 tensor.copy_(value)
-        for kept, values in self.numbers:
-            kept.update({name: value for name, value in values.items() if not isinstance(value, torch.Tensor)})
+        for state, values in self.optimizer_states:
+            state.update({name: value for name, value in values.items() if not isinstance(value, torch.Tensor)})
 
 
 @dataclass(frozen=True)
 class Course:
-    """What some steps gave, by name: the results of each, and how far they moved weights and buffers; on the host."""
+    """Results of some steps, and the changes of weights and buffers, on the host."""
 
     values: dict[str, list[torch.Tensor]]
     drew: bool
@@ -80,10 +80,10 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
     """Compare timed steps with eager ones of the same precision and device; leaves the task's state as it was."""
     is_graph = execution.results is not None
     try:
-        # A graph draws the eager step's numbers; compiled code draws its own, so that it is compared without dropout.
+        # A graph draws the eager step's random numbers, compiled code others, so it is compared without dropout.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # each of the two has run before, but not beside the other
+    except Exception as error:  # both have run before, but not in one process's memory
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {what}")
 
@@ -102,8 +102,8 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
             read = execution.results or (lambda: results)
             return _run(lambda: execution.run(*inputs), read, state, task.arithmetic.device)
 
-    exact, found = eager(), timed()
-    errors = errors_between(found.values, exact.values)
+    exact, course = eager(), timed()
+    errors = errors_between(course.values, exact.values)
     if not errors:
         return Answer(unchecked="the eager steps give no finite numbers to compare")
 
@@ -114,11 +114,11 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
         )
 
     def moved(share: float, seed: int) -> Errors:
-        # Steps that differ by themselves, as those that follow a counter, show no effect of noise.
+        # Eager steps that differ from run to run, as those that follow a counter, show no effect of noise.
         noise = RoundingNoise(share, seed)
         return errors_between(eager(noise).values, exact.values) if repeats() else dict.fromkeys(errors, 0.0)
 
-    answer = judge(errors, moved, lambda: errors_between(timed().values, found.values), precision)
+    answer = judge(errors, moved, lambda: errors_between(timed().values, course.values), precision)
     if answer.wrong is None:
         return answer
     if exact.drew:
@@ -129,20 +129,20 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
 def _run(
     step: Callable[[], None], results: Callable[[], list[torch.Tensor]], state: State, device: torch.device
 ) -> Course:
-    """Run the steps from the same state and the same random numbers, and set the state back."""
-    given: list[torch.Tensor] = []
+    """Run the steps from the same state and random seed, and restore the state."""
+    outputs: list[torch.Tensor] = []
     try:
         torch.manual_seed(0)
         before = _generators(device)
         for _ in range(STEPS):
             step()
-            given += [result.to("cpu", copy=True) for result in results()]
-        return Course({"result": given, **state.moved()}, _generators(device) != before)
+            outputs += [result.to("cpu", copy=True) for result in results()]
+        return Course({"result": outputs, **state.moved()}, _generators(device) != before)
     finally:
         state.restore()
 
 
 def _generators(device: torch.device) -> bytes:
-    """The state of the generators that a step on the device draws from."""
+    """The states of the generators that a step on the device draws from."""
     states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
     return b"".join(state.numpy().tobytes() for state in states)

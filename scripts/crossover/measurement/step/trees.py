@@ -1,7 +1,7 @@
-"""Batches as pytrees: any nesting of containers with tensors and other values as leaves.
+"""Batches as nested containers with tensors and other values as leaves.
 
-Beside the containers of torch's own pytrees, these are opened: subclasses of dict, dataclasses, packed sequences, and
-objects that can be moved with `to`, as a BatchEncoding of transformers or a graph of torch_geometric.
+Beside the containers of torch's pytrees: subclasses of dict, dataclasses, packed sequences, and objects with a method
+`to`, such as a BatchEncoding of transformers or a graph of torch_geometric.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 def tensors_of(values: Any) -> list[torch.Tensor]:
     """The tensors among the leaves, in order."""
-    found: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
-        found.append(tensor)
+        tensors.append(tensor)
         return tensor
 
     change_tensors(note, values)
-    return found
+    return tensors
 
 
 def map_tensors(change: Change, values: Any) -> Any:
-    """The same nesting with each tensor changed; all other leaves stay as they are.
+    """The same nesting with each tensor changed, outside of autograd's graph.
 
-    A tensor that requires gradients becomes a leaf that does, without the history of the change: a backward pass must
-    not go through the copying of a batch.
+    A tensor that requires gradients becomes a leaf that requires them.
     """
 
     def change_leaf(tensor: torch.Tensor) -> torch.Tensor:
@@ -46,19 +45,15 @@ def map_tensors(change: Change, values: Any) -> Any:
 
 
 def change_tensors(change: Change, values: Any) -> Any:
-    """The same nesting with `change` applied to each tensor, as part of what autograd records."""
-    return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=_is_packed)
-
-
-def _is_packed(value: Any) -> bool:
-    return isinstance(value, PackedSequence)
+    """The same nesting with each tensor changed, recorded by autograd."""
+    return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=lambda leaf: isinstance(leaf, PackedSequence))
 
 
 def _changed(change: Change, leaf: Any) -> Any:
     """A leaf of torch's pytrees with the tensors in it changed."""
     if isinstance(leaf, torch.Tensor):
         return change(leaf)
-    if isinstance(leaf, PackedSequence):  # its batch sizes belong in host memory
+    if isinstance(leaf, PackedSequence):  # whose batch sizes must stay in host memory
         order = (leaf.sorted_indices, leaf.unsorted_indices)
         changed_order = [None if indices is None else change(indices) for indices in order]
         return PackedSequence(change(leaf.data), leaf.batch_sizes, *changed_order)
@@ -68,7 +63,7 @@ def _changed(change: Change, leaf: Any) -> Any:
         return changed
     if isinstance(leaf, tuple) and hasattr(leaf, "_make"):
         return leaf._make(change_tensors(change, list(leaf)))
-    if _can_move(leaf) and callable(getattr(leaf, "apply", None)):  # torch_geometric changes its graphs in place
+    if _can_move(leaf) and callable(getattr(leaf, "apply", None)):  # a graph of torch_geometric, changed in place
         return copy.copy(leaf).apply(change)
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
         names = [field.name for field in dataclasses.fields(leaf) if hasattr(leaf, field.name)]
@@ -83,6 +78,6 @@ def _changed(change: Change, leaf: Any) -> Any:
 
 
 def _can_move(leaf: Any) -> bool:
-    """Whether a leaf is an object of tensors, to be moved as a whole."""
+    """Whether a leaf is an object that holds tensors."""
     movable = isinstance(leaf, UserDict) or callable(getattr(type(leaf), "to", None))
     return movable and hasattr(leaf, "__dict__") and not isinstance(leaf, nn.Module | type)

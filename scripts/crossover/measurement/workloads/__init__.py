@@ -1,20 +1,19 @@
-"""Workloads: what a trial computes. Each public module here is one.
+"""Workloads: what a trial computes. Each public module here is a workload.
 
-A workload's module states four literal constants, which are read without importing it:
+It has four literal constants, which are read without importing it:
 
 - SIZE_NAME: what its size axis counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
 - PROTOCOLS: the protocols it offers
 
-and, where it needs them, SIZES and BATCH_SIZES (if it can build only some), GRANULARITY (if sizes must be a multiple of
-it), VARIANTS (if it offers more than the plain one) and CLASSES (how many classes the labels of its dataset have). It
-defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can grow to fill a
-host's memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is read without importing it too.
+and, if needed, SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (of which sizes are multiples), VARIANTS
+(beside the plain one) and CLASSES (of the dataset's labels). It defines `build_model(size) -> nn.Module` and
+`build(cell, data, arithmetic) -> Task`. If its model can fill a host's memory, it also defines
+`parameter_count(size) -> int`, plain arithmetic that is read without importing it too.
 
-In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, in the form that its
-model takes, and labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with
-them.
+In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the model's inputs and the
+labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
-"""Takes the messages that `process.child.do` lists."""
+"""Receives the messages that `process.child.do` lists."""
 
 
 def not_told(_message: Mapping[str, Any]) -> None:
@@ -46,24 +45,23 @@ def not_told(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
-    """What builds a cell's model and task: a module here, or the model of the user's own, whose build is told."""
+    """What builds a cell's model and task: a module here, or the user's model, which calls `tell`."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
-    # By a name that `machine.code_key` does not follow: it counts for such a model alone.
+    # A computed name, which `machine.code_key` does not follow: the module counts for users' models only.
     return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
 
 
 def build_model(cell: Cell) -> nn.Module:
-    """A cell's model with fresh weights, in float32 on the host."""
+    """A cell's model with fresh weights, on the host."""
     model: nn.Module = workload_code(cell).build_model(cell.size)
     return model
 
 
 def count_parameters(cell: Cell) -> int | None:
-    """Number of trainable parameters of a cell's model, counted without allocating any.
+    """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None for a model that cannot be built here, which is then the result of the trial, and for a user's own, whose
-    number is told when it is built.
+    None for a model that cannot be built here, as the trial will find, and for a user's, which tells it when built.
     """
     if cell.model is not None:
         return None
@@ -95,15 +93,17 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
         raise UserError(f"--dataset: {path} {state}; make it with scripts/make_dataset.py's rule")
     try:
         with safe_open(path, framework="pt") as file:
-            held = (file.metadata() or {}).get("dataset")
+            dataset = (file.metadata() or {}).get("dataset")
         data = load_file(path)
     except SafetensorError as error:
         raise UserError(
             f"--dataset: {path} is not a readable safetensors file: {error}; delete it, and the run makes it again"
         ) from None
     wanted = workload_traits(workload).dataset
-    if wanted is not None and held not in (None, wanted):
-        raise UserError(f"--dataset: {path} holds '{held}', but workload '{workload}' reads '{wanted}'; give its file")
+    if wanted is not None and dataset not in (None, wanted):
+        raise UserError(
+            f"--dataset: {path} holds '{dataset}', but workload '{workload}' reads '{wanted}'; give its file"
+        )
     counts = {name: tensor.shape[0] for name, tensor in data.items() if tensor.ndim}
     if wanted is not None and not 0 < counts.get("features", 0) == counts.get("labels", 0):
         raise UserError(

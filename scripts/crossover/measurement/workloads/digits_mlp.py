@@ -1,4 +1,4 @@
-"""A network of two equal hidden layers on images of 8 x 8 pixels: small enough to be trained well in seconds.
+"""A network of two equal hidden layers on images of 8 x 8 pixels, which trains well in seconds.
 
 A step is forward, backward and SGD on resident data, in the dataset's (random) order.
 """
@@ -42,7 +42,7 @@ def build_model(hidden_width: int) -> nn.Sequential:
 
 
 class DigitsTraining(TrainingTask):
-    """Cross entropy and SGD over the dataset's whole batches, again and again."""
+    """Cross entropy and SGD over the dataset's whole batches, repeatedly."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))

@@ -1,7 +1,7 @@
 """A classifier of points whose layers double in width (Penny Xu, "When to use GPU for training?", 2019).
 
 With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD, with the loss and the
-number of errors summed up as tensors. At the end of each epoch the source prints both sums, which waits for the device;
+number of errors summed on the device. At the end of each epoch the source prints both sums, which waits for the device;
 here the text is formatted but not printed.
 """
 
@@ -64,7 +64,7 @@ class DiscTraining(TrainingTask):
         return self.criterion(output, labels), errors
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum up both as tensors, without waiting for the device."""
+        """Sum both on the device, without waiting for it."""
         loss, errors = results
         self.accumulated_loss += loss
         self.errors += errors

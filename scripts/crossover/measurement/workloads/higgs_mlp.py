@@ -2,7 +2,7 @@
 
 Protocol `as_published`: each step takes a batch from a shuffled DataLoader, moves it to the device, and reads accuracy
 and loss back with `.item()`. Protocol `resident`: the same arithmetic on data that lies on the device, in the dataset's
-(random) order, with accuracy and loss summed there. So the difference between the two is loading and waiting.
+(random) order, with accuracy and loss summed there. The two differ by loading and synchronisation.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class AsPublished(_HiggsTraining):
         return tuple(map(self.arithmetic.place, batch))
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Read both, which waits for the device."""
+        """Read accuracy and loss back, which waits for the device."""
         loss, accuracy = results
         self.accuracies.append(accuracy.item())
         self.history.append(loss.item())
@@ -110,7 +110,7 @@ class Resident(_HiggsTraining):
         return inputs
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum up both as tensors, without waiting for the device."""
+        """Sum both on the device, without waiting for it."""
         loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()

@@ -1,8 +1,7 @@
 """Three wide linear layers (PyTorch's recipe "Automatic Mixed Precision", as leolui2004/tensorcore ran it, 2022).
 
 A step is forward, mean squared error against random targets, backward, SGD and `zero_grad`, which frees the gradients
-since torch 2.0. The published peaks are from torch 1.11, which kept them, so that its backward pass held each new
-gradient beside the old one.
+since torch 2.0. The published peaks are from torch 1.11, in which each new gradient existed beside the old one.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads._inputs import draw_normal
 
 SIZE_NAME = "neurons in each layer"
 SIZE_RANGE = (1, 32768)
@@ -42,11 +40,11 @@ def build_model(width: int) -> nn.Sequential:
 class LinearTraining(TrainingTask):
     """The recipe's training loop over resident random inputs and targets.
 
-    A cycle is one step, not the 50 of an epoch: all batches are alike, and nothing happens at an epoch's end.
+    A cycle is a single step, not the 50 of an epoch: batches are alike, and nothing happens at an epoch's end.
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        tensors = [draw_normal(arithmetic, cell.batch_size, cell.size) for _ in range(2 * BATCHES)]
+        tensors = [arithmetic.randn(cell.batch_size, cell.size) for _ in range(2 * BATCHES)]
         super().__init__(build_model(cell.size), arithmetic, tuple(tensors))
         self.criterion = nn.MSELoss()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)

@@ -3,7 +3,7 @@
 Protocol `as_published`: two worker processes read, transform and collate shuffled images one by one; each step moves a
 batch to the device and reads the loss back, and each epoch starts the workers anew. Protocol `resident`: the same
 arithmetic on normalised images that lie on the device, in whole batches and in the dataset's order, with the loss
-summed there. So the difference between the two is loading and waiting. The workers' own memory is not measured.
+summed there. The two differ by loading and synchronisation. The workers' memory is not measured.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PR_SET_PDEATHSIG = 1
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None
-"""On Linux as under the source's Python; the default of Python 3.14 would import torch in each worker anew."""
+"""As the default of the source's Python on Linux; that of Python 3.14 would import torch in each worker."""
 
 
 class Network(nn.Module):
@@ -76,10 +76,7 @@ def build_model(channels: int) -> Network:
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """(28, 28) uint8 images with the source's transform, torchvision's ToTensor and Normalize.
-
-    Each image goes through the source's own operations, since these bound the run.
-    """
+    """(28, 28) uint8 images with the operations of the source's ToTensor and Normalize, which bound the run."""
 
     def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         self.images = images
@@ -119,7 +116,7 @@ class _MnistTraining(TrainingTask):
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Cross entropy of a batch, which moves to the device here, as in the source.
 
-        So the images in float32 are gone by the backward pass of autocast, whose peak they would raise.
+        Thus the images in float32 are freed before the backward pass under autocast, whose peak they would raise.
         """
         images, labels = inputs
         weight = next(model.parameters())
@@ -137,7 +134,7 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Have the kernel end this worker with its parent; torch's own check misses a parent that died before the first."""
+    """Have the kernel end this worker with its parent; torch's check misses a parent that died before it began."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -179,16 +176,16 @@ class AsPublished(_MnistTraining):
         return images, labels
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Keep the loss until the update is under way."""
+        """Keep the loss until the end of the step."""
         self.loss = results[0].detach()
 
     def end_step(self) -> None:
-        """Read the loss, which waits for the device."""
+        """Read the loss back, which waits for the device."""
         self.running_loss += self.loss.item()
         super().end_step()
 
     def end_epoch(self) -> None:
-        """Ask for one more batch, which ends the workers within this epoch."""
+        """Request another batch, so that the workers end within this epoch."""
         if self.batches is not None:
             next(self.batches, None)
         self.batches = None
@@ -210,7 +207,7 @@ class Resident(_MnistTraining):
         return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum up the loss as a tensor, without waiting for the device."""
+        """Sum the loss on the device, without waiting for it."""
         self.loss_sum += results[0].detach()
 
 

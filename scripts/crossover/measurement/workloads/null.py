@@ -1,4 +1,4 @@
-"""No work at all, measured without torch: its trials show what the workflow itself costs (see `null_trial`)."""
+"""No work, measured without torch: its trials show what the workflow costs (see `null_trial`)."""
 
 SIZE_NAME = "numbers of cells"
 SIZE_RANGE = (1, 1000000)

@@ -83,8 +83,8 @@ def test_attention_drops_nothing(named: bool) -> None:
     attend = functional.scaled_dot_product_attention
     expected = attend(q, k, v, is_causal=True)
     with SameDraws():
-        found = attend(q, k, v, dropout_p=0.9, is_causal=True) if named else attend(q, k, v, None, 0.9, True)
-    assert torch.equal(found, expected)
+        attended = attend(q, k, v, dropout_p=0.9, is_causal=True) if named else attend(q, k, v, None, 0.9, True)
+    assert torch.equal(attended, expected)
 
 
 def test_a_draw_inside_a_function_of_torch_changes_torchs_generator() -> None:
@@ -116,8 +116,8 @@ def test_every_operation_of_both_passes_adds_noise() -> None:
     with RoundingNoise(SHARE, 0):
         y = x * 1.5 * 0.7
         (gradient,) = torch.autograd.grad(y, x, torch.ones_like(x))
-    for found, exact in ((y, x * 1.05), (gradient, 1.05)):
-        assert (found / exact - 1).detach().std() == pytest.approx(SHARE * (2 / 3) ** 0.5, rel=0.1)
+    for noisy, exact in ((y, x * 1.05), (gradient, 1.05)):
+        assert (noisy / exact - 1).detach().std() == pytest.approx(SHARE * (2 / 3) ** 0.5, rel=0.1)
 
 
 def test_a_seed_gives_the_same_noise_again() -> None:

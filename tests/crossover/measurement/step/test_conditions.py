@@ -63,11 +63,11 @@ def test_every_switch_is_set_whatever_it_was_before(precision: str) -> None:
     for switch, value in wanted(precision).items():
         write(switch, opposite[value])
         assert read(switch) == opposite[value]
-    asked = set_switches(precision, THREADS)
-    assert wanted(precision).items() <= asked.items()
+    switches = set_switches(precision, THREADS)
+    assert wanted(precision).items() <= switches.items()
     assert {switch: read(switch) for switch in wanted(precision)} == wanted(precision)
-    assert read_switches() == asked
-    assert json.loads(json.dumps(asked)) == asked
+    assert read_switches() == switches
+    assert json.loads(json.dumps(switches)) == switches
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
@@ -84,12 +84,12 @@ def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.Monkey
     class Stubborn:
         benchmark = property(lambda _: True, lambda *_: None)
 
-    place = conditions._place
+    real = conditions._attribute
     monkeypatch.setattr(
-        conditions, "_place", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else place(name)
+        conditions, "_attribute", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else real(name)
     )
-    asked = set_switches("fp32", THREADS)
-    assert (asked["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)
+    switches = set_switches("fp32", THREADS)
+    assert (switches["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.Monkey
     ],
 )
 def test_a_change_is_named(change: Callable[[], None], seen: dict[str, Any]) -> None:
-    asked = set_switches("fp32", THREADS)
-    assert changes(asked, read_switches()) is None
+    switches = set_switches("fp32", THREADS)
+    assert changes(switches, read_switches()) is None
     change()
-    found = read_switches()
-    assert {name: found[name] for name in asked if found[name] != asked[name]} == seen
-    named = ", ".join(f"{name} changed from {asked[name]} to {value}" for name, value in seen.items())
-    assert str(changes(asked, found)).startswith(named)
+    current = read_switches()
+    assert {name: current[name] for name in switches if current[name] != switches[name]} == seen
+    named = ", ".join(f"{name} changed from {switches[name]} to {value}" for name, value in seen.items())
+    assert str(changes(switches, current)).startswith(named)
 
 
 @pytest.mark.parametrize(
@@ -152,41 +152,41 @@ def test_autocast_that_was_left_on_is_read() -> None:
     ],
 )
 def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], None], back: Any) -> None:
-    asked = set_switches("fp32", THREADS)
+    switches = set_switches("fp32", THREADS)
     weight = torch.ones(2, 2, requires_grad=True)
-    with SwitchWatch(asked) as watch:
+    with SwitchWatch(switches) as watch:
         (weight @ weight).sum().backward()
     assert watch.found == watch.asked
-    with SwitchWatch(asked) as watch:
+    with SwitchWatch(switches) as watch:
         change()
         weight @ weight
         back()
         weight + weight
-    assert changes(asked, read_switches()) is None
+    assert changes(switches, read_switches()) is None
     assert str(changes(watch.asked, watch.found)).startswith(f"{name} changed from ")
 
 
 def test_threads_are_those_of_the_job_and_must_stay() -> None:
-    found = open_cell(replace(JOB, threads=THREADS + 1))
+    cell = open_cell(replace(JOB, threads=THREADS + 1))
     assert torch.get_num_threads() == THREADS + 1
-    found.check(TASK)
+    cell.check(TASK)
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match=f"threads changed from {THREADS + 1} to {THREADS}"):
-        found.check(TASK)
+        cell.check(TASK)
 
 
 def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data loader's thread that pins memory sets them."""
     monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
-    found = open_cell(replace(JOB, threads=THREADS + 1))
+    cell = open_cell(replace(JOB, threads=THREADS + 1))
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match="tensors lie on cpu, not on xpu"):
-        found.check(TASK)
+        cell.check(TASK)
     monkeypatch.setattr(prepared, "wrong_device", lambda *_: None)
-    found.check(TASK)
+    cell.check(TASK)
     write("cudnn.benchmark", True)
     with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed"):
-        found.check(TASK)
+        cell.check(TASK)
 
 
 def test_another_gpu_than_the_leased_one_is_found() -> None:

@@ -20,13 +20,13 @@ AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 @pytest.mark.parametrize("name", [name for name in PRECISIONS if name != "tf32"])
 def test_the_arithmetic_of_a_precision(name: str) -> None:
-    found = arithmetic_of(name, CPU)
+    arithmetic = arithmetic_of(name, CPU)
     dtype = PLAIN.get(name, torch.float32)
-    assert (found.device, found.dtype, found.autocast_dtype) == (CPU, dtype, AUTOCAST.get(name))
-    assert (found.scaler is not None and found.scaler.is_enabled()) is (name == "amp-fp16")
-    numbers, labels = found.place(torch.ones(2, 3)), found.place(torch.ones(2, dtype=torch.int64))
+    assert (arithmetic.device, arithmetic.dtype, arithmetic.autocast_dtype) == (CPU, dtype, AUTOCAST.get(name))
+    assert (arithmetic.scaler is not None and arithmetic.scaler.is_enabled()) is (name == "amp-fp16")
+    numbers, labels = arithmetic.place(torch.ones(2, 3)), arithmetic.place(torch.ones(2, dtype=torch.int64))
     assert (numbers.dtype, labels.dtype) == (dtype, torch.int64)
-    with found.autocast():
+    with arithmetic.autocast():
         product = numbers @ numbers.T
     assert product.dtype == AUTOCAST.get(name, dtype)
 

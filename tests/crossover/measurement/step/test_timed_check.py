@@ -16,7 +16,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.step.timed_check import STEPS, State, compare_with_eager
-from tiny_tasks import FP32, TinyInference, TinyTraining, linear, squared
+from tiny_tasks import FP32, Applied, TinyInference, TinyTraining, linear, squared
 
 
 class Graph:
@@ -146,17 +146,12 @@ def draw(weight: torch.Tensor) -> None:
         weight.mul_(OWN.uniform(0.5, 2))
 
 
-class Dropped(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(4, 4)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        return functional.dropout(self.layer(inputs), 0.5, True)
+def dropped() -> nn.Module:
+    return Applied(lambda model, inputs: functional.dropout(model.layer(inputs), 0.5, True), layer=nn.Linear(4, 4))
 
 
 def test_both_sides_draw_the_same_numbers_or_are_unchecked() -> None:
-    model = Dropped()
+    model = dropped()
     assert Graph(training(model), model).answer().wrong is None
     assert Graph(training(model), model).answer().unchecked is None
     other = Graph(training(model), model, lambda: torch.manual_seed(7) and None)  # the next step draws others
@@ -172,8 +167,8 @@ def test_weights_buffers_and_the_optimizers_state_are_set_back() -> None:
     assert len(before) == 4 + 3 + 3 * 4  # parameters, buffers, and of each parameter a count and two moments
     compare_with_eager(task, Execution(task.step, task.run), "fp32")
     assert all(torch.equal(now, then) for now, then in zip(State(task).before, before, strict=True))
-    kept: Any = task.optimizer.state[model[0].weight]
-    assert kept["step"] == 1
+    adam_state: Any = task.optimizer.state[model[0].weight]
+    assert adam_state["step"] == 1
 
 
 def test_numbers_that_an_optimizer_keeps_are_set_back() -> None:
@@ -189,13 +184,13 @@ def test_a_side_that_fails_is_unchecked() -> None:
     def fails(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    answer = compare_with_eager(training(model := Dropped()), Execution(lambda: None, fails), "fp32")
+    answer = compare_with_eager(training(model := dropped()), Execution(lambda: None, fails), "fp32")
     assert answer == Answer(unchecked="the comparison with eager steps failed: memory ran out")
     assert not any(torch.isnan(parameter).any() for parameter in model.parameters())
 
 
 def test_each_side_runs_as_many_steps() -> None:
-    task = training(Dropped())
+    task = training(dropped())
     ran: list[str] = []
     run = task.run
     task.run = lambda *inputs: (ran.append("eager"), run(*inputs))[1]  # type: ignore[method-assign]

@@ -57,17 +57,17 @@ def test_tensors_are_changed_wherever_they_lie(batch: Any, read: Any) -> None:
 
 def test_what_is_no_tensor_stays_as_it_is() -> None:
     module = torch.nn.Linear(2, 2)
-    kept = (3, "text", None, torch.Size([2]), torch.float32, module)
-    assert map_tensors(lambda tensor: tensor + 1, kept) == kept
-    assert tensors_of(kept) == []
+    leaves = (3, "text", None, torch.Size([2]), torch.float32, module)
+    assert map_tensors(lambda tensor: tensor + 1, leaves) == leaves
+    assert tensors_of(leaves) == []
 
 
 def test_a_packed_sequence_keeps_its_batch_sizes_in_host_memory() -> None:
     packed = pack_sequence([torch.ones(2), torch.ones(3)], enforce_sorted=False)
     on_meta = map_tensors(lambda tensor: tensor.to("meta"), [packed])[0]
     assert isinstance(on_meta, PackedSequence)
-    places = [on_meta.data, on_meta.sorted_indices, on_meta.unsorted_indices, on_meta.batch_sizes]
-    assert [place.device.type for place in places if place is not None] == ["meta", "meta", "meta", "cpu"]
+    tensors = [on_meta.data, on_meta.sorted_indices, on_meta.unsorted_indices, on_meta.batch_sizes]
+    assert [tensor.device.type for tensor in tensors if tensor is not None] == ["meta", "meta", "meta", "cpu"]
     assert len(tensors_of([packed])) == 3
 
 

@@ -56,11 +56,11 @@ def test_a_step_of_the_sources_loop() -> None:
 
 def gradients(ours: Any) -> torch.Tensor:
     """The gradients that the optimizer is given, as one vector."""
-    found: list[torch.Tensor] = []
-    ours.optimizer.step = lambda: found.extend(p.grad.flatten().clone() for p in ours.model.parameters())
+    parts: list[torch.Tensor] = []
+    ours.optimizer.step = lambda: parts.extend(p.grad.flatten().clone() for p in ours.model.parameters())
     ours.step()
     assert all(p.grad is None for p in ours.model.parameters())
-    return torch.cat(found)
+    return torch.cat(parts)
 
 
 @pytest.mark.parametrize("variant", [name for name in bert.VARIANTS if name != "plain"])

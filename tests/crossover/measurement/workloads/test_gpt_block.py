@@ -55,6 +55,6 @@ def test_it_is_one_graph_to_the_compiler() -> None:
     from torch._dynamo import explain
 
     torch._dynamo.reset()
-    found = explain(gpt_block.build_model(64).forward)(torch.randn(2, 256, 64))
+    explained = explain(gpt_block.build_model(64).forward)(torch.randn(2, 256, 64))
     torch._dynamo.reset()
-    assert (found.graph_count, found.graph_break_count) == (1, 0)
+    assert (explained.graph_count, explained.graph_break_count) == (1, 0)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from crossover.measurement.workloads import digits_mlp
 from crossover.measurement.workloads.higgs_mlp import Classifier
 from tiny_tasks import cell_of, same_weights, task_of
 
@@ -44,24 +46,36 @@ def test_as_published_trains_as_the_lesson_does() -> None:
     assert ours.reads_back
 
 
-def test_resident_trains_on_full_batches_in_order() -> None:
-    ours: Any = task_of(cell_of("higgs_mlp", 8, 32), DATA)
+def pixels() -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    labels = torch.randint(0, 10, (100,), generator=random)
+    return {"features": torch.rand(100, 64, generator=random), "labels": labels}
+
+
+@pytest.mark.parametrize(
+    ("workload", "data", "build_model", "rate"),
+    [("higgs_mlp", DATA, Classifier, 1e-3), ("digits_mlp", pixels(), digits_mlp.build_model, 0.1)],
+)
+def test_resident_trains_on_full_batches_in_order(workload: str, data: Any, build_model: Any, rate: float) -> None:
+    ours: Any = task_of(cell_of(workload, 8, 32), data)
     for _ in range(5):
         ours.step()
 
     torch.manual_seed(0)
-    model = Classifier(8)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    model = build_model(8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     losses = torch.zeros(())
     for first in (0, 32, 64, 0, 32):
-        model.zero_grad()
+        optimizer.zero_grad()
         rows = slice(first, first + 32)
-        loss = functional.cross_entropy(model(DATA["features"][rows])[0], DATA["labels"][rows])
+        outputs = model(data["features"][rows])
+        loss = functional.cross_entropy(outputs[0] if workload == "higgs_mlp" else outputs, data["labels"][rows])
         losses += loss.detach()
         loss.backward()
         optimizer.step()
     assert same_weights(ours.model, model)
-    assert torch.equal(ours.loss_sum, losses)
-    assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
-    assert 0 < ours.accuracy_sum <= 5
-    assert not ours.reads_back
+    if workload == "higgs_mlp":
+        assert torch.equal(ours.loss_sum, losses)
+        assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
+        assert 0 < ours.accuracy_sum <= 5
+        assert not ours.reads_back

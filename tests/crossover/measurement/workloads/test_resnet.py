@@ -16,9 +16,11 @@ def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
     """He et al. count convolutions and the last layer, not the shortcuts' projections; strides are in a 3x3 one."""
     with torch.device("meta"):
         model = build_model(cell_of("resnet", layers))
-    found = [m for name, m in model.named_modules() if "shortcut" not in name and isinstance(m, nn.Conv2d | nn.Linear)]
-    assert len(found) == layers
-    convolutions = [m for m in found if isinstance(m, nn.Conv2d)]
+    counted = [
+        m for name, m in model.named_modules() if "shortcut" not in name and isinstance(m, nn.Conv2d | nn.Linear)
+    ]
+    assert len(counted) == layers
+    convolutions = [m for m in counted if isinstance(m, nn.Conv2d)]
     assert {c.kernel_size for c in convolutions[1:] if c.stride == (2, 2)} == {(3, 3)}
 
 
@@ -35,9 +37,9 @@ def test_a_step_is_both_passes_and_drops_the_gradients(monkeypatch: pytest.Monke
     ours: Any = task_of(cell)
     images, labels = ours.next_inputs()
     assert (images.shape, labels.shape) == ((4, 3, 32, 32), (4,))
-    found: dict[str, torch.Tensor] = {}
+    gradients: dict[str, torch.Tensor] = {}
     for name, weights in ours.model.named_parameters():
-        weights.register_post_accumulate_grad_hook(lambda p, name=name: found.__setitem__(name, p.grad.clone()))
+        weights.register_post_accumulate_grad_hook(lambda p, name=name: gradients.__setitem__(name, p.grad.clone()))
     ours.step()
 
     torch.manual_seed(0)
@@ -45,8 +47,8 @@ def test_a_step_is_both_passes_and_drops_the_gradients(monkeypatch: pytest.Monke
     model = resnet.build_model(18)
     functional.cross_entropy(model(images).logits, labels).backward()
     for name, weights in model.named_parameters():
-        assert torch.equal(found.pop(name), weights.grad)
-    assert not found
+        assert torch.equal(gradients.pop(name), weights.grad)
+    assert not gradients
     assert same_weights(ours.model, model)
     assert all(weights.grad is None for weights in ours.model.parameters())
     assert all(module.training for module in ours.model.modules())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +15,7 @@ from safetensors.torch import save_file
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement.step.devices import open_device
-from crossover.measurement.step.flops import count_work
+from crossover.measurement.step.operators import count_work
 from crossover.measurement.workloads import count_parameters, read_dataset
 from tiny_tasks import answer_of, cell_of, task_of
 
@@ -165,3 +166,21 @@ def test_a_workload_that_reads_none_takes_any_file_or_none(tmp_path: Path) -> No
     save_file({"x": torch.ones(3)}, path, {"dataset": "disc"})
     assert list(read_dataset(str(path), "linear_stack")) == ["x"]
     assert read_dataset(None, "disc_mlp") == {}
+
+
+IMPORTS = """
+import json, os, socket, sys
+def refuse(*_): raise AssertionError("network")
+socket.socket.connect = socket.getaddrinfo = refuse
+from crossover.measurement.workloads import bert, efficientnet, gpt_block, matmul, resnet
+bert.SHAPE = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 100}
+for code, size in ((bert, 1), (efficientnet, 32), (gpt_block, 64), (resnet, 18)):
+    code.build_model(size)
+hidden = sorted({"pandas", "sklearn", "scipy", "matplotlib"} & set(sys.modules))
+import scipy.special  # can still be imported
+print(json.dumps([hidden, os.environ["HF_HUB_OFFLINE"]]))
+"""
+
+
+def test_the_models_of_transformers_use_no_network_and_import_no_pandas(in_fresh_process: Callable[..., Any]) -> None:
+    assert in_fresh_process(IMPORTS) == [[], "1"]

@@ -1,13 +1,15 @@
-"""Class labels beside a model's outputs."""
+"""The default loss of each kind of output and targets, and class labels without an output."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import pytest
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.class_labels import ClassLabels
-from crossover.measurement.own_model import default_loss
+from crossover.measurement.own_loss import ClassLabels, default_loss
 
 
 @pytest.mark.parametrize(
@@ -28,9 +30,9 @@ from crossover.measurement.own_model import default_loss
 )
 def test_labels_without_an_output_are_one_line(labels: list[int], outputs: int, message: str) -> None:
     targets = torch.tensor(labels)
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as raised:
         default_loss(torch.zeros(2, outputs), targets, ClassLabels.of_targets(targets))
-    assert str(found.value).startswith(message)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 2), (4, 2, 6)])
@@ -45,9 +47,9 @@ def test_labels_with_outputs_pass(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("scores", [torch.zeros(3, 1), torch.zeros(3)])
 def test_whole_numbers_for_a_regression_are_one_line(scores: torch.Tensor) -> None:
     labels = ClassLabels.of_table("homes.csv: column 'price'", classes=900, numeric=True)
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as raised:
         default_loss(scores, torch.tensor([0, 1, 2]), labels)
-    assert str(found.value) == (
+    assert str(raised.value) == (
         "homes.csv: column 'price' has 900 different whole numbers, which are taken as classes, but the model has "
         "1 output, for label 0; for a regression write them as 1.0; for classes give it 900 outputs"
     )
@@ -64,3 +66,43 @@ def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
     labels = ClassLabels.of_targets(torch.tensor([156, 3]).to(dtype))
     assert labels is not None
     assert (labels.least, labels.most) == (3, 156)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
+def test_labels_of_any_whole_type_are_classes(dtype: torch.dtype) -> None:
+    loss = default_loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1], dtype=dtype))
+    assert float(loss) == pytest.approx((math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2)
+
+
+ONE, TWO = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("output", "targets", "loss"),
+    [
+        (torch.ones(4, 1), torch.zeros(4), 1.0),
+        (torch.zeros(2, 3, 4), torch.ones(2, 3).long(), math.log(4)),
+        (torch.zeros(2, 4, 3), torch.ones(2, 3).long(), math.log(4)),
+        (torch.full((2, 2), 3.0), None, 9.0),
+        (torch.tensor(3.0), None, 3.0),
+        (torch.tensor([3 + 4j, 0]), None, 12.5),
+        (torch.tensor([3 + 4j]), torch.tensor([3j]), 10.0),
+        ({"loss": torch.tensor(5.0), "logits": torch.ones(2)}, None, 5.0),
+        ({"loss": TWO, "boxes": ONE}, None, 2.0),
+        ({"boxes": ONE, "classes": TWO, "accuracy": torch.tensor(9.0)}, None, 3.0),
+    ],
+)
+def test_the_default_loss_follows_outputs_and_targets(output: Any, targets: torch.Tensor | None, loss: float) -> None:
+    assert default_loss(output, targets).item() == pytest.approx(loss)
+
+
+@pytest.mark.parametrize(
+    ("output", "targets", "message"),
+    [
+        (torch.ones(4, 8), torch.ones(4, 7), r"returns \[4, 8\] for targets of \[4, 7\] in float32"),
+        ({"boxes": ONE, "scores": torch.ones(4)}, torch.ones(4), "returns losses and other tensors in one dict"),
+    ],
+)
+def test_what_no_default_loss_compares_is_named(output: Any, targets: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        default_loss(output, targets)

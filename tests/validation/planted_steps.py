@@ -1,4 +1,4 @@
-"""Steps whose bottleneck is known, for scripts/check_bottlenecks.py: each part of one lasts about `size` milliseconds.
+"""The workload of check_bottlenecks.py: steps of known bottleneck, each part of which lasts about `size` milliseconds.
 
 A variant names its parts. `sleep` and `decode` prepare a batch on the host, `pageable` and `pinned` copy it to the
 device, `host` sorts numbers in NumPy, `act` has the host answer the device again and again, `launch` runs tiny

@@ -1,4 +1,4 @@
-"""Operations of a step against arithmetic by hand."""
+"""Operators of a step: FLOPs, bytes and times by hand, and the host's work between them on a fake clock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch._inductor.config
 from torch import nn
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,9 +16,9 @@ from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.execution import prepare
-from crossover.measurement.step.flops import TINY, count_work
+from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
-from tiny_tasks import CPU, TinyInference, TinyTraining
+from tiny_tasks import CPU, Applied, TinyInference, TinyTraining
 
 MLP_FORWARD = 2 * 7 * (2 * 30 + 30 * 50 + 50 * 3)
 MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # nobody needs the gradient of the inputs
@@ -41,76 +42,60 @@ def test_linear_layers(precision: str) -> None:
     assert {parameter.grad for parameter in task.model.parameters()} == {None}
 
 
-def test_an_inference_has_no_backward_pass() -> None:
-    assert flops_of(TinyInference(mlp(), torch.randn(7, 2)).step) == MLP_FORWARD
+def derivative() -> nn.Module:
+    """A model that takes derivatives by its inputs within the forward pass."""
 
-
-def test_a_convolution() -> None:
-    """4 images of 3x10x10, 5 filters of 3x3: 8x8 outputs, each of 27 products; as much for the weights' gradient."""
-    task = TinyTraining(nn.Conv2d(3, 5, 3), [torch.randn(4, 3, 10, 10)])
-    assert flops_of(task.step) == 2 * (2 * 4 * 5 * 8 * 8 * 27)
-
-
-class Derivative(nn.Module):
-    """Derivatives by its inputs within the forward pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(2, 4)
-
-    def forward(self, points: torch.Tensor) -> torch.Tensor:
+    def forward(model: Any, points: torch.Tensor) -> torch.Tensor:
         points = points.detach().requires_grad_()
-        return torch.autograd.grad(self.layer(points).sum(), points, create_graph=True)[0]
+        return torch.autograd.grad(model.layer(points).sum(), points, create_graph=True)[0]
+
+    return Applied(forward, layer=nn.Linear(2, 4))
 
 
-def test_derivatives_within_the_forward_pass_count() -> None:
-    """Three products of 7, 2 and 4: the layer, its derivative by the points, and that one's by the weights."""
-    assert flops_of(TinyTraining(Derivative(), [torch.randn(7, 2)]).step) == 3 * 2 * 7 * 2 * 4
+def attention() -> nn.Module:
+    """Attention among the inputs' heads, and a weight, so that there is a gradient."""
+
+    def forward(model: Any, inputs: torch.Tensor) -> torch.Tensor:
+        heads = inputs * model.scale
+        return functional.scaled_dot_product_attention(heads, heads, heads)
+
+    return Applied(forward, scale=nn.Parameter(torch.ones(())))
+
+
+def checkpointed() -> nn.Module:
+    return Applied(lambda model, inputs: checkpoint(model.inner, inputs, use_reentrant=False), inner=mlp())
+
+
+HEADS = 2 * 2 * 4 * 16 * 16 * 8
+"""A product of attention: 2 sequences of 16, 4 heads of 8."""
+
+
+@pytest.mark.parametrize(
+    ("build", "shape", "trains", "flops"),
+    [
+        (mlp, (7, 2), False, MLP_FORWARD),
+        # 8 x 8 outputs, each of 27 products; as many for the weights' gradient.
+        (lambda: nn.Conv2d(3, 5, 3), (4, 3, 10, 10), True, 2 * (2 * 4 * 5 * 8 * 8 * 27)),
+        # The layer, its derivative by the points, and that one's by the weights.
+        (derivative, (7, 2), True, 3 * 2 * 7 * 2 * 4),
+        (attention, (2, 4, 16, 8), False, 2 * HEADS),  # queries by keys, and weights by values
+        (attention, (2, 4, 16, 8), True, (2 + 5) * HEADS),
+        # The second forward pass ends before the last layer's product, whose output nobody needs.
+        (checkpointed, (7, 2), True, MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)),
+    ],
+)
+def test_flops_by_hand(build: Callable[[], nn.Module], shape: tuple[int, ...], trains: bool, flops: int) -> None:
+    batch = torch.randn(shape)
+    task: Any = TinyTraining(build(), [batch]) if trains else TinyInference(build(), batch)
+    assert flops_of(task.step) == flops
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch.func's own
 def test_derivatives_by_sample_count() -> None:
-    class PerSample(Derivative):
-        def forward(self, points: torch.Tensor) -> torch.Tensor:
-            found: torch.Tensor = torch.func.vmap(torch.func.grad(lambda point: self.layer(point).sum()))(points)
-            return found
+    def forward(model: Any, points: torch.Tensor) -> Any:
+        return torch.func.vmap(torch.func.grad(lambda point: model.layer(point).sum()))(points)
 
-    assert flops_of(TinyTraining(PerSample(), [torch.randn(7, 2)]).step) > 0
-
-
-class Attention(nn.Module):
-    """Nothing but attention among the inputs' heads, and one weight, so that there is a gradient."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(()))
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        heads = inputs * self.scale
-        return functional.scaled_dot_product_attention(heads, heads, heads)
-
-
-@pytest.mark.parametrize("trains", [True, False])
-def test_fused_attention_counts_on_the_cpu_too(trains: bool) -> None:
-    """2 sequences of 16, 4 heads of 8: queries by keys and weights by values, forward; five such products, backward."""
-    product = 2 * 2 * 4 * 16 * 16 * 8
-    batch = torch.randn(2, 4, 16, 8)
-    task: Any = TinyTraining(Attention(), [batch]) if trains else TinyInference(Attention(), batch)
-    assert flops_of(task.step) == (7 if trains else 2) * product
-
-
-def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
-    class Checkpointed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = mlp()
-
-        def forward(self, inputs: torch.Tensor) -> Any:
-            return checkpoint(self.inner, inputs, use_reentrant=False)
-
-    task = TinyTraining(Checkpointed(), [torch.randn(7, 2)])
-    # The second forward pass ends before the last layer's product, whose output nobody needs.
-    assert flops_of(task.step) == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
+    assert flops_of(TinyTraining(Applied(forward, layer=nn.Linear(2, 4)), [torch.randn(7, 2)]).step) > 0
 
 
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
@@ -125,7 +110,8 @@ def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) 
     real = torch.compile
     monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend=backend, **options))
     task = TinyInference(mlp(), torch.randn(7, 2))
-    prepare(task, "compile").step()
+    with torch._inductor.config.patch(force_disable_caches=False):
+        prepare(task, "compile").step()
     assert compiled_runs == [1]
     assert flops_of(task.step, "compile") == MLP_FORWARD
     assert compiled_runs == [1]
@@ -133,8 +119,8 @@ def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) 
 
 
 def moved_by(step: Callable[[], object]) -> float:
-    found = count_work(step, "eager", open_device("cpu"))
-    return sum(found["products_bytes_by_working_set"]) + sum(found["others_bytes_by_working_set"])
+    columns = count_work(step, "eager", open_device("cpu"))
+    return sum(columns["products_bytes_by_working_set"]) + sum(columns["others_bytes_by_working_set"])
 
 
 def test_an_operator_moves_each_of_its_tensors_once() -> None:
@@ -151,10 +137,11 @@ def test_an_operator_moves_each_of_its_tensors_once() -> None:
 
 def test_products_and_others_are_apart_and_by_their_bytes() -> None:
     left, right = torch.randn(16, 16), torch.randn(16, 16)
-    found = count_work(lambda: (left @ right).add_(1), "eager", open_device("cpu"))
-    sums = {name: {2**k: moved for k, moved in enumerate(found[name]) if moved} for name in found if "bytes" in name}
+    columns = count_work(lambda: (left @ right).add_(1), "eager", open_device("cpu"))
+    moved = {name: values for name, values in columns.items() if "bytes" in name}
+    sums = {name: {2**k: size for k, size in enumerate(values) if size} for name, values in moved.items()}
     assert sums == {"products_bytes_by_working_set": {2048: 3072.0}, "others_bytes_by_working_set": {2048: 2048.0}}
-    assert found["products_s"] >= 0 <= found["others_s"]
+    assert columns["products_s"] >= 0 <= columns["others_s"]
 
 
 def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
@@ -169,8 +156,8 @@ def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
 
     target = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
     left = torch.randn(16, 16)
-    found = count_work(lambda: (left @ left) + left, "eager", target)
-    assert (found["products_s"], found["others_s"]) == (7.0 - 3.0, 9.0 - 2.0)
+    columns = count_work(lambda: (left @ left) + left, "eager", target)
+    assert (columns["products_s"], columns["others_s"]) == (7.0 - 3.0, 9.0 - 2.0)
     assert next(takes_s, None) is None
 
 
@@ -215,3 +202,67 @@ def test_a_step_whose_products_are_not_counted_has_no_number(layer: Callable[[to
     assert count_work(lambda: layer(inputs), "eager", open_device("cpu"))["flops_per_step"] is None
     gates = nn.GRU(3, 4)
     assert flops_of(lambda: gates(inputs)) == 2 * 10 * (3 + 4) * 3 * 4
+
+
+class Host:
+    """Works for as long as it is told, and adds numbers."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.number = torch.zeros(1)
+
+    def clock_s(self) -> float:
+        return self.now_s
+
+    def work(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def operate(self) -> None:
+        self.number.add_(1)
+
+
+@pytest.mark.parametrize(
+    ("works_s", "stalls_s", "expected_s"),
+    [
+        ([0.1, 0.02, 0.003], [0] * GAP_STEPS, 0.123 - 3 * CALLING_S),
+        ([0.9 * CALLING_S] * 100, [0] * GAP_STEPS, 0.0),
+        ([0.25], [0, 7, 0, 1, 3], 0.25 - CALLING_S),
+    ],
+)
+def test_host_work_is_the_time_between_operators_but_for_calling_them(
+    works_s: list[float], stalls_s: list[float], expected_s: float
+) -> None:
+    host, stalls = Host(), iter(stalls_s)
+
+    def step() -> None:
+        host.work(next(stalls))
+        for seconds in works_s:
+            host.work(seconds)
+            host.operate()
+
+    assert host_work_s(step, host.clock_s) == pytest.approx(expected_s)
+
+
+def test_host_work_after_the_last_operator_counts() -> None:
+    host = Host()
+    assert host_work_s(lambda: (host.operate(), host.work(0.5)), host.clock_s) == pytest.approx(0.5 - CALLING_S)
+
+
+def test_the_time_of_an_operator_is_none_of_the_hosts_own() -> None:
+    """The clock shows 0 s as each operator begins and 9 s as it ends."""
+    readings = iter([0.0, 0.0, 9.0, 9.0] * GAP_STEPS)
+    host = Host()
+    assert host_work_s(host.operate, lambda: next(readings)) == 0
+
+
+def test_operators_of_the_backward_pass_count_too() -> None:
+    """Work in a hook lies between two of them."""
+    host = Host()
+    weight = torch.ones(3, requires_grad=True)
+
+    def step() -> None:
+        doubled = weight * 2
+        doubled.register_hook(lambda _gradient: host.work(0.25))
+        doubled.sum().backward()
+
+    assert host_work_s(step, host.clock_s) == pytest.approx(0.25 - CALLING_S)

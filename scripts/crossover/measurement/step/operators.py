@@ -1,0 +1,245 @@
+"""What torch's operators do in a step: floating-point operations, bytes and times; and the host's work between them.
+
+FLOPs are those of products, convolutions and attention, as torch counts them; a multiplication and an addition are two.
+A step has no number if it has recurrent layers, transforms or decompositions, whose products torch does not count. It
+is counted as it runs eagerly, with accumulated batches, checkpoints' repeated forward passes and the optimizer's
+products, so the number does not depend on what a compiler or graph leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+
+from crossover.measurement.step.devices import OpenDevice
+
+FORWARD = (
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_scaled_dot_product_attention_math_for_mps",
+)
+BACKWARD = (
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "_scaled_dot_product_fused_attention_overrideable_backward",
+)
+"""Fused attention on devices other than CUDA, which torch's counter (2.13) leaves out."""
+
+
+def count_work(
+    step: Callable[[], object],
+    execution: str,
+    target: OpenDevice,
+    watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
+) -> dict[str, Any]:
+    """Run a task's step once, eagerly, and count what its operators do, as columns of `Measurement`.
+
+    `watch` is another mode that sees each operator. The counters about triple the step's launch time.
+    """
+    eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
+    formulas = {**flop_registry, **_attention()}
+    work = OperatorWork(formulas.keys(), target)
+    counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
+    counting.mod_tracker = NoModules()
+    with eager, work:
+        work.find_least(target.device)
+        with counting as counter, watch:  # innermost, so that operators' times do not include them
+            step()
+    target.synchronise()
+    return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
+
+
+class NoModules(nullcontext[None]):
+    """Replaces the counter's record of modules, whose hooks fail at derivatives within a forward pass."""
+
+    parents = frozenset({"Global"})
+
+
+UNCOUNTED = re.compile(r"rnn|lstm|gru|_trilinear|fft|cdist|linalg|cholesky|_scaled_grouped|_grouped_mm")
+"""Operators with products that torch's counter leaves out."""
+
+ONLY_WRITTEN = ("copy_", "zero_", "fill_")
+"""In-place operators that do not read their target."""
+
+NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "set_")
+"""Operators that move nothing."""
+
+
+BINS = 48
+TINY = 20
+"""Tiny operators of each kind whose median time is subtracted."""
+GROUPS = {"products": True, "others": False}
+"""By whether an operator is a product."""
+
+
+class OperatorWork(TorchDispatchMode):
+    """Sums of the bytes that operators move, and of their times, for products and for others.
+
+    An operator moves each of its tensors at least once. Bytes are binned by the operator's working set, since what fits
+    into a cache moves faster. On a device with a queue the host gets ahead before each operator, so that the time is
+    the device's.
+    """
+
+    def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.products = products
+        self.mark = target.mark or time.perf_counter
+        self.between_s = target.between_s or (lambda begin, end: end - begin)
+        self.occupy = target.occupy or (lambda: None)
+        self.timed = target.mark is not None or target.device.type == "cpu"
+        self.least: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
+        """Marks of tiny operators."""
+        self.uncounted = False
+        """Whether an operator's products are not counted."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.bytes_by_working_set = {True: [0.0] * BINS, False: [0.0] * BINS}
+        """Bin k is for operators that touch from 2^k to 2^(k+1) bytes."""
+        self.marks: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.occupy()
+        begin = self.mark()
+        results = func(*args, **(kwargs or {}))
+        end = self.mark()
+        moved = _moved_bytes(func, args, kwargs or {}, results)
+        self.uncounted = self.uncounted or UNCOUNTED.search(func.overloadpacket.__name__) is not None
+        if moved > 0:
+            is_product = func.overloadpacket in self.products
+            self.bytes_by_working_set[is_product][min(int(math.log2(moved)), BINS - 1)] += moved
+            self.marks[is_product].append((begin, end))
+        return results
+
+    def find_least(self, device: torch.device) -> None:
+        """Time tiny operators of both kinds, whose time is subtracted from that of each operator."""
+        number = torch.ones(1, 1, device=device)
+        self._clear()
+        for _ in range(TINY):
+            number.add_(1)
+            torch.mm(number, number)
+        self.least = self.marks
+        self._clear()
+
+    def columns(self) -> dict[str, Any]:
+        """The sums, as columns of `Measurement`."""
+        columns: dict[str, Any] = {
+            f"{name}_bytes_by_working_set": self.bytes_by_working_set[is_product] for name, is_product in GROUPS.items()
+        }
+        if self.timed:
+            for name, is_product in GROUPS.items():
+                least_s = statistics.median(self.between_s(*pair) for pair in self.least[is_product])
+                times_s = (self.between_s(*pair) for pair in self.marks[is_product])
+                columns[f"{name}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
+        return columns
+
+
+def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) -> float:
+    name, schema = func._schema.name.partition("::")[2], func._schema
+    read: dict[Any, int] = {}
+    changed: dict[Any, int] = {}
+    values = [*args, *(kwargs.get(argument.name) for argument in schema.arguments[len(args) :])]
+    for argument, value in zip(schema.arguments, values, strict=False):
+        is_changed = argument.alias_info is not None and argument.alias_info.is_write
+        (changed if is_changed else read).update(_tensor_bytes(value))
+    inputs, outputs = read | changed, _tensor_bytes(results)
+    storages = {key[0] for key in inputs}
+    is_view = not changed and all(key[0] in storages for key in outputs)
+    if name in NOT_TOUCHED or is_view or _crosses_devices((args, kwargs, results)):
+        return 0.0
+    rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
+    made = sum(size for key, size in outputs.items() if key not in inputs)
+    return float(sum(inputs.values()) + rewritten + made)
+
+
+def _crosses_devices(values: Any) -> bool:
+    """Whether an operator copies between host and device, which is not the work of either's memory."""
+    return len({leaf.device.type for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor) and leaf.dim()}) > 1
+
+
+def _tensor_bytes(value: Any) -> dict[Any, int]:
+    """Bytes of the tensors in a value, by storage, offset and size."""
+    return {
+        (*_memory_of(tensor), tensor.numel()): _elements(tensor) * tensor.element_size()
+        for tensor in tree_leaves(value)
+        if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel()
+    }
+
+
+def _elements(tensor: torch.Tensor) -> int:
+    """Elements in memory: repeated ones of an expanded tensor count once."""
+    if tensor.is_nested:
+        return tensor.numel()
+    return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+
+
+def _memory_of(tensor: torch.Tensor) -> tuple[Any, Any]:
+    """A tensor's storage and offset; a stand-in for tensors that torch.func wraps, which have none."""
+    try:
+        storage = tensor.untyped_storage()
+        return storage.data_ptr() or id(storage), tensor.storage_offset()
+    except (RuntimeError, NotImplementedError):
+        return id(tensor), 0
+
+
+def _attention() -> dict[Any, Callable[..., int]]:
+    """Torch's formulas for CUDA's fused attention, for the operators of other devices."""
+
+    def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+        return int(sdpa_flop_count(query, key, value))
+
+    def backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+        return int(sdpa_backward_flop_count(gradient, query, key, value))
+
+    formulas: dict[str, Callable[..., int]] = dict.fromkeys(FORWARD, forward) | dict.fromkeys(BACKWARD, backward)
+    return {getattr(torch.ops.aten, name): count for name, count in formulas.items() if hasattr(torch.ops.aten, name)}
+
+
+CALLING_S = 1e-4
+"""The part of each gap that counts as calling the next operator: Python takes up to some ten microseconds for that."""
+
+GAP_STEPS = 5
+"""Steps of which the least counts, since a stall of the machine is not work."""
+
+
+class OperatorGaps(TorchDispatchMode):
+    """Sums the time between operators, less CALLING_S for each of them."""
+
+    def __init__(self, clock_s: Callable[[], float]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.clock_s = clock_s
+        self.seconds = 0.0
+        self.gap_begin_s = clock_s()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.end_gap()
+        result = func(*args, **(kwargs or {}))
+        self.gap_begin_s = self.clock_s()
+        return result
+
+    def end_gap(self) -> None:
+        """Add the time since the last operator."""
+        self.seconds += max(0.0, self.clock_s() - self.gap_begin_s - CALLING_S)
+
+
+def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of a step that the host works outside of torch's operators: the least of a few steps.
+
+    Such work is an environment, NumPy, sampling, a tokenizer or a file.
+    """
+    seconds: list[float] = []
+    for _ in range(GAP_STEPS):
+        with OperatorGaps(clock_s) as gaps:
+            step()
+            gaps.end_gap()
+        seconds.append(gaps.seconds)
+    return min(seconds)
