@@ -1,4 +1,9 @@
-"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27)."""
+"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27).
+
+Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also of a
+module), `is_main_process` (each job reads the rules again), `local_exec` and `touch` (how the run was started), and
+`resource_settings.cores` (those of --cores, which are divided among GPUs).
+"""
 
 from __future__ import annotations
 
