@@ -19,7 +19,6 @@ rule everything:
 include: "rules/measure.smk"
 include: "rules/refine.smk"
 include: "rules/analyse.smk"
-include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/export.smk"
 include: "rules/hooks.smk"

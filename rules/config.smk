@@ -32,14 +32,7 @@ from crossover.config.validation import read_mapping
 from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.errors import one_line_errors
 from crossover.failures import failures
-from crossover.machine.discovery import (
-    find_machine,
-    find_nodes,
-    hand_down,
-    handed_down,
-    prefer_this_environment,
-    sent_elsewhere,
-)
+from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
 from crossover.plan import snakemake_internals as internals
 from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
@@ -66,23 +59,12 @@ configfile: house("config/config.yaml")
 prefer_this_environment()
 
 
-def get_machine():
-    """The devices and versions to plan for, as the main process finds them: `params` must be the same on all hosts."""
-    if not workflow.is_main_process:
-        return handed_down()
-    machine = find_machine()
-    if internals.is_for_cluster(workflow):
-        machine = sent_elsewhere(machine, find_nodes(internals.cpu_partition(workflow)))
-    hand_down(machine)
-    return machine
-
-
 with one_line_errors():
     layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
     CONFIG = read_configuration(layers, HOUSE / "config")
     check_metrics(CONFIG.studies)
     check_classes(CONFIG.classes, CONFIG.devices)
-    MACHINE = get_machine()
+    MACHINE = internals.machine_of(workflow)
     if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)

@@ -31,9 +31,9 @@ def test_a_failure_counts_and_a_success_does_not(tmp_path: Path) -> None:
 def test_every_rule_that_keeps_its_outputs_counts_its_failures() -> None:
     """Otherwise Snakemake would take what a failed job left for what it has made."""
     texts = [part for file in RULES.glob("*.smk") for part in re.split(r"^(?=rule )", file.read_text(), flags=re.M)]
-    keeping = [text for text in texts if text.startswith("rule ") and "kept(" in text]
+    keeping = [text for text in texts if text.startswith("rule ") and "update(" in text]
     assert len(keeping) > 2
     for text in keeping:
         log = re.search(r"    log:\n        (.+),\n", text)
         assert log, text
-        assert f"failures=failures_of({log[1]})," in text
+        assert f"failures=get_failures({log[1]})," in text

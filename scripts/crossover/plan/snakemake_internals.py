@@ -1,4 +1,9 @@
-"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27)."""
+"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27).
+
+Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also of a
+module), `is_main_process` (each job reads the rules again), `local_exec` and `touch` (how the run was started), and
+`resource_settings.cores` (those of --cores, which are divided among GPUs).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.validation import read_layers
+from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
 from crossover.plan.terminal import Progress, StatusLine, cut_paths
 
 Workflow = Any
@@ -23,6 +29,17 @@ def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
     *overriding, default = map(Path, workflow.configfiles)
     files = overriding if workflow.config_settings.replace_workflow_config else [default, *overriding]
     return read_layers(files, workflow.config_settings.config_args or ())
+
+
+def machine_of(workflow: Workflow) -> Machine:
+    """The devices and versions to plan for, as the main process finds them: `params` must be the same on all hosts."""
+    if not workflow.is_main_process:
+        return handed_down()
+    machine = find_machine()
+    if is_for_cluster(workflow):
+        machine = sent_elsewhere(machine, find_nodes(cpu_partition(workflow)))
+    hand_down(machine)
+    return machine
 
 
 def is_for_cluster(workflow: Workflow) -> bool:

@@ -60,8 +60,8 @@ def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[A
         centred = rows - rows.mean(axis=1, keepdims=True)
         return centred / np.linalg.norm(centred, axis=1, keepdims=True)
 
-    found = (unit(generated["features"][:, 4:24, 4:24]) @ unit(means).T).argmax(axis=1)
-    assert (found == generated["labels"]).mean() > 0.6  # by chance: 0.1
+    nearest = (unit(generated["features"][:, 4:24, 4:24]) @ unit(means).T).argmax(axis=1)
+    assert (nearest == generated["labels"]).mean() > 0.6  # by chance: 0.1
 
 
 def idx(values: np.ndarray[Any, Any]) -> bytes:

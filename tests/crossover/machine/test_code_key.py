@@ -62,11 +62,11 @@ def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workl
         assert all((LIBRARY / path).is_file() for path in paths)
         return paths
 
-    found = modules(kind, workload)
-    known = files(set().union(*COUNTS.values()), MEASUREMENT)
-    assert found & known == files(COUNTS[kind, workload], MEASUREMENT)
-    assert files(ALWAYS, "crossover") <= found
-    assert not files(NEVER, "crossover") & found
+    counted = modules(kind, workload)
+    listed = files(set().union(*COUNTS.values()), MEASUREMENT)
+    assert counted & listed == files(COUNTS[kind, workload], MEASUREMENT)
+    assert files(ALWAYS, "crossover") <= counted
+    assert not files(NEVER, "crossover") & counted
 
 
 def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
@@ -110,9 +110,9 @@ def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Pat
     workload(library, "import package\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path, str(tmp_path / "mylibs")])
-        found = code_of("trial", "mine")
-    assert found.packages["package"] == "1.5"
-    assert not {"package", "another"} & {*found.files, *(found.packages.keys() - {"package"})}
+        code = code_of("trial", "mine")
+    assert code.packages["package"] == "1.5"
+    assert not {"package", "another"} & {*code.files, *(code.packages.keys() - {"package"})}
 
 
 def test_the_table_of_a_users_model_counts(tmp_path: Path) -> None:
@@ -169,11 +169,11 @@ def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)
     status, key, imported = json.loads(done.stdout.splitlines()[-1])
-    found = code_of("trial", "disc_mlp")
-    assert (status, key) == ("ok", found.key)
-    assert set(imported) <= set(found.files)
+    counted = code_of("trial", "disc_mlp")
+    assert (status, key) == ("ok", counted.key)
+    assert set(imported) <= set(counted.files)
     only_in_a_fork = {"crossover.measurement.process.server"}
-    assert set(found.files) - set(imported) == only_in_a_fork
+    assert set(counted.files) - set(imported) == only_in_a_fork
 
 
 def test_a_server_has_imported_what_it_looks_after() -> None:

@@ -48,16 +48,16 @@ def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> None:
-    found = read_counters(machine, cpus=[0, 1])
-    assert found.load == 1.5
-    assert found.cpu_pressure_s == 2.5
-    assert found.throttled_s == 1.75
+    counters_now = read_counters(machine, cpus=[0, 1])
+    assert counters_now.load == 1.5
+    assert counters_now.cpu_pressure_s == 2.5
+    assert counters_now.throttled_s == 1.75
     # busy: 100+1+20+3+2 and 200+2+40+4+8; with idle, iowait and steal: +514 and +307; own: 60+7, children: 20+3
     assert read_counters(machine, cpus=[5]).ticks is None
-    assert found.host_ticks is not None
-    assert (found.host_ticks.cpus, found.host_ticks.busy) == (3, 126 + 254 + 7777)
+    assert counters_now.host_ticks is not None
+    assert (counters_now.host_ticks.cpus, counters_now.host_ticks.busy) == (3, 126 + 254 + 7777)
     expected = CpuTicks(cpus=2, total=126 + 254 + 514 + 307, busy=126 + 254, stolen=10, own=67, children=23)
-    assert found.ticks == expected
+    assert counters_now.ticks == expected
 
 
 def test_the_other_thread_of_a_core_belongs_to_it(machine: Path) -> None:

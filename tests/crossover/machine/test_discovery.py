@@ -58,14 +58,14 @@ def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: p
     gpus = [FakeGpu(f"GPU-{name}", answers={"nvmlDeviceGetName": f"Brand {name}"}) for name in "ab"]
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*gpus))
     monkeypatch.setattr(discovery, "cpu_model", lambda: "CPU C")
-    for place, value in (("usable_cpus", set(range(8))), ("cgroup_quota", None), ("_siblings", None)):
-        monkeypatch.setattr(threads, place, lambda *_, value=value: value)
+    for name, value in (("usable_cpus", set(range(8))), ("cgroup_quota", None), ("_siblings", None)):
+        monkeypatch.setattr(threads, name, lambda *_, value=value: value)
     monkeypatch.setattr(threads, "physical_cores", lambda cpus, _root=None: len(set(cpus)))
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 8)
     monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = {"cpu": "CPU C, 8 cores", "cuda": "Brand a and Brand b beside CPU C, 4 cores"}
-    assert {name: find_machine().hardware[name] for name in found} == found
+    expected = {"cpu": "CPU C, 8 cores", "cuda": "Brand a and Brand b beside CPU C, 4 cores"}
+    assert {name: find_machine().hardware[name] for name in expected} == expected
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
 
@@ -205,12 +205,12 @@ def test_the_smallest_node_and_the_smallest_share_of_a_gpu_count(
     assert read_nodes(answer, partition) == nodes
 
 
-@pytest.mark.parametrize(("answer", "found"), [("echo 'all* 8 gpu:2'", Nodes(8, 4)), ("exit 1", None), (None, None)])
+@pytest.mark.parametrize(("answer", "nodes"), [("echo 'all* 8 gpu:2'", Nodes(8, 4)), ("exit 1", None), (None, None)])
 def test_slurm_is_asked(
-    answer: str | None, found: Nodes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answer: str | None, nodes: Nodes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if answer is not None:
         (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{answer}\n")
         (tmp_path / "sinfo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_nodes(None) == found
+    assert find_nodes(None) == nodes

@@ -76,10 +76,10 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_a_clean_checkout_is_its_commit(repository: Path) -> None:
-    found = find_checkout(repository)
-    assert found == Checkout(git(repository, "rev-parse", "HEAD"))
-    assert found.code_version == found.commit
-    assert len(found.commit or "") == 40
+    checkout = find_checkout(repository)
+    assert checkout == Checkout(git(repository, "rev-parse", "HEAD"))
+    assert checkout.code_version == checkout.commit
+    assert len(checkout.commit or "") == 40
 
 
 def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(repository: Path) -> None:
@@ -89,9 +89,9 @@ def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(reposi
     assert find_checkout(repository).changed == ()
     (repository / "scripts" / "run.py").write_text("print(2)\n")
     (repository / "scripts" / "new one.py").write_text("")
-    found = find_checkout(repository)
-    assert found.changed == ("scripts/run.py", "scripts/new one.py")
-    assert found.code_version == f"{found.commit}-dirty"
+    checkout = find_checkout(repository)
+    assert checkout.changed == ("scripts/run.py", "scripts/new one.py")
+    assert checkout.code_version == f"{checkout.commit}-dirty"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Pa
     copy = repository / "copy"
     copy.mkdir()
     (copy / "Snakefile").write_text("rule all:\n")
-    for found in (find_checkout(copy), find_checkout(repository.parent)):
-        assert (found.commit, found.code_version) == (None, None)
-        assert "no git checkout" in (found.unknown or "")
+    for checkout in (find_checkout(copy), find_checkout(repository.parent)):
+        assert (checkout.commit, checkout.code_version) == (None, None)
+        assert "no git checkout" in (checkout.unknown or "")
 
 
 def test_a_hook_of_another_repository_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

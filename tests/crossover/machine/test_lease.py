@@ -108,7 +108,9 @@ def test_where_there_is_no_gpu_nothing_is_held(
     leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
 ) -> None:
     with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
-        assert [(held.uuid, held.environment, held.waited_s) for held in (first, second)] == [(None, {}, 0.0)] * 2
+        assert [(leased.uuid, leased.environment, leased.waited_s) for leased in (first, second)] == [
+            (None, {}, 0.0)
+        ] * 2
     assert not folder.exists()
 
 
@@ -153,15 +155,15 @@ class Waiting:
 
 
 def wait(leaser: Leaser, until_s: float, holder: str = "disc_depth, trial 3", spoil: Any = None) -> Waiting:
-    one = FakeNvml(FakeGpu("GPU-1"))
-    with ExitStack() as held, pytest.MonkeyPatch.context() as patch:
-        held.enter_context(leaser(holder=holder, nvml=one))
+    nvml = FakeNvml(FakeGpu("GPU-1"))
+    with ExitStack() as first, pytest.MonkeyPatch.context() as patch:
+        first.enter_context(leaser(holder=holder, nvml=nvml))
         if spoil:
             spoil()
-        waiting = Waiting(held, until_s)
+        waiting = Waiting(first, until_s)
         patch.setattr("crossover.machine.lease.time", waiting)
         patch.setattr("crossover.machine.lease.POLL_S", 0.5)
-        with leaser(nvml=one, tell=waiting.tell) as leased:
+        with leaser(nvml=nvml, tell=waiting.tell) as leased:
             assert leased.uuid == "GPU-1"
             assert leased.waited_s == until_s
     return waiting

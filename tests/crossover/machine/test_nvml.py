@@ -170,9 +170,9 @@ def test_foreign_processes_are_those_that_cannot_be_ours(
     ],
 )
 def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict[int, float] | None) -> None:
-    known = {} if samples is None else {"nvmlDeviceGetProcessUtilization": samples}
-    found = read_use("GPU-1", fake_nvml({"GPU-1": known}), since_us=1000).shares
-    assert found == (None if shares is None else pytest.approx(shares))
+    answered = {} if samples is None else {"nvmlDeviceGetProcessUtilization": samples}
+    shares_read = read_use("GPU-1", fake_nvml({"GPU-1": answered}), since_us=1000).shares
+    assert shares_read == (None if shares is None else pytest.approx(shares))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict
     ],
 )
 def test_what_others_used(before: GpuState, shares: dict[int, float] | None, foreign: float | None) -> None:
-    found = foreign_gpu_share(before, shares, OWN)
-    assert found == (None if foreign is None else pytest.approx(foreign))
+    share = foreign_gpu_share(before, shares, OWN)
+    assert share == (None if foreign is None else pytest.approx(foreign))
     used = (GpuUse(), GpuUse(shares=shares))
-    assert gpu_between(before, state(10), used, OWN)["foreign_gpu_share"] == found
+    assert gpu_between(before, state(10), used, OWN)["foreign_gpu_share"] == share
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def code(file: Path) -> Code:
 
 
 def keys(file: Path) -> tuple[str, str]:
-    found = code(file)
-    return found.key, found.model_key
+    model_code = code(file)
+    return model_code.key, model_code.model_key
 
 
 @pytest.mark.parametrize("what", PARTS | UNKNOWN)
@@ -298,9 +298,9 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
 
 def test_a_module_in_the_working_directory_comes_before_the_scripts_of_the_workflow(project: Path) -> None:
     """One of which has a common name, `train_model`."""
-    own = write(project, "train_model.py", "x = 1\n")
-    found = code_of("trial", OWN, model=Model("train_model", "build"))
-    assert own in found.files.values()
+    module = write(project, "train_model.py", "x = 1\n")
+    model_code = code_of("trial", OWN, model=Model("train_model", "build"))
+    assert module in model_code.files.values()
 
 
 @pytest.mark.parametrize(
@@ -338,14 +338,14 @@ def test_a_file_that_an_environment_variable_names_counts(project: Path, monkeyp
 
 def test_files_of_one_name_in_two_folders_both_count(project: Path) -> None:
     net = write(project, "sub/net.py", "open('cfg.bin')\n")
-    found = set()
+    seen = set()
     for name in ("cfg.bin", "sub/cfg.bin"):
         write(project, name, "1")
-    found.add(keys(net))
+    seen.add(keys(net))
     for name in ("cfg.bin", "sub/cfg.bin"):
         write(project, name, "2")
-        found.add(keys(net))
-    assert len(found) == 3
+        seen.add(keys(net))
+    assert len(seen) == 3
 
 
 class Site:

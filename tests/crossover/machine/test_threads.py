@@ -104,17 +104,17 @@ def test_gpus_of_a_node_share_whole_cores_whichever_are_visible(machine: Path, v
 
 
 def test_all_gpus_have_equally_many_cores(machine: Path) -> None:
-    found = shares([FakeGpu("GPU-1", near=FIRST), *(FakeGpu(f"GPU-{n}", near=SECOND) for n in "234")], machine)
-    assert found == {"GPU-1": [0, 8], "GPU-2": [4, 12], "GPU-3": [5, 13], "GPU-4": [6, 14]}
+    cpus = shares([FakeGpu("GPU-1", near=FIRST), *(FakeGpu(f"GPU-{n}", near=SECOND) for n in "234")], machine)
+    assert cpus == {"GPU-1": [0, 8], "GPU-2": [4, 12], "GPU-3": [5, 13], "GPU-4": [6, 14]}
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [(FIRST, SECOND), ((), ()), (FIRST, ()), (FIRST, (0, 1, 8, 9)), (FIRST, (3, 4, 11, 12)), (FIRST, (20, 21))],
     ids=["a node each", "unknown", "one unknown", "within", "overlapping", "not there"],
 )
-def test_two_gpus_share_all_cores(machine: Path, one: tuple[int, ...], other: tuple[int, ...]) -> None:
-    assert shares([FakeGpu("GPU-1", near=one), FakeGpu("GPU-2", near=other)], machine) == HALVES
+def test_two_gpus_share_all_cores(machine: Path, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    assert shares([FakeGpu("GPU-1", near=first), FakeGpu("GPU-2", near=second)], machine) == HALVES
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_a_single_gpu_has_the_cores_of_its_node(machine: Path) -> None:
 
 def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
     split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")))
-    found = shares([split, FakeGpu("GPU-2")], machine)
-    assert found == {"MIG-1": list(FIRST), "MIG-2": list(FIRST), "GPU-2": list(SECOND)}
+    cpus = shares([split, FakeGpu("GPU-2")], machine)
+    assert cpus == {"MIG-1": list(FIRST), "MIG-2": list(FIRST), "GPU-2": list(SECOND)}
     given = (0, 8, 1, 9)  # an instance of a GPU stands for the whole of it
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,MIG-2") == {}
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,GPU-2")["GPU-2"] == [1, 9]

@@ -147,12 +147,12 @@ def test_a_job_asks_for_the_memory_of_its_study_and_for_twice_as_much_each_time(
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:
     made = jobs(KNOWN_NODES, None, devices=["cpu", "cuda"], cluster={"classes": CLASSES})
-    asked = made.class_resources()
-    found = {
-        (machine, device): {name: value({"machine": machine, "device": device}) for name, value in asked.items()}
+    resources = made.class_resources()
+    values = {
+        (machine, device): {name: value({"machine": machine, "device": device}) for name, value in resources.items()}
         for machine, device in (("a100", "cpu"), ("a100", "cuda"), ("h200", "cuda"))
     }
-    assert found == {
+    assert values == {
         ("a100", "cpu"): {"gpu_model": None, "slurm_partition": "gpu-a"},
         ("a100", "cuda"): {"gpu_model": "a100", "slurm_partition": "gpu-a"},
         ("h200", "cuda"): {"gpu_model": None, "slurm_partition": "gpu-h"},

@@ -27,8 +27,8 @@ def test_figures_are_those_that_have_something_to_show(
 ) -> None:
     config = configured(devices=list(devices), **values)
     study = replace(config.studies[0], figures=KINDS, **changes)
-    found = figures_of(replace(planned(config), studies=(study,)), config)
-    assert found == [(study.name, kind) for kind in KINDS if kind not in missing]
+    figures = figures_of(replace(planned(config), studies=(study,)), config)
+    assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]
 
 
 def test_a_study_that_is_not_timed_has_no_figures() -> None:

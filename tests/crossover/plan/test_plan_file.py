@@ -75,8 +75,8 @@ def test_a_file_that_is_no_plan_is_one_line(tmp_path: Path, text: str) -> None:
 
 def test_published_rows_lie_in_the_plan() -> None:
     study = {"published": {"results": RESULTS, "crossover": [100, 1000]}}
-    own = with_rows(study)["published"]
-    assert own["crossover"] == [100, 1000]
-    assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= own["rows"][0].items()
+    published = with_rows(study)["published"]
+    assert published["crossover"] == [100, 1000]
+    assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= published["rows"][0].items()
     for without in ({"published": None}, {"published": {"results": None}}):
         assert with_rows(without) == without

@@ -30,7 +30,7 @@ def shipped(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "devices", "names"),
+    ("reference", "devices", "names"),
     [
         ("auto", ["cpu"], ["a100", "h200"]),
         ("auto", ["cpu", "cuda"], []),
@@ -41,16 +41,16 @@ def shipped(tmp_path: Path) -> Path:
     ],
 )
 def test_those_shipped_count_without_an_accelerator_or_by_name(
-    shipped: Path, asked: Any, devices: list[str], names: list[str]
+    shipped: Path, reference: Any, devices: list[str], names: list[str]
 ) -> None:
-    found = reference_folders(Config(asked), devices, shipped)  # type: ignore[arg-type]
-    assert [folder.name for folder in found] == names
-    assert len(reference_files(found)) == 2 * len(names)
+    folders = reference_folders(Config(reference), devices, shipped)  # type: ignore[arg-type]
+    assert [folder.name for folder in folders] == names
+    assert len(reference_files(folders)) == 2 * len(names)
 
 
 def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Path) -> None:
-    own = str(shipped / "h200")
-    assert reference_folders(Config((own,)), ["cpu"], shipped / "none") == [Path(own)]  # type: ignore[arg-type]
+    folder = str(shipped / "h200")
+    assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
 

@@ -20,44 +20,44 @@ def plan(**values: object) -> RunPlan:
     return planned(configured(**{"studies": ["disc_depth", "hsf_width"], "trials": 2, **values}))
 
 
-def in_order(found: RunPlan, at_once: int = 1) -> list[Trial]:
+def in_order(run: RunPlan, at_once: int = 1) -> list[Trial]:
     """The trials of the first grid as a run starts them."""
-    rounds = Rounds(found, at_once)
-    return sorted(found.trials_of_grid, key=lambda trial: -rounds.priority(trial[0].values | {"trial": str(trial[1])}))
+    rounds = Rounds(run, at_once)
+    return sorted(run.trials_of_grid, key=lambda trial: -rounds.priority(trial[0].values | {"trial": str(trial[1])}))
 
 
 def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
-    found = plan()
-    order = Rounds(found, at_once=1)
+    run = plan()
+    order = Rounds(run, at_once=1)
     grid = {
         trial: order.priority({**{axis: str(value) for axis, value in trial[0].values.items()}, "trial": trial[1]})
-        for trial in found.trials_of_grid
+        for trial in run.trials_of_grid
     }
     assert len(set(grid.values())) == len(grid)
     first, second = ([grid[trial] for trial in grid if trial[1] == number] for number in (1, 2))
     assert min(first) > max(second) >= 1
     assert order.first > max(first)
-    late = {axis: str(value) for axis, value in found.cells[0].values.items()} | {"trial": "3"}
+    late = {axis: str(value) for axis, value in run.cells[0].values.items()} | {"trial": "3"}
     assert 0 < order.priority(late) <= 1
-    ordered = sorted(found.cells, key=lambda cell: -grid[cell, 1])
-    assert ordered != found.cells
-    assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
+    ordered = sorted(run.cells, key=lambda cell: -grid[cell, 1])
+    assert ordered != run.cells
+    assert ordered != sorted(run.cells, key=lambda cell: -grid[cell, 2])
 
 
 def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() -> None:
-    found = plan(devices=["cpu", "cuda"])
-    order = in_order(found)
+    run = plan(devices=["cpu", "cuda"])
+    order = in_order(run)
     sizes = {"disc_depth": {2, 4, 7, 10, 12}, "hsf_width": {5, 10, 100, 1000, 2000}}
     for study, looked_at in sizes.items():
         of_study = [trial for trial in order if trial[0].study == study]
         first = of_study[: 2 * len(looked_at)]
-        assert set(first) == set(found.preview(study))
+        assert set(first) == set(run.preview(study))
         assert {cell.size for cell, _ in first} == looked_at
         assert {(cell.precision, cell.execution, number) for cell, number in first} == {("fp32", "eager", 1)}
-        for (one, _), (other, _) in zip(first[::2], first[1::2], strict=True):
-            assert (one.size, {one.device, other.device}) == (other.size, {"cpu", "cuda"})
-    assert {cell.protocol for cell, _ in found.preview("hsf_width")} == {"as_published"}
-    on_classes = replace(found, classes=CLASSES)
+        for (first_cell, _), (second_cell, _) in zip(first[::2], first[1::2], strict=True):
+            assert (first_cell.size, {first_cell.device, second_cell.device}) == (second_cell.size, {"cpu", "cuda"})
+    assert {cell.protocol for cell, _ in run.preview("hsf_width")} == {"as_published"}
+    on_classes = replace(run, classes=CLASSES)
     assert {cell for cell, _ in on_classes.preview("disc_depth")} == {
         cell for cell in on_classes.cells if cell.study == "disc_depth" and cell.size in sizes["disc_depth"]
     }
@@ -70,7 +70,7 @@ def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
     assert max(rounds[0].values()) <= 1
     assert min(rounds[0].values()) > max(rounds[1].values())
     assert min(rounds[1].values()) > max(rounds[2].values()) > 0
-    orders = [tuple(sorted(own, key=lambda cell: own[cell])) for own in rounds]
+    orders = [tuple(sorted(priorities, key=lambda cell: priorities[cell])) for priorities in rounds]
     assert len({*orders, tuple(cells)}) == 4
     assert len({priority_of_added(replace(CELL, device=device), 1, seed=0) for device in ("cpu", "cpu-1", "cuda")}) == 1
     other_seed = {cell: priority_of_added(cell, 1, seed=1) for cell in cells}
@@ -103,24 +103,24 @@ def test_a_block_does_not_keep_a_first_answer_waiting_for_other_cells() -> None:
 
 @pytest.mark.parametrize("at_once", [2, 4])
 def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_stays_near(at_once: int) -> None:
-    found = plan(devices=["cpu", "cuda"])
-    order = in_order(found, at_once)
-    assert set(order) == set(found.trials_of_grid)
+    run = plan(devices=["cpu", "cuda"])
+    order = in_order(run, at_once)
+    assert set(order) == set(run.trials_of_grid)
     assert [trial for trial, _ in groupby(number for _, number in order)] == [1, 2]
     for number in (1, 2):
-        places = {cell: place for place, (cell, trial) in enumerate(order) if trial == number}
+        places = {cell: position for position, (cell, trial) in enumerate(order) if trial == number}
         pairs = {replace(cell, device=""): [] for cell in places}  # type: ignore[var-annotated]
-        for cell, place in places.items():
+        for cell, position in places.items():
             if cell.device in ("cpu", "cuda"):  # the CPU on fewer cores is no part of a first answer
-                pairs[replace(cell, device="")].append(place)
+                pairs[replace(cell, device="")].append(position)
         # A block of so many cells on two devices.
-        assert max(max(own) - min(own) for own in pairs.values() if own) < 2 * at_once
-    assert set(order[:10]) == set(found.preview("disc_depth"))
+        assert max(max(positions) - min(positions) for positions in pairs.values() if positions) < 2 * at_once
+    assert set(order[:10]) == set(run.preview("disc_depth"))
 
 
 def test_what_refinement_adds_begins_its_rounds_on_several_gpus_with_theirs() -> None:
     cells = [replace(CELL, size=size, device=device) for size in range(5) for device in ("cpu", "cuda")]
     added = [(cell, trial) for trial in (3, 4) for cell in cells]
     order = sorted(added, key=lambda trial: -priority_of_added(*trial, seed=0, at_once=2))
-    runs = [(key, len(list(own))) for key, own in groupby(order, lambda trial: (trial[1], trial[0].device))]
+    runs = [(key, len(list(trials))) for key, trials in groupby(order, lambda trial: (trial[1], trial[0].device))]
     assert runs == [((3, "cuda"), 5), ((3, "cpu"), 5), ((4, "cuda"), 5), ((4, "cpu"), 5)]

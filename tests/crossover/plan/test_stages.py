@@ -89,8 +89,8 @@ def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
     study = replace(STUDY, **changes)
     assert refinement_on(study, devices, ALL) == replace(RUN, pairs=pairs)
     assert stages_of(study, devices, ALL, 4) == 3
-    own = replace(study, refinement={"pairs": list(pairs)})
-    assert refinement_on(own, devices, RUN) == replace(RUN, pairs=pairs)
+    refined = replace(study, refinement={"pairs": list(pairs)})
+    assert refinement_on(refined, devices, RUN) == replace(RUN, pairs=pairs)
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
 def test_a_study_with_ways_refines_devices_at_their_best_too() -> None:
     """Not where there is nothing to compare, or no refinement."""
     study = replace(STUDY, ways={"executions": ["compile"], "sizes": [10, 20]})
-    found = refinement_on(study, BOTH, RUN)
-    assert found is not None
-    assert found.pairs == ("device", "best")
+    refinement = refinement_on(study, BOTH, RUN)
+    assert refinement is not None
+    assert refinement.pairs == ("device", "best")
     assert refinement_on(study, ("cuda",), RUN) is None
     assert refinement_on(replace(study, refinement=None), BOTH, RUN) is None
