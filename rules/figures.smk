@@ -9,7 +9,7 @@ rule plot_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=library(*COMPUTING, "figures", "figures/kinds"),
+        library=library(*COMPUTING, "figures"),
     output:
         [
             report(

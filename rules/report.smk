@@ -10,7 +10,7 @@ rule render_report:
         page=sorted(
             house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
         ),
-        library=library(*COMPUTING, "figures", "figures/kinds", "report"),
+        library=library(*COMPUTING, "figures", "report"),
     output:
         **{name: kept(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
         report=report(

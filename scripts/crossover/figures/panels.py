@@ -110,29 +110,25 @@ BY_DEVICE = (
 """What a panel keeps fixed, and what tells its lines apart."""
 
 
-def nothing_else(rows: pd.DataFrame, axes: Axes) -> None:
-    """Draws nothing beside the lines of a panel."""
-
-
 def arrange(
     view: StudyView,
     rows: pd.DataFrame,
     maker: Maker,
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
-    decorate: Callable[[pd.DataFrame, Axes], None] = nothing_else,
+    decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
     """The panels of a study's rows."""
     per_panel, per_line = axes
     varied = varying(view.cells, [*per_panel, *per_line])
     looks = looks_of(view.cells, per_line)
     panels = []
-    for _, own in rows.groupby(per_panel, sort=False):
+    for _, group in rows.groupby(per_panel, sort=False):
         lines = [
             maker(line, _line_name(view, first_row(line), per_line, varied), looks(first_row(line)))
-            for _, line in own.groupby(per_line, sort=False)
+            for _, line in group.groupby(per_line, sort=False)
         ]
-        title = _title(view, first_row(own), per_panel, varied)
-        panels.append(Panel(title, [line for line in lines if line], partial(decorate, own)))
+        title = _title(view, first_row(group), per_panel, varied)
+        panels.append(Panel(title, [line for line in lines if line], partial(decorate, group)))
     return [panel for panel in panels if panel.lines]
 
 
@@ -145,8 +141,8 @@ def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str,
     scales = (PALETTE, DASHES, MARKERS)
 
     def look(row: Mapping[str, Any]) -> Look:
-        places = [own[row[axis]] for axis, own in zip(varied, ranks, strict=True)]
-        return Look(*(scale[place % len(scale)] for scale, place in zip(scales, places, strict=False)))
+        row_ranks = [of_value[row[axis]] for axis, of_value in zip(varied, ranks, strict=True)]
+        return Look(*(scale[rank % len(scale)] for scale, rank in zip(scales, row_ranks, strict=False)))
 
     return look
 
@@ -177,14 +173,14 @@ def line_of(
     quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
     """The line of a column of cells with its interval; its name says how cells ended that have no time."""
-    known = cells.dropna(subset=[quantity, "x"])
-    if known.empty and (cells["status"] == "ok").all():
+    valued = cells.dropna(subset=[quantity, "x"])
+    if valued.empty and (cells["status"] == "ok").all():
         return None
-    y = column(known, quantity) * scale
+    y = column(valued, quantity) * scale
     ends = CELLS[quantity].interval
-    low, high = (column(known, end) * scale for end in ends) if ends else (np.full(len(y), np.nan),) * 2
-    refined = column(cells[cells["refined"].astype(bool)], "x")
-    return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, lost_x(cells))
+    low, high = (column(valued, end) * scale for end in ends) if ends else (np.full(len(y), np.nan),) * 2
+    label = name + _lost_words(cells)
+    return Line(label, look, column(valued, "x"), y, low, high, _refined_x(cells), dots, _lost_x(cells))
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
@@ -192,17 +188,21 @@ def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Li
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, LINE_AXES, first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
-    refined = column(cells[cells["refined"].astype(bool)], "x")
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
-    return Line(name, look, x, ratio, low, high, refined, lost=lost_x(cells))
+    return Line(name, look, x, ratio, low, high, _refined_x(cells), lost=_lost_x(cells))
 
 
-def lost_x(cells: pd.DataFrame) -> Floats:
+def _refined_x(cells: pd.DataFrame) -> Floats:
+    """The x of cells that refinement added."""
+    return column(cells[cells["refined"].astype(bool)], "x")
+
+
+def _lost_x(cells: pd.DataFrame) -> Floats:
     """The x of cells that did not end well."""
     return np.unique(column(cells[cells["status"] != "ok"].dropna(subset=["x"]), "x"))
 
 
-def lost_words(cells: pd.DataFrame) -> str:
+def _lost_words(cells: pd.DataFrame) -> str:
     """How the first cell without a result ended: ': unsupported' where it is so of all, ', oom at 4,096'."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
@@ -297,13 +297,13 @@ def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | 
     if words is not None:
         return size_ticks(grid[-1], words)
     sizes = view.cells.dropna(subset=["x"]).drop_duplicates("x").set_index("x")["size"]
-    known = {float(x): f"{size:,}" for x, size in sizes.items()}  # type: ignore[arg-type]
+    names = {float(x): f"{size:,}" for x, size in sizes.items()}  # type: ignore[arg-type]
     if view.x_axis == "size":
-        return size_ticks(grid[-1], known, refined)
+        return size_ticks(grid[-1], names, refined)
     log_ticks(grid[-1].xaxis, worded(count_text))
     above = grid[0].secondary_xaxis("top")
     above.set_xlabel(str(view.cells["size_name"].iloc[0]))
-    size_ticks(above, known, refined)  # type: ignore[arg-type]
+    size_ticks(above, names, refined)  # type: ignore[arg-type]
     return None
 
 
@@ -323,18 +323,18 @@ def _draw(axes: Axes, line: Line) -> None:
     axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, **HOLLOW)
     if line.dots:
         axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
-    draw_band(axes, line.x, line.low, line.high, look.colour)
+    _draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
         axes.plot(line.x[line.ring], line.y[line.ring], color=look.colour, **RING)
 
 
-def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
+def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
     """Shade the intervals of a line; a bar where the points beside have none."""
-    known = ~np.isnan(low)
-    beside = np.concatenate([[False], known, [False]])
-    alone = known & ~beside[:-2] & ~beside[2:]
-    if (known & ~alone).any():
-        axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
+    bounded = ~np.isnan(low)
+    beside = np.concatenate([[False], bounded, [False]])
+    alone = bounded & ~beside[:-2] & ~beside[2:]
+    if (bounded & ~alone).any():
+        axes.fill_between(x, low, high, where=bounded, color=colour, alpha=0.16, linewidth=0)
     if alone.any():
         axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 

@@ -138,18 +138,18 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
-    kept = spaced_out(words, last)
-    axes.set_xticks(kept, [words[place] for place in kept])
+    ticks = spaced_out(words, last)
+    axes.set_xticks(ticks, [words[x] for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
     """The places on a logarithmic axis whose words have room, ascending; those in `last` are chosen last."""
     width = math.log(max(words) / min(words)) if words else 0
-    kept: list[float] = []
-    for place in sorted(words, key=lambda place: (place in last, place)):
+    ticks: list[float] = []
+    for x in sorted(words, key=lambda x: (x in last, x)):
         # A neighbour's middle is so far away, as a share of the axis.
-        needed = {other: 0.015 + 0.008 * len(words[place] + words[other]) for other in kept}
-        if all(abs(math.log(place / other)) >= share * width for other, share in needed.items()):
-            kept.append(place)
-    return sorted(kept)
+        needed = {other: 0.015 + 0.008 * len(words[x] + words[other]) for other in ticks}
+        if all(abs(math.log(x / other)) >= share * width for other, share in needed.items()):
+            ticks.append(x)
+    return sorted(ticks)

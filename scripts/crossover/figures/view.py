@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 from crossover.config.studies import steps_of_run
@@ -131,21 +132,34 @@ class StudyView:
         return records(on_line(self.published, line).dropna(subset=list(needed)))
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure."""
+
+    caption: str
+    draw: Callable[[StudyView], Figure]
+    applies: Callable[[RunTables], bool] = lambda _: True
+    """Whether a study's tables hold something that this kind shows."""
+
+
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
-    own = tables.of_study(name)
-    spec = with_x_axes({name: spec}, own.cells)[name]
-    x, headlines = str(spec["x_axis"]), headline_rows(own.crossovers)
-    cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
-    own = replace(
-        own,
-        measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
-        cells=cells.assign(x=cells[x].astype(float)),
-        reference_cells=own.reference_cells.assign(x=own.reference_cells[x].astype(float)),
-        ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
+    tables = tables.of_study(name)
+    spec = with_x_axes({name: spec}, tables.cells)[name]
+    headlines = headline_rows(tables.crossovers)
+
+    def with_x(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(x=pd.to_numeric(rows[spec["x_axis"]]).astype(float))
+
+    tables = replace(
+        tables,
+        measurements=with_x(with_ok_times(tables.measurements)),
+        cells=with_x(_in_grid_order(tables.cells, spec)),
+        reference_cells=with_x(tables.reference_cells),
+        ratios=with_x(_in_grid_order(tables.ratios, spec)),
         crossovers=headlines[headlines["status"] == "bracketed"],
     )
-    return StudyView(spec, own, published_table(spec), currency)
+    return StudyView(spec, tables, published_table(spec), currency)
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
@@ -196,32 +210,29 @@ def published_series(
         if axis not in (*keys, *x):
             values = table.groupby([*keys, *x], dropna=False)[axis].nunique(dropna=False)
             keys += [axis] * bool((values > 1).any())
-    found, ranks = [], Counter[str | None]()
+    series, ranks = [], Counter[str | None]()
     for _, group in table.groupby(keys, dropna=False, sort=False):
         rows = records(group)
-        device = rows[0]["device"]
-        found.append(PublishedSeries(rows, _apart_words(rows[0], keys[len(named) :]), ranks[device]))
+        device, further = rows[0]["device"], keys[len(named) :]
+        words = [name_by(rows[0], [key for key in further if key != "label"])]
+        words += [rows[0]["label"]] if "label" in further else []
+        series.append(PublishedSeries(rows, ", ".join(filter(None, words)), ranks[device]))
         ranks[device] += 1
-    return found
-
-
-def _apart_words(run: Mapping[str, Any], keys: Sequence[str]) -> str:
-    label = run["label"] if "label" in keys else None
-    return ", ".join(filter(None, [name_by(run, [key for key in keys if key != "label"]), label]))
+    return series
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
     """The rows by size, then as the study's file lists its variants, precisions and so on; the CPU comes first."""
     listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
-    listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_place)
-    places = {axis: {value: place for place, value in enumerate(values)} for axis, values in listed.items()}
+    listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
+    ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
     return rows.sort_values(
-        ["size", *places],
-        key=lambda column: column.map(places[str(column.name)]).astype(float) if column.name in places else column,
+        ["size", *ranks],
+        key=lambda column: column.map(ranks[str(column.name)]).astype(float) if column.name in ranks else column,
     )
 
 
-def _device_place(device: str) -> tuple[int, float]:
+def _device_rank(device: str) -> tuple[int, float]:
     """The CPU on all cores, on half, on ever fewer; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)

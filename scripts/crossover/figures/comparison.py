@@ -14,15 +14,10 @@ from matplotlib.ticker import NullLocator
 from crossover.config.words import BASELINE, DEVICES
 from crossover.figures.panels import published_name
 from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
-from crossover.figures.view import StudyView
+from crossover.figures.view import Kind, StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import DEVICE_WORDS, NAMED_AXES, name_by, varying
 from crossover.text import bytes_text, number_text, seconds_text, small_text
-
-CAPTION = (
-    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
-    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named."
-)
 
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
@@ -41,25 +36,25 @@ class Row:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Of the quantities; the time's interval as `low` and `high`."""
     words: str = ""
-    """What stands in place of a time."""
+    """Written instead of a time."""
     projected: bool = False
 
 
-def draw(view: StudyView) -> Figure:
+def _draw_figure(view: StudyView) -> Figure:
     """A column a quantity, a row a cell or published result."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
-    known = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
+    shown = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
     use_style()
     size = (WIDTH_IN, 1.4 + ROW_IN * len(rows))
-    widths = [1.3 if name == TIME else 1 for name in known]
-    figure, grid = plt.subplots(1, len(known), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
+    widths = [1.3 if name == TIME else 1 for name in shown]
+    figure, grid = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
     figure.suptitle(view.title, x=0.01, ha="left")
     labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error,\nrelative"}
     labels[TIME] += "\nin brackets: one epoch" * (view.epochs > 1)
-    for axes, name in zip(grid[0], known, strict=True):
-        _draw(axes, name, rows, texts[name])
+    for axes, name in zip(grid[0], shown, strict=True):
+        _draw_column(axes, name, rows, texts[name])
         axes.set_xlabel(labels[name], fontsize=9)
     names = [wrapped(row.label, NAME_LETTERS) for row in rows]
     grid[0, 0].set_yticks(range(len(rows)), names, fontsize=8.5, linespacing=0.95)
@@ -144,7 +139,7 @@ def _memory_label(view: StudyView) -> str:
     return "\n".join(["memory", *words])
 
 
-def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
+def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
     positive = [row.values[name] for row in rows if row.values.get(name)]
     high = max(positive, default=1)
     if positive and high > 10 * min(positive):
@@ -157,22 +152,29 @@ def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], st
     axes.spines["bottom"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     near: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         if row.heading:
             continue
-        axes.axhline(place, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
+        axes.axhline(height, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
         value = row.values.get(name)
         if value is None:
             left = ("axes fraction", "data")
             words = row.words if name == TIME else ""
-            axes.annotate(words, (0, place), (6, 0), left, weight="bold", color=row.colour, **near)
+            axes.annotate(words, (0, height), (6, 0), left, weight="bold", color=row.colour, **near)
             continue
         right = value
         if name == TIME and row.values.get("low") is not None:
             right = min(row.values["high"], 2 * high)
-            axes.hlines(place, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
+            axes.hlines(height, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
         face = "white" if name == TIME and row.projected else row.colour
         marker = "D" if row.published else "o"
-        axes.plot([value], [place], marker, color=row.colour, markersize=6, markerfacecolor=face, zorder=3)
+        axes.plot([value], [height], marker, color=row.colour, markersize=6, markerfacecolor=face, zorder=3)
         colour = PUBLISHED_COLOUR if row.published else INK
-        axes.annotate(text(value), (right, place), (7, 0), color=colour, **near)
+        axes.annotate(text(value), (right, height), (7, 0), color=colour, **near)
+
+
+COMPARISON = Kind(
+    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
+    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    _draw_figure,
+)
