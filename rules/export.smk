@@ -9,7 +9,6 @@ rule export:
     output:
         bencher=f"{RESULTS}/export/bencher.json",
         action=f"{RESULTS}/export/action_benchmark.json",
-        crate=directory(f"{RESULTS}/export/ro-crate"),
     log:
         f"{RESULTS}/logs/export.log",
     localrule: True

@@ -1,4 +1,4 @@
-from crossover.tables.outdated import REPORT_FILES
+from crossover.tables.run_tables import REPORT_FILES
 
 
 rule render_report:

@@ -21,9 +21,9 @@ from crossover.errors import one_line_errors
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.frames import collect_rows
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.roofs import read_roofs
+from crossover.tables.rows import collect_rows
 
 SCRIPTS = Path(__file__).parent
 SIZES_MS = (2, 4, 8)

@@ -1,4 +1,4 @@
-"""Writes a finished run in formats of others: Bencher, github-action-benchmark and RO-Crate.
+"""Writes a finished run in formats of others: Bencher and github-action-benchmark.
 
 python scripts/export_run.py results --output=results/export
 """
@@ -12,8 +12,6 @@ from pathlib import Path
 from crossover.config.options import new_parser
 from crossover.errors import one_line_errors
 
-SNAKEFILE = Path(__file__).parents[1] / "Snakefile"
-
 
 def main(arguments: list[str]) -> None:
     """Write the exports that the command line asks for."""
@@ -23,14 +21,13 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
 
     from crossover.files import atomic_path
-    from crossover.report.exports import action_benchmark, bencher, research_object
+    from crossover.report.exports import action_benchmark, bencher
     from crossover.tables.frames import read_table
 
     cells = read_table(options.results / "cells.parquet")
-    for name, found in (("bencher.json", bencher(cells)), ("action_benchmark.json", action_benchmark(cells))):
+    for name, content in (("bencher.json", bencher(cells)), ("action_benchmark.json", action_benchmark(cells))):
         with atomic_path(options.output / name) as temporary:
-            temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    research_object(options.results, SNAKEFILE, options.output / "ro-crate")
+            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

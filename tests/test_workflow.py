@@ -16,7 +16,7 @@ import pytest
 
 from crossover.checks.overhead import PARTS
 from crossover.plan.outputs import TABLES
-from crossover.tables.outdated import MARK
+from crossover.tables.run_tables import MARK
 from house import House
 
 STUDIES = ("disc_depth", "hsf_width")

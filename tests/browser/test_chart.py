@@ -14,8 +14,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from crossover.tables.columns import COLUMNS
-from crossover.tables.reference_facts import Facts
-from crossover.tables.references import Reference
+from crossover.tables.references import Facts, Reference
 from opened_page import Open, Opened
 from report_pages import Page, write_page
 

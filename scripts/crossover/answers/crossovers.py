@@ -113,7 +113,7 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
     """The sizes measured on both sides; of a side that is ahead in time how far, and at which end it is least sure."""
-    own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
+    own = rows_with(ratios, [*LINE_AXES, "pair", "device", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
     return _ends_and_reach(row, own.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
 

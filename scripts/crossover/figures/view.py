@@ -14,10 +14,9 @@ from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TE
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
+from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times, with_x_axes
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
-from crossover.tables.x_axes import with_x_axes
 
 NOTE_LETTERS = 70
 """Letters in a line of the note below an axis."""

@@ -1,15 +1,13 @@
-"""A finished run in formats of others: Frictionless data package, Bencher, github-action-benchmark, RO-Crate."""
+"""A finished run in formats of others: Frictionless data package, Bencher, github-action-benchmark."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from crossover.reading import read_json
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word
@@ -23,8 +21,9 @@ ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
-    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io), described column by
-    column as in the registry.
+    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io).
+
+    `made_at` is the report's time, as "2026-11-23 10:00 UTC".
     """
     resources = [
         {
@@ -37,18 +36,18 @@ def data_package(folder: Path, made_at: str) -> dict[str, Any]:
         for name, columns in TABLES.items()
         if (folder / f"{name}.csv").is_file()
     ]
-    title = "When does the GPU pay off?"
-    return {"name": "crossover-run", "title": title, "created": _iso(made_at), "resources": resources}
+    created = made_at.removesuffix(" UTC").replace(" ", "T") + ":00Z"
+    return {"name": "crossover-run", "title": "When does the GPU pay off?", "created": created, "resources": resources}
 
 
 def measurement_schema() -> dict[str, Any]:
     """The columns of measurements.parquet as a Frictionless Table Schema."""
     fields = []
     for column in arrow_schema():
-        known = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        metadata = {key.decode(): value.decode() for key, value in column.metadata.items()}
         kind = ARROW_TYPES.get(str(column.type), "array")
-        unit = {"unit": known["unit"]} if known["unit"] else {}
-        fields.append({"name": column.name, "type": kind, "description": known["doc"], **unit})
+        unit = {"unit": metadata["unit"]} if metadata["unit"] else {}
+        fields.append({"name": column.name, "type": kind, "description": metadata["doc"], **unit})
     return {"fields": fields}
 
 
@@ -79,13 +78,13 @@ def _metric(cell: Mapping[str, Any], column: str, factor: float) -> dict[str, fl
 
 def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """The custom format, smaller is better, of github.com/benchmark-action/github-action-benchmark."""
-    found = []
+    entries = []
     for name, cell in _timed(cells):
         entry = {"name": name, "unit": "ms/step", "value": cell["step_time_s"] * 1e3}
         if cell["step_time_high_s"] is not None:
             entry["range"] = f"{cell['step_time_low_s'] * 1e3:.4g} to {cell['step_time_high_s'] * 1e3:.4g}"
-        found.append(entry | {"extra": f"{cell['device_name']}, trials: {cell['trials']}"})
-    return found
+        entries.append(entry | {"extra": f"{cell['device_name']}, trials: {cell['trials']}"})
+    return entries
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -93,79 +92,3 @@ def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell
-
-
-PROFILES = (
-    "https://w3id.org/ro/wfrun/process/0.5",
-    "https://w3id.org/ro/wfrun/workflow/0.5",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
-)
-"""Of a Workflow Run Crate (researchobject.org/workflow-run-crate)."""
-
-DESCRIPTIONS = {
-    "report.html": "the report",
-    "summary.md": "the report's answers in Markdown",
-    "provenance.json": "hardware, versions, config and checksums",
-    "thresholds.json": "crossovers for programs",
-    "datapackage.json": "what the columns of the tables hold",
-    "measurements.schema.json": "what the columns of measurements.parquet hold",
-    "measurements.parquet": "one row a trial",
-}
-"""What goes into an RO-Crate beside the derived tables."""
-FORMATS = {
-    ".html": "text/html",
-    ".md": "text/markdown",
-    ".json": "application/json",
-    ".csv": "text/csv",
-    ".parquet": "application/vnd.apache.parquet",
-}
-
-
-def research_object(folder: Path, workflow: Path, output: Path) -> None:
-    """Write the report, the tables and what made them as a Workflow Run RO-Crate.
-
-    `folder` is that of the results, `workflow` the Snakefile.
-    """
-    from rocrate.model import ContextEntity  # here alone, since every report imports this module
-    from rocrate.rocrate import ROCrate
-
-    known = read_json(folder / "provenance.json", "provenance")
-    crate = ROCrate(version="1.1")
-    crate.name = "When does the GPU pay off?"
-    crate.description = "A run of Crossover: times of PyTorch models, and from which size on the GPU is faster."
-    crate.license = LICENSE
-    version = (known.get("analysed_with") or {}).get("snakemake")
-    instrument = crate.add_workflow(workflow, workflow.name, main=True, lang="snakemake", lang_version=version)
-    instrument["name"], instrument["version"] = "Crossover", known["code"]["code_version"] or "unknown"
-    described = DESCRIPTIONS | {f"{name}.csv": f"table {name}" for name in TABLES}
-    results = [
-        crate.add_file(
-            folder / name,
-            name,
-            properties={"name": name, "description": description, "encodingFormat": FORMATS[Path(name).suffix]},
-        )
-        for name, description in described.items()
-        if (folder / name).is_file()
-    ]
-
-    def added(identifier: str, kind: str, **properties: Any) -> Any:
-        return crate.add(ContextEntity(crate, identifier, {"@type": kind, **properties}))
-
-    config = added("#config", "PropertyValue", name="config", value=json.dumps(known["config"]))
-    action = added("#run", "CreateAction", name="run", description=crate.description, actionStatus=COMPLETED)
-    action["endTime"] = _iso(known["made_at"])
-    action["instrument"], action["object"], action["result"] = instrument, config, results
-    crate.root_dataset["mentions"] = action
-    crate.root_dataset["conformsTo"] = [
-        added(profile, "CreativeWork", name=profile, version=profile.rpartition("/")[2]) for profile in PROFILES
-    ]
-    crate.write(output)
-
-
-COMPLETED = "http://schema.org/CompletedActionStatus"
-LICENSE = "https://spdx.org/licenses/MIT"
-
-
-def _iso(made_at: str) -> str:
-    """A report's time, as "2026-11-23 10:00 UTC", in ISO 8601."""
-    return made_at.removesuffix(" UTC").replace(" ", "T") + ":00Z"

@@ -31,11 +31,10 @@ from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.tables.frames import records
+from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
-from crossover.tables.x_axes import with_x_axes
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """What an image in the page need not have encoded."""

@@ -14,8 +14,7 @@ from matplotlib.collections import PathCollection, PolyCollection
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.view import StudyView
-from crossover.tables.reference_facts import Facts
-from crossover.tables.references import Reference
+from crossover.tables.references import Facts, Reference
 
 from .conftest import as_points, labelled, marked
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import frictionless
 import jsonschema
 import pandas as pd
 import pytest
-import rocrate
-from rocrate.rocrate import ROCrate
 
-from crossover.report.exports import action_benchmark, bencher, data_package, measurement_schema, research_object
+from crossover.report.exports import action_benchmark, bencher, data_package, measurement_schema
 from crossover.tables.columns import COLUMNS
 from crossover.tables.run_tables import write_run
 from report_pages import Page, write_page
@@ -100,35 +95,3 @@ def test_the_github_action_takes_milliseconds(page: Page) -> None:
     jsonschema.validate(found, ACTION)
     assert found[0]["value"] == pytest.approx(1.02, rel=1e-3)
     assert " to " in found[0]["range"]
-
-
-def test_a_research_object_names_what_made_the_report(page: Page, tmp_path: Path) -> None:
-    snakefile = Path(__file__).parents[3] / "Snakefile"
-    research_object(page.folder, snakefile, tmp_path)
-    crate = ROCrate(tmp_path)
-    action = crate.get("#run")
-    assert action["instrument"].id == "Snakefile"
-    assert {file.id for file in action["result"]} >= {"report.html", "provenance.json", "thresholds.json"}
-    assert all((tmp_path / file.id).is_file() for file in action["result"])
-
-
-@pytest.mark.slow
-def test_a_research_object_passes_its_validator(page: Page, tmp_path: Path) -> None:
-    """By roc-validator, which cannot share an environment with the other tools: `.ci/run` makes it one."""
-    python = os.environ.get("CRATE_VALIDATOR")
-    if python is None:
-        if "CI" in os.environ:
-            pytest.fail("CRATE_VALIDATOR must name the Python that has roc-validator")
-        pytest.skip("CRATE_VALIDATOR names no Python that has roc-validator")
-    root = Path(__file__).parents[3]
-    context = Path(rocrate.__file__).with_name("data") / "ro-crate.jsonld"
-
-    def issues(crate: Path) -> str:
-        command = [python, root / "tests" / "validate_crate.py", crate, context]
-        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300).stdout
-
-    research_object(page.folder, root / "Snakefile", tmp_path)
-    assert issues(tmp_path) == ""
-    described = tmp_path / "ro-crate-metadata.json"
-    described.write_text(described.read_text().replace('"CreateAction"', '"Thing"'))
-    assert "workflow-run-crate" in issues(tmp_path)

@@ -15,7 +15,7 @@ from crossover.measurement.process.assertions import first_assertion_only
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, kernel_oom_kills, supervise
-from crossover.tables.rows import write_record
+from crossover.tables.columns import write_record
 
 
 def measure(job: RowJob) -> Outcome:

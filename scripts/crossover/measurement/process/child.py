@@ -21,7 +21,7 @@ from crossover.machine.code_key import code_of, work_of
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.measurement.torch_words import keep_torch_quiet
-from crossover.tables.rows import write_record
+from crossover.tables.columns import write_record
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
