@@ -21,24 +21,33 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A study's row from its main answers and claims, as the tables have them.
 
-    `answer` is the first one; `also` the same comparison in the study's other metrics; `last` the time at the other end
-    of the same series, where nothing can be compared;
-    `tuned` the answer for the fastest configurations, where it is another one; `series` how many main answers there are
-    of the first one's kind.
+    `answer`: the first one. `also`: the same comparison in the study's other metrics. `last`: the time at the other end
+    of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations, where it
+    differs. `series`: how many series the main answers of the first one's kind have.
     """
-    answer = next((one for one in main if one["kind"] != "best"), main[0])
-    tuned = (one for one in main if one["kind"] == "best" and one is not answer and one["machine"] == answer["machine"])
-    alike = [one for one in main if one["kind"] == answer["kind"] and one["cost"] == answer["cost"]]
-    ends = [one for one in alike if one["kind"] == "step_time" and (one["line"], one["device"]) == _series(answer)]
-    also = [one for one in alike if one["kind"] == "asked" and one is not answer and _series(one) == _series(answer)]
-    second = next((one for one in tuned if _changes_the_answer(one)), None)
+    answer = next((other for other in main if other["kind"] != "best"), main[0])
+    tuned = (
+        other
+        for other in main
+        if other["kind"] == "best" and other is not answer and other["machine"] == answer["machine"]
+    )
+    alike = [other for other in main if other["kind"] == answer["kind"] and other["cost"] == answer["cost"]]
+    ends = [
+        other for other in alike if other["kind"] == "step_time" and (other["line"], other["device"]) == _series(answer)
+    ]
+    also = [
+        other
+        for other in alike
+        if other["kind"] == "asked" and other is not answer and _series(other) == _series(answer)
+    ]
+    second = next((other for other in tuned if _changes_the_answer(other)), None)
     return {
         "answer": answer,
         "also": also,
         "last": ends[-1] if len(ends) > 1 else None,
         "tuned": second,
-        "told": [one for one in (answer, *also, second, *ends[-1:]) if one is not None],
-        "series": len({_series(one) for one in alike}),
+        "told": [other for other in (answer, *also, second, *ends[-1:]) if other is not None],
+        "series": len({_series(other) for other in alike}),
         "bar": bar_of(answer),
         "tuned_bar": bar_of(second) if second else [],
         "claim": _claim(answer, claims),

@@ -17,8 +17,7 @@ import pytest
 
 from crossover import thresholds as thresholds_reader
 from crossover.answers.thresholds import as_environment, thresholds_of
-from crossover.report.formats import amount_text
-from crossover.report.templates import environment_of
+from crossover.report.templates import amount_text, environment_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.columns import COLUMNS

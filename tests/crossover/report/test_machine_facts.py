@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.machine_facts import differing_software, hosts_elsewhere
+from crossover.report.provenance import differing_software, hosts_elsewhere
 
 
 @pytest.mark.parametrize(
