@@ -24,17 +24,17 @@ BY_DEVICE_ALONE = (
     ["device"],
     ["precision", "variant", "execution", "protocol", "batch_size", "workload", "machine"],
 )
-"""A panel a device, a line all else."""
+"""One panel per device; everything else tells lines apart."""
 NEAR = 20
-"""All the memory of a device is drawn where it is less than so many times the largest peak."""
+"""A device's memory capacity is drawn if it is below this multiple of the largest peak."""
 MOST_BARS = 12
-"""Of a step's time; of more cells, some between the first and the last are left out."""
+"""Most bars in a panel of the time split; of more cells, an even selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 
 
 def _draw_memory(view: StudyView) -> Figure:
-    """Peaks over size, where there are several, and below them a bar a line; a panel a device."""
+    """Peaks over size, if there are several sizes, and a bar per series; one panel per device."""
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
@@ -53,7 +53,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """A bar for each line of a device: its largest cell with a peak, else how its largest cell ended."""
+    """One bar per series of a device: its largest cell with a peak, else the status of its largest cell."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
@@ -85,7 +85,7 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 
 
 def _draw_time_split(view: StudyView) -> Figure:
-    """A panel a device, a bar a cell."""
+    """One panel per device, one bar per cell."""
     rows = on_all_cores(view.tables.bottlenecks).merge(
         view.cells[[*CELL_AXES, "size_name", "step_time_s"]], on=CELL_AXES
     )

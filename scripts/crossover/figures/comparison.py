@@ -1,4 +1,4 @@
-"""The cells of a study beside what was published of them: time, memory and error, a row a cell."""
+"""Cells beside published results: time, memory and error, one row per cell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crossover.text import bytes_text, number_text, seconds_text, small_text
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
 NAME_LETTERS = 38
-"""A longer name of a row takes two lines."""
+"""Longer row names take two lines."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Row:
     published: bool = False
     heading: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Of the quantities; the time's interval as `low` and `high`."""
+    """By quantity; the interval of the time as `low` and `high`."""
     words: str = ""
     """Written instead of a time."""
     projected: bool = False
 
 
 def _draw_figure(view: StudyView) -> Figure:
-    """A column a quantity, a row a cell or published result."""
+    """One column per quantity, one row per cell or published result."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
@@ -65,7 +65,7 @@ def _draw_figure(view: StudyView) -> Figure:
 
 
 def _rows(view: StudyView) -> list[Row]:
-    """A device's heading, then each cell with the published results of it; last those of no cell here."""
+    """Per device a heading, each cell followed by its published results, then the results that match no cell."""
     named = varying(view.cells, NAMED_AXES) or ["precision"]
     rows: list[Row] = []
     for device in DEVICES:
@@ -90,7 +90,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result agrees with a cell on all that it states; without a size it agrees with none of several."""
+    """Whether a result matches a cell on every axis that it states; without a size it matches none of several sizes."""
     if "size" in named and result["size"] is None:
         return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
@@ -113,7 +113,7 @@ def _of_result(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, An
 
 
 def _published_time_s(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """The time of a run where the study has one, else of a step, by whatever the source gives."""
+    """Published time of a run if the study has one, else of a step, from whichever metric the source gives."""
     batch_size = result["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
     if steps is not None and result["run_time_s"] is not None:

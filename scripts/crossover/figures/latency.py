@@ -1,4 +1,4 @@
-"""Latency, measured rightly and with each common mistake."""
+"""Latency, measured correctly and with each common mistake."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from crossover.text import number_text, seconds_text
 
 ROW_IN = 0.33
 NAME_LETTERS = 34
-"""A longer name of a row takes two lines."""
+"""Longer row names take two lines."""
 
 
 def _draw(view: StudyView) -> Figure:
-    """A panel a cell, a row a way to measure."""
+    """One panel per cell, one row per way to measure."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):
@@ -107,7 +107,7 @@ def _with_deviation(mean_s: float, deviation_s: float | None) -> str:
 
 
 def _p99(row: Mapping[str, Any]) -> str:
-    """The 99th percentile of a right way, with its interval."""
+    """The 99th percentile and its interval; empty for a mistake."""
     if row["kind"] != "right" or row["latency_p99_s"] is None:
         return ""
     low, high = seconds_text(row["latency_p99_low_s"]), seconds_text(row["latency_p99_high_s"])
@@ -115,7 +115,7 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 
 def _error(row: Mapping[str, Any]) -> str:
-    """How far off a mistake is."""
+    """The relative error of a mistake."""
     if row["ratio"] is None:
         return ""
     ratio = row["ratio"]

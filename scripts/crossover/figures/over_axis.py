@@ -1,4 +1,4 @@
-"""Figures of a metric over an axis: a line a device and setting, with 95 % intervals, over size or batch size."""
+"""Figures of a metric over an axis: one line per device and setting with its 95 % interval, over size or batch size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from crossover.text import money_text, number_text, place_text, rate_text, share
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
 MOST_DOTTED = 3
-"""With more lines in a panel, the trials' dots would hide them."""
+"""In a panel with more lines, single trials are not drawn as dots."""
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
 
@@ -175,7 +175,7 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    """Time of the plain precision and execution over that of each other; a panel a device."""
+    """Time of the plain precision and execution over that of each other; one panel per device."""
     view = view.on_all_cores()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
     plain = ratios["baseline"].iloc[0] if len(ratios) else ""
@@ -188,7 +188,7 @@ def _draw_precisions(view: StudyView) -> Figure:
 
 
 def _draw_host_share(view: StudyView) -> Figure:
-    """Share over size; a panel a device, a line a precision and execution."""
+    """Host-bound share over size; one panel per device, one line per precision and execution."""
     profiled = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
     panels = arrange(view, view.cells[profiled], partial(line_of, "host_bound_share"), BY_DEVICE)
     label = "share of a step in which\nthe device waits for the host"
@@ -213,7 +213,7 @@ def _draw_utilisation(view: StudyView) -> Figure:
 
 
 def _draw_energy(view: StudyView) -> Figure:
-    """Energy and price over size, each in panels of its own where it has values."""
+    """Energy and price over size, in separate panels."""
     view = view.on_all_cores()
 
     def panels_of(title: str, column: str) -> list[Panel]:
@@ -232,7 +232,7 @@ def _draw_energy(view: StudyView) -> Figure:
 
 
 def _draw_throughput(view: StudyView) -> Figure:
-    """Samples per second over batch size; a panel a device and size, a line a precision, execution and variant."""
+    """Samples per second over batch size; one panel per device and size, one line per setting."""
     cells = view.on_all_cores().cells
     cells = cells.assign(x=cells["batch_size"].astype(float)).sort_values("x", kind="stable")
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}

@@ -1,4 +1,4 @@
-"""Figures of a point a cell: time against memory, and the roofline (Williams et al., 2009)."""
+"""Scatter plots of cells: time against memory, and the roofline (Williams et al., 2009)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from crossover.text import bytes_text, listed, number_text, spaced
 TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
 """Height of a panel."""
 UNDER = 0.2
-"""Of the least and the most operations a byte, how far the axis of a roofline goes beyond."""
+"""The x axis of a roofline extends from this share of the least FLOP per byte to its inverse of the most."""
 
 
 def _draw_trade_off(view: StudyView) -> Figure:
-    """A panel a device, a point a cell: its colour and its shape say how it was run."""
+    """One panel per device, one point per cell; colour and shape give its settings."""
     view = view.on_all_cores()
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
@@ -62,7 +62,7 @@ def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time of a device's cells, and their names: the first axis that varies, and all others together."""
+    """Memory and time per sample of a device's cells, with two names: the first axis that varies, and the others."""
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
@@ -111,7 +111,7 @@ def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str
 
 
 def _draw_roofline(view: StudyView) -> Figure:
-    """Operations a second over operations a byte; a panel a machine and device."""
+    """FLOP/s over FLOP per byte; one panel per machine and device."""
     cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
     roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)

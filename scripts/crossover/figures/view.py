@@ -1,4 +1,4 @@
-"""What the figures of a study are drawn from."""
+"""The data that the figures of a study are drawn from, and what a kind of figure is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crossover.tables.labels import device_label, name_by, short_name, side_word
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
-"""Letters in a line of the note below an axis."""
+"""Line length of the note below an axis."""
 
 PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
@@ -94,11 +94,11 @@ class StudyView:
 
     @property
     def has_short_names(self) -> bool:
-        """Whether lines are named 'CPU' and 'GPU', since more than the device sets them apart."""
+        """Whether lines are named 'CPU' and 'GPU' only, because other axes vary too."""
         return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
 
     def x_label_with_devices(self) -> str:
-        """The same, and below it the product names of devices, where lines do not have them."""
+        """`x_label`, and below it the product names of devices if line names lack them."""
         if not self.has_short_names:
             return self.x_label()
         devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
@@ -109,12 +109,12 @@ class StudyView:
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
-        """The same without the CPU on fewer cores."""
+        """This view without the CPU on fewer cores."""
         tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
         return replace(self, tables=replace(self.tables, **tables))
 
     def memory_column(self, device: str) -> str:
-        """What is compared as a device's memory: of a GPU all that is in use, where that is all the source gives."""
+        """The column compared as a device's memory; all memory in use on a GPU if the source gives only that."""
         if device == BASELINE:
             return "rss_growth_bytes"
         given = set(self.published.columns[self.published.notna().any()])
@@ -122,12 +122,12 @@ class StudyView:
         return "device_used_bytes" if whole else "peak_allocated_bytes"
 
     def device_title(self, device: str) -> str:
-        """A device with its product name; without one where machines differ in it."""
+        """A device with its product name, unless machines differ in it."""
         names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
-        """Published results that agree with a line on every axis that they state, and give what is needed."""
+        """Published results that match a line on every axis that they state and have the needed metrics."""
         return records(on_line(self.published, line).dropna(subset=list(needed)))
 
 
@@ -138,7 +138,7 @@ class Kind:
     caption: str
     draw: Callable[[StudyView], Figure]
     applies: Callable[[RunTables], bool] = lambda _: True
-    """Whether a study's tables hold something that this kind shows."""
+    """Whether a study's tables have data for this kind."""
 
 
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
@@ -175,7 +175,7 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
-    """The published runs that belong beside a line of ours: on every axis that they state they agree with it."""
+    """The published runs that match a line on every axis that they state."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
         if axis in line and axis not in ("size", "device"):
@@ -189,7 +189,7 @@ class PublishedSeries:
 
     runs: Sequence[Mapping[str, Any]]
     words: str
-    """What tells it apart beside its device and hardware; mostly empty."""
+    """Further axes or label that set it apart; often empty."""
     rank: int
     """Among the series of its device, from 0."""
 

@@ -27,7 +27,7 @@ DIGITS = 8
 """Significant digits of a number in the page; no screen shows more than three."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""What cells' commands have in common falls into parts of its own."""
+"""Splits commands into parts, most of which cells have in common."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
@@ -117,7 +117,7 @@ def _commands(tables: RunTables) -> list[Any]:
 
 
 MOST_REPEATS = 3000
-"""With more trials the chart has no dots for them."""
+"""Most trials for which the chart has dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -162,7 +162,7 @@ SPEEDUPS = ["speedup", "speedup_low", "speedup_high"]
 
 
 def _ahead(cells: pd.DataFrame) -> pd.Series:
-    """1 where a cell is surely faster than the CPU, -1 where the CPU is, else 0, each cell as a series of its own."""
+    """1 where a cell is significantly faster than the CPU, -1 where it is slower, else 0; each cell tested alone."""
     speedups, highs = (np.log(cells[name].astype(float).to_numpy()) for name in ("speedup", "speedup_high"))
     pairs = zip(speedups, highs - speedups, strict=True)
     signs = [sure_signs(np.array([speedup]), np.array([half_width])).item() for speedup, half_width in pairs]
@@ -232,7 +232,7 @@ def _splits(tables: RunTables) -> dict[str, Any]:
 
 
 def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
-    """Of which cells more than the whole is known of where the time of a step goes."""
+    """Which cells have a split of their step's time."""
     return bottlenecks["unexplained_share"].fillna(0) < 0.99
 
 
@@ -243,7 +243,7 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
-    # The CPU's line is the one that is here.
+    # The series here is the CPU's.
     elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
     first: dict[tuple[Any, ...], int] = {}
     for index, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):

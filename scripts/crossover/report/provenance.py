@@ -25,7 +25,7 @@ from crossover.machine.checkout import Checkout, find_checkout
 from crossover.machine.invocation import Invocation
 from crossover.tables.columns import Measurement
 from crossover.tables.labels import device_label
-from crossover.text import bytes_text, number_text
+from crossover.text import bytes_text, number_text, shortened
 
 GROUPS = {
     "Host": (
@@ -60,7 +60,7 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Of more different values than these, the rest is counted."""
+"""Most values listed; further ones are counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
@@ -228,9 +228,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
     """The other hosts that measured, as a text; None if there are none. `machines` is what `machine_facts` gives."""
     hosts = sorted({machine["host"] for machine in machines} - {"", here})
-    if not hosts:
-        return None
-    return " and ".join(hosts) if len(hosts) < 3 else f"{hosts[0]} and {len(hosts) - 1} more"
+    return shortened(hosts) if hosts else None
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
@@ -248,7 +246,7 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
-    """Columns by what they hold; each package, and each number of the effort, is a column of its own."""
+    """Columns by title, among them one per package and per number of the effort."""
     columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
     for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
         texts = measurements[column].dropna()
@@ -265,7 +263,7 @@ def _column_text(values: pd.Series, column: str) -> str:
     if present.empty:
         return ""
     unit = str(METADATA[column]["unit"])
-    # Text, and counts and switches that differ little, are worth each of their values.
+    # List each value of text, counts and switches.
     counts = present.map(lambda value: _value_text(value, unit)).value_counts(sort=False)
     if len(counts) == 1:
         return str(counts.index[0])

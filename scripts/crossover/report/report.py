@@ -36,7 +36,7 @@ from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPL
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""What an image in the page need not have encoded."""
+"""Characters that need no encoding in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Run:
     figures: Sequence[Path] = ()
     """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
-    """What a reader must know first."""
+    """Shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
     merged: Sequence[Mapping[str, Any]] = ()
@@ -159,7 +159,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """A single trial and flags, where more than half of the answers or cells have them: said once, not each time."""
+    """Doubts of more than half of the answers or cells (flags, a single trial), which the page says once."""
     doubts_of_answers = [answer["doubts"] for answer in answers if answer["trials"] is not None]
     counts = Counter(doubt for doubts in doubts_of_answers for doubt in doubts if doubt in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
@@ -199,7 +199,7 @@ def _study(
 
 
 STRIP_MARGIN = 0.12
-"""Of a strip's length, on each side."""
+"""Margin at each end, as a share of the strip's length."""
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
@@ -220,7 +220,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The parts of a step on the accelerator, else on the CPU, at the size where the devices are nearest."""
+    """The split of a step's time, on an accelerator if there is one, at the size where it is closest to the CPU."""
     bottlenecks = tables.bottlenecks[is_analysed(tables.bottlenecks)]
     accelerated = [not is_cpu(device) for device in bottlenecks["device"]]
     rows = bottlenecks[accelerated] if any(accelerated) else bottlenecks[bottlenecks["device"] == BASELINE]
@@ -245,7 +245,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
-    """The machines elsewhere whose cells stand beside those here; several references may be of one machine."""
+    """The references with cells that match cells here, each machine once."""
     drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
     drawn = drawn.assign(uncommitted=[str(version).endswith(DIRTY) for version in drawn["code_version"]])
     told_apart = ["device_name", "physical_cores", "measured_on", "torch_version", "uncommitted"]

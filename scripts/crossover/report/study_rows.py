@@ -13,7 +13,7 @@ CROSSING = ("crossover", "reference", "best")
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to a study's question, without what is told once of all studies: memory, and that there is no GPU."""
+    """The answers to a study's question, without what the page says once for all studies: memory, and a missing GPU."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
@@ -59,7 +59,7 @@ def _series(answer: Answer) -> tuple[Any, Any]:
 
 
 def _changes_the_answer(best: Answer) -> bool:
-    """Whether the fastest configurations have another answer than the plain ones: a status, or a place elsewhere."""
+    """Whether the fastest configurations give another status than the plain ones, or another crossover."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:

@@ -46,7 +46,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """What the templates of a folder may use; `html`: what they print is escaped."""
+    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
     environment = Environment(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -77,7 +77,7 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
 
 
 def _asset(path: Path) -> Markup:
-    """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
+    """Escape a style sheet or script for inlining."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
 
@@ -88,7 +88,7 @@ def _packed(path: Path) -> str:
 
 
 def as_yaml(values: Any) -> str:
-    """Plain values as a file of the config has them."""
+    """Plain values as YAML."""
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
 
 
@@ -130,7 +130,7 @@ def signed_text(value: float) -> str:
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """The least and the greatest value by the filter of that name, or one text where they read the same."""
+    """The smallest and the largest value, formatted by the filter `name`; one text if both read the same."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 

@@ -1,4 +1,4 @@
-"""The finished part of a run that is going on or was stopped: its rows, and why each missing result is missing."""
+"""Results of an unfinished run: the rows so far, and why each missing result is missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""By what one job is called."""
+"""By the name of one job's result."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def finished_rows(
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
-    """The same for searches for the largest batch."""
+    """`finished_rows` for searches for the largest batch."""
     searches = {}
     for path in _newest_first(paths):
         with suppress(UserError):
@@ -111,7 +111,7 @@ def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
-    """The files that exist; one may come or go at this very moment."""
+    """The files that exist now, newest first."""
     written = {}
     for path in paths:
         try:
@@ -163,6 +163,6 @@ def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
         return "missing", NOT_YET
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     if not errors:
-        # The last line of a traceback: an error that nobody foresaw.
+        # The last line of a traceback.
         errors = [line for line in lines[-1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
     return ("failed", errors[-1]) if errors else ("missing", STOPPED)

@@ -70,7 +70,7 @@ def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
 
 
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all trials, without the times of those whose status is not ok: these must not count anywhere."""
+    """The rows of all trials, with the time only of those whose status is ok."""
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
 
 
@@ -80,7 +80,7 @@ def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those of the CPU on fewer cores: what every comparison means that does not name them."""
+    """The rows without the CPU on fewer cores, which only comparisons that name it use."""
     return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from crossover.tables.frames import read_arrow_table
 from crossover.tables.guards import check_environments
 from crossover.tables.roofs import read_roofs_of
 from crossover.tables.rows import collect_rows, with_column
+from crossover.text import shortened
 
 AGAIN = "copy it anew, or measure again with this version"
 
@@ -85,17 +86,10 @@ def _read_run(folder: Path) -> pa.Table:
     return rows
 
 
-def _joined_values(column: Iterable[pa.Scalar]) -> str:
-    """The values of a column in a few words: 'node1', 'node1 and node2', 'node1 and 3 more'."""
-    names = sorted({str(value) for value in column if value.is_valid})
-    if len(names) < 3:
-        return " and ".join(names) or "unknown"
-    return f"{names[0]} and {len(names) - 1} more"
-
-
 def _names(table: pa.Table, name: str | None) -> dict[str, str]:
     """What the machines of a run's rows are called among others, by their own names."""
     machines = table["machine"].unique().to_pylist()
     if machines == [HERE]:
-        return {HERE: (name or _joined_values(table["hostname"])).strip()}
+        hosts = sorted(filter(None, table["hostname"].unique().to_pylist()))
+        return {HERE: (name or shortened(hosts) or "unknown").strip()}
     return {machine: f"{name}-{machine}" if name and len(machines) > 1 else name or machine for machine in machines}

@@ -25,7 +25,7 @@ from crossover.tables.columns import COLUMNS, Measurement, Row, arrow_schema
 from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES, table_of
 
 ROWS_AT_ONCE = 500
-"""One-row tables take far more memory than their rows joined; so many are joined before more are read."""
+"""Files joined at once: tables of one row take far more memory than their rows joined."""
 
 CUT_SHORT = {"incomplete", "unchecked"}
 """Flags of a row that lacks what another row of its trial may have."""
@@ -144,7 +144,7 @@ def _read_search(path: Path) -> dict[str, Any]:
 
 
 def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
-    """The trials that something from outside disturbed: by cell and number, the flags that say so."""
+    """Trials disturbed from outside: the flags that say so, by cell and trial number."""
     disturbed: dict[Cell, dict[int, list[str]]] = defaultdict(dict)
     for row in trials.select([*AXES, "trial", "status", "flags"]).to_pylist():
         if flags := _disturbances(row):

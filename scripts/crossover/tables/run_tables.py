@@ -50,39 +50,39 @@ class RunTables:
     """The tables of a run, one file each; a table that no study asks for is empty, with its columns."""
 
     measurements: pd.DataFrame
-    """One row a trial."""
+    """One row per trial."""
     roofs: pd.DataFrame
-    """One row a roof of a device."""
+    """One row per roof of a device."""
     cells: pd.DataFrame
-    """One row a cell: its trials summarised."""
+    """One row per cell: its trials summarised."""
     bottlenecks: pd.DataFrame
-    """One row a cell whose remedies were tried: what bounds its step."""
+    """One row per cell whose remedies were tried: what bounds its step."""
     ratios: pd.DataFrame
-    """One row a pair of cells: how many times as fast one is as the other."""
+    """One row per pair of cells: how many times as fast one is as the other."""
     crossovers: pd.DataFrame
-    """One row a line, pair of sides and cost: where they cross."""
+    """One row per line, pair of sides and cost: where they cross."""
     best_ways: pd.DataFrame
-    """One row a way of a device at a size, of studies that have `ways`."""
+    """One row per way of a device at a size, of studies that have `ways`."""
     latencies: pd.DataFrame
-    """One row a cell and way to measure its latency."""
+    """One row per cell and way to measure its latency."""
     cores_worth: pd.DataFrame
-    """One row a line, size and accelerator: how many CPU cores it is worth."""
+    """One row per line, size and accelerator: how many CPU cores it is worth."""
     quality: pd.DataFrame
-    """One row a training."""
+    """One row per training."""
     quality_pairs: pd.DataFrame
-    """One row a cell and metric: how its models differ from the CPU's in fp32."""
+    """One row per cell and metric: how its models differ from the CPU's in fp32."""
     references: pd.DataFrame
-    """One row a machine measured elsewhere that this one is held against."""
+    """One row per machine measured elsewhere that this one is held against."""
     reference_cells: pd.DataFrame
-    """One row a cell of such a machine that agrees with one here, as in `cells`."""
+    """One row per cell of such a machine that agrees with one here, as in `cells`."""
     largest_batches: pd.DataFrame
-    """One row a search for the largest batch."""
+    """One row per search for the largest batch."""
     claims: pd.DataFrame
-    """One row a published statement and machine, with the verdict."""
+    """One row per published statement and machine, with the verdict."""
     problems: pd.DataFrame
-    """One row a kind of problem and its cells."""
+    """One row per kind of problem and its cells."""
     answers: pd.DataFrame
-    """One row a question and line."""
+    """One row per question and line."""
 
     def of_study(self, study: str) -> RunTables:
         """The same tables with the rows of one study; roofs and references belong to all."""
