@@ -5,7 +5,6 @@ Of each machine that measured, a fact is one value, a span, or each value and ho
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -21,6 +20,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from crossover.config.words import BASELINE, HERE
+from crossover.files import sha256_of
 from crossover.machine.checkout import Checkout, find_checkout
 from crossover.machine.invocation import Invocation
 from crossover.tables.columns import Measurement
@@ -117,12 +117,6 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
         commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
         commands.append(f"git checkout {checkout.commit}")
     return [*commands, "pip install -r requirements.txt", *([invocation.command] if invocation else [])]
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, as `sha256sum` prints it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _file_facts(path: Path, folder: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ A run reads the facts of its references before it measures, so pandas is importe
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
-from crossover.files import atomic_path
+from crossover.files import atomic_path, sha256_of
 from crossover.reading import UnreadableError, read_arrow, read_json
 from crossover.tables.columns import COLUMNS
 
@@ -82,21 +81,16 @@ def read_facts(folder: Path) -> Facts:
         )
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
-    if _sha256(trials) != expected:
+    if sha256_of(trials) != expected:
         raise UserError(f"{shown_path(trials)}: is not the file that {FACTS_FILE} names; export both again")
     return facts
 
 
 def write_facts(facts: Facts, folder: Path) -> None:
     """Write the facts beside the table of trials."""
-    content = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: _sha256(folder / TRIALS_FILE)}}
+    content = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: sha256_of(folder / TRIALS_FILE)}}
     with atomic_path(folder / FACTS_FILE) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)

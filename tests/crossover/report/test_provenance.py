@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.provenance import differing_software, hosts_elsewhere, read_provenances, sha256_of
+from crossover.files import sha256_of
+from crossover.report.provenance import differing_software, hosts_elsewhere, read_provenances
 
 TOLD: dict[str, Any] = {
     "made_at": "then",
