@@ -83,8 +83,8 @@ def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
         return {"all": distinct[0]}
     if len(distinct) > len(values) / 2:
         return list(values)
-    places = {value: index for index, value in enumerate(distinct)}
-    return {"values": distinct, "at": [places[value] for value in values]}
+    indices = {value: index for index, value in enumerate(distinct)}
+    return {"values": distinct, "at": [indices[value] for value in values]}
 
 
 def plain(values: Iterable[Any]) -> list[Any]:
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The command of each cell's first trial, in parts: one column for each index in it."""
+    """The command of each cell's first trial, in parts: one column per part."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
