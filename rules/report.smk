@@ -1,7 +1,7 @@
 # From tables to figures and the report.
 
 from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
-from crossover.tables.outdated import REPORT_FILES
+from crossover.tables.run_tables import REPORT_FILES
 
 FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 
@@ -10,7 +10,7 @@ rule plot_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=get_library(*COMPUTING, "figures", "figures/kinds"),
+        library=get_library(*COMPUTING, "figures"),
     output:
         [
             report(
@@ -45,7 +45,7 @@ rule render_report:
         page=sorted(
             house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
         ),
-        library=get_library(*COMPUTING, "figures", "figures/kinds", "report"),
+        library=get_library(*COMPUTING, "figures", "report"),
     output:
         **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
         report=report(

@@ -9,8 +9,8 @@ from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
 from crossover.statistics.refinement import plan_stage
-from crossover.tables.frames import collect_rows
 from crossover.tables.guards import check_environments
+from crossover.tables.rows import collect_rows
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
-from crossover.tables.frames import collect_rows
-from crossover.tables.repeats import disturbed_trials
+from crossover.tables.rows import collect_rows, disturbed_trials
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

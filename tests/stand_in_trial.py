@@ -17,8 +17,7 @@ from pathlib import Path
 
 from crossover.files import atomic_path
 from crossover.machine.code_key import code_of
-from crossover.tables.columns import Measurement
-from crossover.tables.rows import write_record
+from crossover.tables.columns import Measurement, write_record
 
 AXES = {"batch-size": int, "size": int, "trial": int, "repeat": int}
 NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.plan.outputs import TABLES
-from crossover.tables.outdated import MARK
+from crossover.tables.run_tables import MARK
 from house import PARTS, House
 
 STUDIES = ("disc_depth", "hsf_width")

@@ -1,4 +1,4 @@
-// The table of cells: sorted, filtered and exported in the browser, drawn only where it is seen.
+// The table of cells, sorted, filtered and exported in the browser; the details of a cell; and links to what is on the page.
 "use strict";
 ((page) => {
   const { element } = page;
@@ -132,7 +132,6 @@
     table.setHeaderFilterValue("study", study);
   };
 
-  if (!section) return;
   page.whenSeen(section.querySelector(".table"), page.table);
   section.querySelector(".search").addEventListener("input", async (event) => {
     await page.table();
@@ -143,4 +142,58 @@
     await page.table();
     table.download("csv", "cells.csv", { bom: true });
   });
+
+  // --- One cell, with the command that measures it again ---
+
+  const details = section.querySelector(".cell");
+
+  function text(spec, value) {
+    if (typeof value !== "number") return String(value);
+    if (["MB", "GB"].includes(spec.unit)) return page.format.bytes(value);
+    return `${page.numberText(value, spec.factor)} ${spec.unit}`.trim();
+  }
+
+  page.showCell = async (key) => {
+    const row = page.data().rows.find((one) => one.key === key);
+    details.hidden = false;
+    if (!row) {
+      details.replaceChildren(element("p", {}, "The link names a cell that this run does not have."));
+      details.scrollIntoView({ block: "center" });
+      return;
+    }
+    const table = await page.table();
+    if (!table.getRows("active").some((one) => one.getData() === row)) await page.clearTable();
+    table.deselectRow();
+    table.selectRow(row.place);
+    await table.scrollToRow(row.place, "center", false).catch(() => {});
+    const { axes, columns } = page.data();
+    const unnamed = (spec) => spec.key === "machine" && !axes.includes("machine");
+    const facts = columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "" && !unnamed(spec));
+    const command = page.commandOf(row);
+    const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
+    const again = command
+      ? [element("p", {}, "Measured by this command; each trial is the same with another ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
+      : [element("p", {}, "Its command was not recorded.")];
+    details.replaceChildren(
+      element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),
+      element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...again,
+    );
+    details.scrollIntoView({ block: "nearest" });
+  };
+
+  // --- Links: #NAME opens what the target lies in, #cell=... shows a cell ---
+
+  function follow() {
+    const hash = location.hash.slice(1);
+    if (hash.startsWith("chart?")) return;
+    if (hash.startsWith("cell=")) {
+      page.reveal(section);
+      page.showCell(hash.slice("cell=".length));
+      return;
+    }
+    const target = [...document.querySelectorAll("[id]")].find(({ id }) => [id, encodeURIComponent(id)].includes(hash));
+    if (target) page.reveal(target);
+  }
+  window.addEventListener("hashchange", follow);
+  if (location.hash) follow();
 })(window.Crossover);

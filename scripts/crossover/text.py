@@ -120,3 +120,8 @@ def spaced(name: str) -> str:
 def listed(words: Sequence[str]) -> str:
     """A list as one writes it: 'a', 'a and b', 'a, b and c'."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Names in a few words: 'node1', 'node1 and node2', 'node1 and 3 more'."""
+    return " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"

@@ -14,8 +14,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from crossover.tables.columns import COLUMNS
-from crossover.tables.reference_facts import Facts
-from crossover.tables.references import Reference
+from crossover.tables.references import Facts, Reference
 from opened_page import Open, Opened
 from report_pages import Page, write_page
 
@@ -62,7 +61,7 @@ def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size:
 def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: Open) -> None:
     said = ask(open_page(run.path), "depths", "9")
     assert said.startswith(
-        "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: CPU 1.50"
+        "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive"
     )
 
 
@@ -130,11 +129,11 @@ def test_at_a_crossover_between_sizes_the_ratio_is_1_and_no_side_wins(
         (3, (0.25, 0.5, 2.0), "30", "CPU 3.09 times as fast as GPU (95 % CI 1.96 to 4.09)"),
         # Its neighbours' intervals together hold 1.
         (3, (0.5, 0.9, 2.0), "900", "inconclusive (ratio 1.9"),
-        # A single trial counts from 1.25 on, and between two sizes where both do.
+        # A single trial counts from twice as fast on, and between two sizes where both do.
         (1, (0.5, 1.2, 2.0), "100", "inconclusive (ratio 1.20, single trial)"),
-        (1, (0.5, 1.3, 2.0), "100", "GPU 1.30 times as fast as CPU (single trial)"),
+        (1, (0.4, 2.1, 4.0), "100", "GPU 2.10 times as fast as CPU (single trial)"),
         (1, (0.5, 1.2, 2.0), "900", "inconclusive (ratio 1.9"),
-        (1, (0.5, 1.3, 2.0), "900", "GPU 1.9"),
+        (1, (0.4, 2.1, 4.0), "900", "GPU 3.9"),
     ],
 )
 def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
@@ -272,7 +271,7 @@ def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) ->
 def test_a_study_of_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
     one = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
     opened = open_page(write_page(one, tmp_path).path)
-    assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: CPU 1.50 times as fast as GPU (single trial)."
+    assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive (ratio 0.667, single trial)."
     assert not opened.chart.get_by_role("slider").is_visible()
 
 

@@ -20,9 +20,9 @@ from crossover.config.words import is_cpu
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.frames import collect_rows
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.roofs import read_roofs
+from crossover.tables.rows import collect_rows
 from planting import plant
 
 PLANTED_STEPS = Path(__file__).with_name("planted_steps.py")

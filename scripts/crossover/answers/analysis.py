@@ -25,10 +25,10 @@ from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
+from crossover.tables.frames import with_x_axes
 from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
-from crossover.tables.x_axes import with_x_axes
 
 COMPARED = ["machine", *KEPT]
 """Columns that pairs are computed from."""

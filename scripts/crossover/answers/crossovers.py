@@ -111,7 +111,7 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
     """The range of sizes measured on both sides; for a side ahead in time, its speed-ups and up to where."""
-    same_pair = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
+    same_pair = rows_with(ratios, [*LINE_AXES, "pair", "device", "baseline", "baseline_machine", "contender"], row)
     same_pair = same_pair.dropna(subset=[row["x_axis"]])
     return _reach(row, same_pair.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of, off_grid
@@ -17,13 +16,10 @@ from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Study, Ways, cells
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
-from crossover.config.words import DEVICES
+from crossover.config.words import DEVICES, FIGURE_KINDS
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
-
-FIGURES_FOLDER = Path(__file__).parents[1] / "figures" / "kinds"
-"""A module here is a kind of figure."""
 
 OF_MODEL = ("mode", "data", "check")
 """Keys of a study that say more of its `model`."""
@@ -128,10 +124,9 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
-    kinds = [module.name for module in iter_modules([str(FIGURES_FOLDER)])]
     for kind in study.figures:
-        if kind not in kinds:
-            yield f"figures: '{kind}' is unknown; {allowed_names(kind, kinds)}"
+        if kind not in FIGURE_KINDS:
+            yield f"figures: '{kind}' is unknown; {allowed_names(kind, FIGURE_KINDS)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield f"latency_steps: latency needs steps to time; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:

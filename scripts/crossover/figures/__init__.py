@@ -1,1 +1,1 @@
-"""Figures: one module a kind in `kinds/`, on a small kit of style, views and panels."""
+"""Figures: their kinds, on a small kit of style, views and panels."""

@@ -1,4 +1,4 @@
-"""Panels one below the other, each with a legend at its side: lines over size with their intervals, or bars."""
+"""Stacked panels with a legend at the side: lines with their intervals, or bars."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ Dots = tuple[Floats, Floats]
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
 LEGEND_LETTERS = 40
-"""A longer entry of a legend takes several lines, so that the panel beside it stays wide."""
+"""Longer legend entries are wrapped, so that the panel stays wide."""
 TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
 """Heights of a row of a legend and of a bar."""
 CROSS_SHARE = 0.05
-"""Of a panel's height, what a row of crosses takes."""
+"""Share of a panel's height that a row of crosses takes."""
 
 POINTS: dict[str, Any] = {"linewidth": 1.7, "markersize": 4, "zorder": 3}
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4, "zorder": 3.5}
@@ -55,7 +55,7 @@ CROSS: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8,
 
 @dataclass(frozen=True)
 class Look:
-    """How a line is told apart."""
+    """Colour, dashes and marker of a line."""
 
     colour: str
     dashes: str = "-"
@@ -77,7 +77,7 @@ class Line:
     dots: Dots | None = None
     """The trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
-    """The x of cells that did not end well; crosses at the lower edge."""
+    """The x of cells whose status is not ok; drawn as crosses at the lower edge."""
     ring: int | None = None
     """The point to ring."""
 
@@ -89,15 +89,15 @@ class Panel:
     title: str
     lines: Sequence[Line]
     decorate: Callable[[Axes], None]
-    """Draws what is no line: crossovers, published points, a level, all bars."""
+    """Draws everything but lines: crossovers, published points, a level, bars."""
     finish: Callable[[Axes], None] | None = None
-    """Sets a label or ticks of its own, when all is drawn."""
+    """Changes labels or ticks after drawing."""
     bars: int = 0
-    """Number of bars below each other, which `decorate` draws in place of lines, on an x axis of their own."""
+    """Number of bars that `decorate` draws instead of lines; such a panel shares no x axis."""
 
 
 Maker = Callable[[pd.DataFrame, str, Look], Line | None]
-"""Makes a line of its rows, its name and its look; None where it has nothing to show."""
+"""Makes a line from its rows, name and look; None if there is nothing to show."""
 
 BY_EXECUTION = (
     ["workload", "protocol", "batch_size", "execution"],
@@ -107,11 +107,7 @@ BY_DEVICE = (
     ["device", "workload", "protocol", "batch_size", "variant"],
     ["precision", "execution", "machine"],
 )
-"""What a panel keeps fixed, and what tells its lines apart."""
-
-
-def nothing_else(rows: pd.DataFrame, axes: Axes) -> None:
-    """Draws nothing beside the lines of a panel."""
+"""The axes that panels differ in, and those that the lines of a panel differ in."""
 
 
 def arrange(
@@ -119,25 +115,25 @@ def arrange(
     rows: pd.DataFrame,
     maker: Maker,
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
-    decorate: Callable[[pd.DataFrame, Axes], None] = nothing_else,
+    decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
     """The panels of a study's rows."""
     per_panel, per_line = axes
     varied = varying(view.cells, [*per_panel, *per_line])
     looks = looks_of(view.cells, per_line)
     panels = []
-    for _, own in rows.groupby(per_panel, sort=False):
+    for _, group in rows.groupby(per_panel, sort=False):
         lines = [
             maker(line, _line_name(view, first_row(line), per_line, varied), looks(first_row(line)))
-            for _, line in own.groupby(per_line, sort=False)
+            for _, line in group.groupby(per_line, sort=False)
         ]
-        title = _title(view, first_row(own), per_panel, varied)
-        panels.append(Panel(title, [line for line in lines if line], partial(decorate, own)))
+        title = _title(view, first_row(group), per_panel, varied)
+        panels.append(Panel(title, [line for line in lines if line], partial(decorate, group)))
     return [panel for panel in panels if panel.lines]
 
 
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
-    """The look of a row: by its device where nothing else varies, else by colour, dashes and marker in turn."""
+    """The look of a row: of its device if nothing else varies; else a colour, dashes and marker per axis."""
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
         return lambda row: Look(*side_look(row["device"]))
@@ -145,8 +141,8 @@ def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str,
     scales = (PALETTE, DASHES, MARKERS)
 
     def look(row: Mapping[str, Any]) -> Look:
-        places = [own[row[axis]] for axis, own in zip(varied, ranks, strict=True)]
-        return Look(*(scale[place % len(scale)] for scale, place in zip(scales, places, strict=False)))
+        row_ranks = [of_value[row[axis]] for axis, of_value in zip(varied, ranks, strict=True)]
+        return Look(*(scale[rank % len(scale)] for scale, rank in zip(scales, row_ranks, strict=False)))
 
     return look
 
@@ -176,34 +172,38 @@ def column(rows: pd.DataFrame, name: str) -> Floats:
 def line_of(
     quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """The line of a column of cells with its interval; its name says how cells ended that have no time."""
-    known = cells.dropna(subset=[quantity, "x"])
-    if known.empty and (cells["status"] == "ok").all():
+    """The line of a column of cells with its interval; the name also gives the status of cells without a time."""
+    valued = cells.dropna(subset=[quantity, "x"])
+    if valued.empty and (cells["status"] == "ok").all():
         return None
-    y = column(known, quantity) * scale
+    y = column(valued, quantity) * scale
     ends = CELLS[quantity].interval
-    low, high = (column(known, end) * scale for end in ends) if ends else (np.full(len(y), np.nan),) * 2
-    refined = column(cells[cells["refined"].astype(bool)], "x")
-    return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, lost_x(cells))
+    low, high = (column(valued, end) * scale for end in ends) if ends else (np.full(len(y), np.nan),) * 2
+    label = name + _lost_words(cells)
+    return Line(label, look, column(valued, "x"), y, low, high, _refined_x(cells), dots, _lost_x(cells))
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """The line of a pair's ratios; sizes where either side did not end well are lost."""
+    """The line of a pair's ratios; a size is lost if either side is not ok."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, LINE_AXES, first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
-    refined = column(cells[cells["refined"].astype(bool)], "x")
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
-    return Line(name, look, x, ratio, low, high, refined, lost=lost_x(cells))
+    return Line(name, look, x, ratio, low, high, _refined_x(cells), lost=_lost_x(cells))
 
 
-def lost_x(cells: pd.DataFrame) -> Floats:
-    """The x of cells that did not end well."""
+def _refined_x(cells: pd.DataFrame) -> Floats:
+    """The x of cells that refinement added."""
+    return column(cells[cells["refined"].astype(bool)], "x")
+
+
+def _lost_x(cells: pd.DataFrame) -> Floats:
+    """The x of cells whose status is not ok."""
     return np.unique(column(cells[cells["status"] != "ok"].dropna(subset=["x"]), "x"))
 
 
-def lost_words(cells: pd.DataFrame) -> str:
-    """How the first cell without a result ended: ': unsupported' where it is so of all, ', oom at 4,096'."""
+def _lost_words(cells: pd.DataFrame) -> str:
+    """Status of the first cell without a result: ', oom at 4,096', or ': unsupported' if no cell has one."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""
@@ -223,7 +223,7 @@ def draw_panels(
     shares: bool = False,
     nothing: str = "Nothing was measured of what this figure shows.",
 ) -> Figure:
-    """Draw panels one below the other; lines share x, log-log; of `shares` the y axis is linear from 0 to 1."""
+    """Draw panels below each other; lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
     if not panels:
         return blank_figure(view.title, nothing)
     use_style()
@@ -284,7 +284,7 @@ def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
 
 
 def draw_legend(axes: Axes) -> int:
-    """Draw a legend right of a panel, if there is anything to name; gives its rows of text."""
+    """Draw a legend right of a panel if it has entries; return its number of text rows."""
     handles, labels = axes.get_legend_handles_labels()
     rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
     if handles:
@@ -293,17 +293,17 @@ def draw_legend(axes: Axes) -> int:
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
-    """Measured sizes; where the axis counts parameters, round numbers, with the sizes along the upper edge."""
+    """Tick measured sizes; an axis of parameters has round numbers, and the sizes along the upper edge."""
     if words is not None:
         return size_ticks(grid[-1], words)
     sizes = view.cells.dropna(subset=["x"]).drop_duplicates("x").set_index("x")["size"]
-    known = {float(x): f"{size:,}" for x, size in sizes.items()}  # type: ignore[arg-type]
+    names = {float(x): f"{size:,}" for x, size in sizes.items()}  # type: ignore[arg-type]
     if view.x_axis == "size":
-        return size_ticks(grid[-1], known, refined)
+        return size_ticks(grid[-1], names, refined)
     log_ticks(grid[-1].xaxis, worded(count_text))
     above = grid[0].secondary_xaxis("top")
     above.set_xlabel(str(view.cells["size_name"].iloc[0]))
-    size_ticks(above, known, refined)  # type: ignore[arg-type]
+    size_ticks(above, names, refined)  # type: ignore[arg-type]
     return None
 
 
@@ -323,18 +323,18 @@ def _draw(axes: Axes, line: Line) -> None:
     axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, **HOLLOW)
     if line.dots:
         axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
-    draw_band(axes, line.x, line.low, line.high, look.colour)
+    _draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
         axes.plot(line.x[line.ring], line.y[line.ring], color=look.colour, **RING)
 
 
-def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
-    """Shade the intervals of a line; a bar where the points beside have none."""
-    known = ~np.isnan(low)
-    beside = np.concatenate([[False], known, [False]])
-    alone = known & ~beside[:-2] & ~beside[2:]
-    if (known & ~alone).any():
-        axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
+def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
+    """Shade the intervals of a line; a vertical bar where neither neighbour has one."""
+    bounded = ~np.isnan(low)
+    beside = np.concatenate([[False], bounded, [False]])
+    alone = bounded & ~beside[:-2] & ~beside[2:]
+    if (bounded & ~alone).any():
+        axes.fill_between(x, low, high, where=bounded, color=colour, alpha=0.16, linewidth=0)
     if alone.any():
         axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 
@@ -352,7 +352,7 @@ def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
 
 
 def reach(axes: Axes, points: Sequence[float]) -> None:
-    """Widen a panel so that these points are in view, too."""
+    """Extend the y axis of a panel to these points."""
     low, high = axes.get_ylim()
     axes.set_ylim(min([low, *(point / 1.3 for point in points)]), max([high, *(point * 1.3 for point in points)]))
 
@@ -363,7 +363,7 @@ def draw_level(axes: Axes, words: str) -> None:
 
 
 def with_best(line: Line | None, words: Callable[[int], str]) -> Line | None:
-    """The line with its highest point ringed, and `words` on it, by its place among the points, in the legend."""
+    """Ring the highest point of a line, and add `words(index of the point)` to its legend entry."""
     if line is None or not len(line.y):
         return line
     best = int(np.argmax(line.y))
@@ -371,7 +371,7 @@ def with_best(line: Line | None, words: Callable[[int], str]) -> Line | None:
 
 
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
-    """A dashed line, or a band where the source leaves a range."""
+    """Mark the published crossover as a dashed line, or as a band if it is a range."""
     if view.published_crossover is None:
         return
     low, high = view.published_crossover
@@ -383,7 +383,7 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """Marks for published points, each series with its own shape, shade of grey and name."""
+    """Draw published points; each series has a marker, a shade of grey and a name."""
     for series in published_series(rows, [x], ["device", "hardware", "label"]):
         points = [[float(run[axis]) for run in series.runs] for axis in (x, y)]
         colour, marker = published_look(PUBLISHED_GREYS, series.rank)
@@ -393,5 +393,5 @@ def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str
 
 
 def published_name(row: Mapping[str, Any]) -> str:
-    """The hardware of a published result, and what its source calls it."""
+    """Hardware and label of a published result."""
     return ", ".join(words for words in (row["hardware"], row["label"]) if words) or side_word(row["device"])

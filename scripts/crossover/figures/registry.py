@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
-import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.figures import kinds
+from crossover.figures.bars import MEMORY, TIME_SPLIT
+from crossover.figures.comparison import COMPARISON
+from crossover.figures.latency import LATENCY
+from crossover.figures.over_axis import ENERGY, HOST_SHARE, PRECISIONS, SPEEDUPS, THROUGHPUT, TIMES, UTILISATION
 from crossover.figures.panels import blank_figure
+from crossover.figures.scatter import ROOFLINE, TRADE_OFF
 from crossover.figures.style import use_style
-from crossover.figures.view import StudyView, study_view
+from crossover.figures.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
 from crossover.machine.threads import usable_cores
 from crossover.tables.run_tables import RunTables
@@ -33,30 +33,31 @@ WORKERS = 8
 """Most processes that draw at once; each holds the whole run's tables."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of figure."""
-
-    caption: str
-    draw: Callable[[StudyView], Figure]
-    applies: Callable[[RunTables], bool]
-    """Whether a study's tables hold something that this kind shows."""
-
-
-def _kind(name: str) -> Kind:
-    module = importlib.import_module(f"{kinds.__name__}.{name}")
-    return Kind(module.CAPTION, module.draw, getattr(module, "applies", lambda _: True))
-
-
-FIGURES: Mapping[str, Kind] = {found.name: _kind(found.name) for found in pkgutil.iter_modules(kinds.__path__)}
-"""Every kind of figure by its name, which is its module's."""
+FIGURES: Mapping[str, Kind] = {
+    "comparison": COMPARISON,
+    "energy": ENERGY,
+    "host_share": HOST_SHARE,
+    "latency": LATENCY,
+    "memory": MEMORY,
+    "precisions": PRECISIONS,
+    "roofline": ROOFLINE,
+    "speedups": SPEEDUPS,
+    "throughput": THROUGHPUT,
+    "time_split": TIME_SPLIT,
+    "times": TIMES,
+    "trade_off": TRADE_OFF,
+    "utilisation": UTILISATION,
+}
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The studies and kinds of figures that a run's tables hold something for, in the order of the studies' files."""
-    own = {name: tables.of_study(name) for name in studies}
     return [
-        (name, kind) for name, spec in studies.items() for kind in spec["figures"] if FIGURES[kind].applies(own[name])
+        (name, kind)
+        for name, spec in studies.items()
+        for study_tables in [tables.of_study(name)]
+        for kind in spec["figures"]
+        if FIGURES[kind].applies(study_tables)
     ]
 
 
@@ -85,7 +86,7 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     view = views[study]
     empty = view.cells.empty
     figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
-    # A figure that has a layout engine of its own is laid out and drawn twice for each format.
+    # With `layout="constrained"` a figure would be laid out and drawn twice for each format.
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)
     for axes in figure.axes:

@@ -35,7 +35,7 @@ PUBLISHED_MARKERS = ("D", "^", "v", "s")
 CPU_SIDE_COLOUR = "#56B4E9"
 """The CPU on fewer cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
-"""For what is told apart within a device; the devices' own colours come last."""
+"""For settings of a device; the colours of devices come last."""
 PART_COLOURS = {
     "parameter_bytes": "#0072B2",
     "gradient_bytes": "#56B4E9",
@@ -57,7 +57,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Of published series where colours tell other things apart, in turn."""
+"""Of published series, in turn, where colours are taken."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -75,7 +75,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.titlesize": 13,
     "figure.titleweight": "bold",
-    # A title, a label or a currency may hold dollars, and is no formula.
+    # A dollar sign in a title, label or currency starts no formula.
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
@@ -101,17 +101,17 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series: of three shades and four markers, twelve series have unlike looks."""
+    """Colour and marker of a published series; with three shades and four markers, twelve looks."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
 def wrapped(text: str, letters: int) -> str:
-    """A text in lines of at most so many letters; its own line breaks stay."""
+    """Wrap a text; existing line breaks stay."""
     return "\n".join(fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
-    """Ticks that are written by a function of crossover.text."""
+    """A tick formatter from a function of crossover.text."""
     return FuncFormatter(lambda value, _: words(value))
 
 
@@ -138,18 +138,18 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
-    kept = spaced_out(words, last)
-    axes.set_xticks(kept, [words[place] for place in kept])
+    ticks = spaced_out(words, last)
+    axes.set_xticks(ticks, [words[x] for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
     """The places on a logarithmic axis whose words have room, ascending; those in `last` are chosen last."""
     width = math.log(max(words) / min(words)) if words else 0
-    kept: list[float] = []
-    for place in sorted(words, key=lambda place: (place in last, place)):
+    ticks: list[float] = []
+    for x in sorted(words, key=lambda x: (x in last, x)):
         # A neighbour's middle is so far away, as a share of the axis.
-        needed = {other: 0.015 + 0.008 * len(words[place] + words[other]) for other in kept}
-        if all(abs(math.log(place / other)) >= share * width for other, share in needed.items()):
-            kept.append(place)
-    return sorted(kept)
+        needed = {other: 0.015 + 0.008 * len(words[x] + words[other]) for other in ticks}
+        if all(abs(math.log(x / other)) >= share * width for other, share in needed.items()):
+            ticks.append(x)
+    return sorted(ticks)

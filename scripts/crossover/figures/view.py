@@ -1,25 +1,25 @@
-"""What the figures of a study are drawn from."""
+"""The data that the figures of a study are drawn from, and what a kind of figure is."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
+from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times, with_x_axes
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
-from crossover.tables.x_axes import with_x_axes
 
 NOTE_LETTERS = 70
-"""Letters in a line of the note below an axis."""
+"""Line length of the note below an axis."""
 
 PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
@@ -94,11 +94,11 @@ class StudyView:
 
     @property
     def has_short_names(self) -> bool:
-        """Whether lines are named 'CPU' and 'GPU', since more than the device sets them apart."""
+        """Whether lines are named 'CPU' and 'GPU' only, because other axes vary too."""
         return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
 
     def x_label_with_devices(self) -> str:
-        """The same, and below it the product names of devices, where lines do not have them."""
+        """`x_label`, and below it the product names of devices if line names lack them."""
         if not self.has_short_names:
             return self.x_label()
         devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
@@ -109,12 +109,12 @@ class StudyView:
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
-        """The same without the CPU on fewer cores."""
+        """This view without the CPU on fewer cores."""
         tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
         return replace(self, tables=replace(self.tables, **tables))
 
     def memory_column(self, device: str) -> str:
-        """What is compared as a device's memory: of a GPU all that is in use, where that is all the source gives."""
+        """The column compared as a device's memory; all memory in use on a GPU if the source gives only that."""
         if device == BASELINE:
             return "rss_growth_bytes"
         given = set(self.published.columns[self.published.notna().any()])
@@ -122,30 +122,43 @@ class StudyView:
         return "device_used_bytes" if whole else "peak_allocated_bytes"
 
     def device_title(self, device: str) -> str:
-        """A device with its product name; without one where machines differ in it."""
+        """A device with its product name, unless machines differ in it."""
         names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
-        """Published results that agree with a line on every axis that they state, and give what is needed."""
+        """Published results that match a line on every axis that they state and have the needed metrics."""
         return records(on_line(self.published, line).dropna(subset=list(needed)))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure."""
+
+    caption: str
+    draw: Callable[[StudyView], Figure]
+    applies: Callable[[RunTables], bool] = lambda _: True
+    """Whether a study's tables have data for this kind."""
 
 
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
-    own = tables.of_study(name)
-    spec = with_x_axes({name: spec}, own.cells)[name]
-    x, headlines = str(spec["x_axis"]), headline_rows(own.crossovers)
-    cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
-    own = replace(
-        own,
-        measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
-        cells=cells.assign(x=cells[x].astype(float)),
-        reference_cells=own.reference_cells.assign(x=own.reference_cells[x].astype(float)),
-        ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
+    tables = tables.of_study(name)
+    spec = with_x_axes({name: spec}, tables.cells)[name]
+    headlines = headline_rows(tables.crossovers)
+
+    def with_x(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(x=pd.to_numeric(rows[spec["x_axis"]]).astype(float))
+
+    tables = replace(
+        tables,
+        measurements=with_x(with_ok_times(tables.measurements)),
+        cells=with_x(_in_grid_order(tables.cells, spec)),
+        reference_cells=with_x(tables.reference_cells),
+        ratios=with_x(_in_grid_order(tables.ratios, spec)),
         crossovers=headlines[headlines["status"] == "bracketed"],
     )
-    return StudyView(spec, own, published_table(spec), currency)
+    return StudyView(spec, tables, published_table(spec), currency)
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
@@ -162,7 +175,7 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
-    """The published runs that belong beside a line of ours: on every axis that they state they agree with it."""
+    """The published runs that match a line on every axis that they state."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
         if axis in line and axis not in ("size", "device"):
@@ -176,7 +189,7 @@ class PublishedSeries:
 
     runs: Sequence[Mapping[str, Any]]
     words: str
-    """What tells it apart beside its device and hardware; mostly empty."""
+    """Further axes or label that set it apart; often empty."""
     rank: int
     """Among the series of its device, from 0."""
 
@@ -196,32 +209,29 @@ def published_series(
         if axis not in (*keys, *x):
             values = table.groupby([*keys, *x], dropna=False)[axis].nunique(dropna=False)
             keys += [axis] * bool((values > 1).any())
-    found, ranks = [], Counter[str | None]()
+    series, ranks = [], Counter[str | None]()
     for _, group in table.groupby(keys, dropna=False, sort=False):
         rows = records(group)
-        device = rows[0]["device"]
-        found.append(PublishedSeries(rows, _apart_words(rows[0], keys[len(named) :]), ranks[device]))
+        device, further = rows[0]["device"], keys[len(named) :]
+        words = [name_by(rows[0], [key for key in further if key != "label"])]
+        words += [rows[0]["label"]] if "label" in further else []
+        series.append(PublishedSeries(rows, ", ".join(filter(None, words)), ranks[device]))
         ranks[device] += 1
-    return found
-
-
-def _apart_words(run: Mapping[str, Any], keys: Sequence[str]) -> str:
-    label = run["label"] if "label" in keys else None
-    return ", ".join(filter(None, [name_by(run, [key for key in keys if key != "label"]), label]))
+    return series
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
     """The rows by size, then as the study's file lists its variants, precisions and so on; the CPU comes first."""
     listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
-    listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_place)
-    places = {axis: {value: place for place, value in enumerate(values)} for axis, values in listed.items()}
+    listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
+    ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
     return rows.sort_values(
-        ["size", *places],
-        key=lambda column: column.map(places[str(column.name)]).astype(float) if column.name in places else column,
+        ["size", *ranks],
+        key=lambda column: column.map(ranks[str(column.name)]).astype(float) if column.name in ranks else column,
     )
 
 
-def _device_place(device: str) -> tuple[int, float]:
+def _device_rank(device: str) -> tuple[int, float]:
     """The CPU on all cores, on half, on ever fewer; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)

@@ -8,7 +8,7 @@ from pathlib import Path
 from crossover.config.configuration import Configuration
 from crossover.config.words import BASELINE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names
-from crossover.tables.reference_facts import FACTS_FILE, read_facts
+from crossover.tables.references import FACTS_FILE, read_facts
 
 
 def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:

@@ -10,9 +10,10 @@ import pandas as pd
 from crossover.errors import UserError, allowed_names
 from crossover.statistics.intervals import FASTER, SLOWER
 from crossover.statistics.run_comparison import CODE_COLUMNS, MISSING, NO_DATA, OTHER, VERDICTS, summary
-from crossover.tables.frames import of_study, read_trials
+from crossover.tables.frames import of_study
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
+from crossover.tables.rows import read_trials
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"

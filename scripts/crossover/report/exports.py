@@ -21,8 +21,9 @@ ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
-    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io), described column by
-    column as in the registry.
+    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io).
+
+    `made_at` is the report's time, as "2026-11-23 10:00 UTC".
     """
     resources = [
         {
@@ -35,18 +36,18 @@ def data_package(folder: Path, made_at: str) -> dict[str, Any]:
         for name, columns in TABLES.items()
         if (folder / f"{name}.csv").is_file()
     ]
-    title = "When does the GPU pay off?"
-    return {"name": "crossover-run", "title": title, "created": _iso(made_at), "resources": resources}
+    created = made_at.removesuffix(" UTC").replace(" ", "T") + ":00Z"
+    return {"name": "crossover-run", "title": "When does the GPU pay off?", "created": created, "resources": resources}
 
 
 def measurement_schema() -> dict[str, Any]:
     """The columns of measurements.parquet as a Frictionless Table Schema."""
     fields = []
     for column in arrow_schema():
-        known = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        metadata = {key.decode(): value.decode() for key, value in column.metadata.items()}
         kind = ARROW_TYPES.get(str(column.type), "array")
-        unit = {"unit": known["unit"]} if known["unit"] else {}
-        fields.append({"name": column.name, "type": kind, "description": known["doc"], **unit})
+        unit = {"unit": metadata["unit"]} if metadata["unit"] else {}
+        fields.append({"name": column.name, "type": kind, "description": metadata["doc"], **unit})
     return {"fields": fields}
 
 
@@ -77,22 +78,17 @@ def _metric(cell: Mapping[str, Any], column: str, factor: float) -> dict[str, fl
 
 def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """The custom format, smaller is better, of github.com/benchmark-action/github-action-benchmark."""
-    found = []
+    entries = []
     for name, cell in _timed(cells):
         entry = {"name": name, "unit": "ms/step", "value": cell["step_time_s"] * 1e3}
         if cell["step_time_high_s"] is not None:
             entry["range"] = f"{cell['step_time_low_s'] * 1e3:.4g} to {cell['step_time_high_s'] * 1e3:.4g}"
-        found.append(entry | {"extra": f"{cell['device_name']}, trials: {cell['trials']}"})
-    return found
+        entries.append(entry | {"extra": f"{cell['device_name']}, trials: {cell['trials']}"})
+    return entries
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells that have a time, by a name of all their axes: it is the same in every run, as a history needs."""
+    """Cells with a time, by a name of all axes, which is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell
-
-
-def _iso(made_at: str) -> str:
-    """A report's time, as "2026-11-23 10:00 UTC", in ISO 8601."""
-    return made_at.removesuffix(" UTC").replace(" ", "T") + ":00Z"

@@ -15,7 +15,7 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, HERE, STATUSES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
-from crossover.report.formats import amount_text, interval_text
+from crossover.report.templates import amount_text, interval_text
 from crossover.statistics.intervals import sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
@@ -27,7 +27,7 @@ DIGITS = 8
 """Significant digits of a number in the page; no screen shows more than three."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""What cells' commands have in common falls into parts of its own."""
+"""Splits commands into parts, most of which cells have in common."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
@@ -77,14 +77,14 @@ def _rank(item: tuple[str, Column]) -> int:
 
 
 def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
-    """A column without repetition: {"all": value}, or {"values": distinct, "at": place of each}, or as it is."""
+    """A column without repetition: {"all": value}, or {"values": distinct, "at": index of each}, or as it is."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) == 1:
         return {"all": distinct[0]}
     if len(distinct) > len(values) / 2:
         return list(values)
-    places = {value: place for place, value in enumerate(distinct)}
-    return {"values": distinct, "at": [places[value] for value in values]}
+    indices = {value: index for index, value in enumerate(distinct)}
+    return {"values": distinct, "at": [indices[value] for value in values]}
 
 
 def plain(values: Iterable[Any]) -> list[Any]:
@@ -108,16 +108,16 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The command of each cell's first trial, in parts: one column for each place in it."""
+    """The command of each cell's first trial, in parts: one column per part."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
     longest = max(map(len, parts), default=0)
-    return [encoded([own[place] if place < len(own) else "" for own in parts]) for place in range(longest)]
+    return [encoded([words[index] if index < len(words) else "" for words in parts]) for index in range(longest)]
 
 
 MOST_REPEATS = 3000
-"""With more trials the chart has no dots for them."""
+"""Most trials for which the chart has dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -148,8 +148,10 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
 def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
     """The columns of cells, with the label of the device and the speed-up over the CPU on all cores."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
-    known = ratios[ratios["baseline"] == BASELINE].rename(columns=lambda name: name.replace("ratio", "speedup"))
-    merged = cells[CELL_AXES].merge(known[[*CELL_AXES, *SPEEDUPS]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
+    over_cpu = ratios[ratios["baseline"] == BASELINE].rename(columns=lambda name: name.replace("ratio", "speedup"))
+    merged = cells[CELL_AXES].merge(
+        over_cpu[[*CELL_AXES, *SPEEDUPS]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left"
+    )
     columns = (
         {name: cells[name] for name in CELLS} | {name: merged[name] for name in SPEEDUPS} | {"ahead": _ahead(merged)}
     )
@@ -160,7 +162,7 @@ SPEEDUPS = ["speedup", "speedup_low", "speedup_high"]
 
 
 def _ahead(cells: pd.DataFrame) -> pd.Series:
-    """1 where a cell is surely faster than the CPU, -1 where the CPU is, else 0, each cell as a series of its own."""
+    """1 where a cell is significantly faster than the CPU, -1 where it is slower, else 0; each cell tested alone."""
     speedups, highs = (np.log(cells[name].astype(float).to_numpy()) for name in ("speedup", "speedup_high"))
     pairs = zip(speedups, highs - speedups, strict=True)
     signs = [sure_signs(np.array([speedup]), np.array([half_width])).item() for speedup, half_width in pairs]
@@ -170,10 +172,10 @@ def _ahead(cells: pd.DataFrame) -> pd.Series:
 def _repeats(tables: RunTables) -> list[list[float]]:
     """The times of each cell's trials that ended ok, in seconds."""
     timed = tables.measurements.dropna(subset=["step_time_s"])
-    timed = timed[timed["status"] == "ok"].assign(step_time_s=lambda own: own["step_time_s"].astype(float))
+    timed = timed[timed["status"] == "ok"].astype({"step_time_s": float})
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
     merged = tables.cells[CELL_AXES].merge(times, on=CELL_AXES, how="left")["repeats"]
-    return [plain(own) if isinstance(own, list) else [] for own in merged]
+    return [plain(times_s) if isinstance(times_s, list) else [] for times_s in merged]
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,27 +212,27 @@ PUBLISHED_AS = {
 
 def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
     """Columns of cells with what a published run gives of them; of a run's time, that of its steps."""
-    yield from ((own, run[name]) for name, own in PUBLISHED_AS.items() if run[name] is not None)
+    yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
     sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
     if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
         yield "step_time_s", run["run_time_s"] / steps
 
 
 def _splits(tables: RunTables) -> dict[str, Any]:
-    """The parts of a step's time: their words and colours, and each cell's shares by its place."""
+    """The parts of a step's time: their words and colours, and each cell's shares by its index."""
     shares = [f"{part}_share" for part in SPLIT]
     analysed = tables.bottlenecks[is_analysed(tables.bottlenecks)]
     merged = tables.cells[CELL_AXES].merge(analysed[[*CELL_AXES, *shares]], on=CELL_AXES, how="left")
     cells = {
-        place: plain(row[name] or 0 for name in shares)
-        for place, row in enumerate(records(merged))
+        index: plain(row[name] or 0 for name in shares)
+        for index, row in enumerate(records(merged))
         if row[shares[0]] is not None
     }
     return {"words": list(SPLIT.values()), "colours": [SPLIT_COLOURS[part] for part in SPLIT], "cells": cells}
 
 
 def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
-    """Of which cells more than the whole is known of where the time of a step goes."""
+    """Which cells have a split of their step's time."""
     return bottlenecks["unexplained_share"].fillna(0) < 0.99
 
 
@@ -241,15 +243,15 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
-    # The CPU's line is the one that is here.
+    # The series here is the CPU's.
     elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
     first: dict[tuple[Any, ...], int] = {}
-    for place, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
-        first.setdefault(row, place)
+    for index, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
+        first.setdefault(row, index)
     return [
         {
             "cell": first[tuple(row[axis] for axis in DEVICE_LINE_AXES)],
-            "on": {axis: own for axis in ("size", "parameters") if (own := _on_axis(row, axis))},
+            "on": {axis: crossover for axis in ("size", "parameters") if (crossover := _on_axis(row, axis))},
         }
         for row in records(pd.concat([headline_rows(crossovers), elsewhere]))
     ]

@@ -1,15 +1,17 @@
-"""Everything that is needed to doubt a number: what ran, on what, from which files, and how to run it again."""
+"""Provenance: hardware, software, inputs and commands behind a run's numbers.
+
+Of each machine that measured, a fact is one value, a span, or each value and how many rows say it.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,47 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from crossover.config.words import BASELINE, HERE
+from crossover.files import sha256_of
 from crossover.machine.invocation import Checkout, Invocation, find_checkout
-from crossover.report.machine_facts import machine_facts
+from crossover.tables.columns import Measurement
+from crossover.tables.labels import device_label
+from crossover.text import bytes_text, number_text, shortened
+
+GROUPS = {
+    "Host": (
+        *("operating_system", "cpu_model", "physical_cores", "logical_cpus", "cgroup_cpus", "numa_nodes"),
+        *("memory_bytes", "cpu_capability", "amx", "avx512_bf16", "governor", "turbo"),
+    ),
+    "Accelerator": (
+        *("device_uuid", "device_memory_bytes", "mig", "power_limit_w"),
+        *("sm_clock_default_mhz", "sm_clock_max_mhz"),
+    ),
+    "Software": (
+        *("torch_version", "cuda_version", "cudnn_version", "driver_version", "python_version"),
+        *("packages", "crossover_version", "code_version"),
+    ),
+    "How it ran": (
+        *("started_at", "threads", "interop_threads", "isolation", "attempts", "lease_wait_s"),
+        *("memory_source", "energy_source", "backend_settings", "effort"),
+    ),
+    "What went on beside it": (
+        *("load_before", "load_after", "others_cpus", "host_others_cpus", "cpu_pressure_share", "steal_share"),
+        *("cgroup_throttled_s", "foreign_processes", "foreign_gpu_share", "leased_beside"),
+        *("sm_clock_before_mhz", "sm_clock_after_mhz"),
+        *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
+    ),
+}
+"""The columns that the page shows of a machine, in groups."""
+
+VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
+
+COLUMNS = [name for names in GROUPS.values() for name in names]
+METADATA = {column.name: column.metadata for column in fields(Measurement)}
+DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
+
+MOST_VALUES = 8
+"""Most values listed; further ones are counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
@@ -47,7 +88,7 @@ def provenance(
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
-    found = {
+    facts = {
         "made_at": made_at,
         "run": invocation and {"command": invocation.command, "folder": invocation.folder},
         "code": asdict(checkout) | {"code_version": checkout.code_version},
@@ -62,25 +103,19 @@ def provenance(
         "rerun": rerun(checkout, invocation),
     }
     # Tuples and numpy's numbers become what JSON holds.
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=_plain, allow_nan=False))
+    plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain, allow_nan=False))
     return plain
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
-    """The commands that make this report from nothing, as far as they are known."""
+    """The commands that reproduce this report, as far as they were recorded."""
     commands = []
     if checkout.commit:
-        # A folder of this machine is no place that a reader could clone.
+        # A reader cannot clone a folder of this machine.
         remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
         commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
         commands.append(f"git checkout {checkout.commit}")
     return [*commands, "pip install -r requirements.txt", *([invocation.command] if invocation else [])]
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, as `sha256sum` prints it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
@@ -129,7 +164,7 @@ def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]
 
     A run that was merged itself is followed by the runs that it holds.
     """
-    return [run for name, folder in folders for run in _with_held(name, str(folder), *_read(folder))]
+    return [run for name, folder in folders for run in _with_merged(name, str(folder), *_read(folder))]
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
@@ -137,20 +172,113 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     if not path.is_file():
         return None, "no_file"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None, "unreadable"
-    if not isinstance(told, dict) or not all(isinstance(told.get(key), kind) for key, kind in NEEDED.items()):
+    if not isinstance(content, dict) or not all(isinstance(content.get(key), kind) for key, kind in NEEDED.items()):
         return None, "unreadable"
     rows = folder / "measurements.parquet"
-    listed = [file.get("sha256") for file in told["files"] if file.get("name") == rows.name]
+    listed = [file.get("sha256") for file in content["files"] if file.get("name") == rows.name]
     others = bool(listed) and rows.is_file() and sha256_of(rows) not in listed
-    return told, "other_rows" if others else None
+    return content, "other_rows" if others else None
 
 
-def _with_held(name: str, folder: str, told: dict[str, Any] | None, doubt: str | None) -> list[dict[str, Any]]:
-    held = told["runs"] if told else []
+def _with_merged(name: str, folder: str, content: dict[str, Any] | None, doubt: str | None) -> list[dict[str, Any]]:
+    runs = content["runs"] if content else []
     return [
-        {"name": name, "folder": folder, "provenance": told, "doubt": doubt},
-        *({**run, "name": f"{name}, {run['name']}"} for run in held),
+        {"name": name, "folder": folder, "provenance": content, "doubt": doubt},
+        *({**run, "name": f"{name}, {run['name']}"} for run in runs),
     ]
+
+
+def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
+    """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column.
+
+    What no row knows is empty. The CPU on fewer cores counts as the CPU.
+    """
+    keys = ["machine", "device", "device_name", "hostname"]
+    filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
+    if not filled:
+        return []
+    rows = pd.concat(filled, ignore_index=True)
+    rows["device"] = rows["device"].str.partition("-")[0]
+    rows["machine"] = rows["machine"].fillna(HERE)
+    # A trial may end before it records where it ran; the others on its device say it.
+    rows[keys] = rows[keys].where(
+        rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
+    )
+    machines = []
+    for key, machine_rows in rows.groupby(keys, sort=False, dropna=False):
+        machine, device, name, host = (str(value) if isinstance(value, str) else None for value in key)
+        facts = {column: _column_text(machine_rows[column], column) for column in COLUMNS}
+        label = device_label(str(device), name, str(machine))
+        machines.append(
+            {"device": label, "host": host or "", "rows": len(machine_rows), "cpu": device == BASELINE, "facts": facts}
+        )
+    return sorted(machines, key=lambda machine: machine["cpu"])
+
+
+def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
+    """The other hosts that measured, as a text; None if there are none. `machines` is what `machine_facts` gives."""
+    hosts = sorted({machine["host"] for machine in machines} - {"", here})
+    return shortened(hosts) if hosts else None
+
+
+def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
+    """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
+    differing = []
+    measurements = measurements.reset_index(drop=True)
+    for what, values in _software(measurements).items():
+        by_machine = values.dropna().astype(str).groupby(measurements["machine"], sort=False)
+        texts = {str(machine): " and ".join(sorted(rows.unique())) for machine, rows in by_machine}
+        if len(set(texts.values())) > 1:
+            differing.append(
+                {"what": what, "each": ", ".join(f"{text} on {machine}" for machine, text in texts.items())}
+            )
+    return differing
+
+
+def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
+    """Columns by title, among them one per package and per number of the effort."""
+    columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
+    for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
+        texts = measurements[column].dropna()
+        mappings = texts.map({text: json.loads(text) for text in texts.unique()})
+        for key in dict.fromkeys(key for mapping in mappings for key in mapping):
+            if key not in ("python", "torch"):  # these have columns
+                columns[word.format(key)] = mappings.map(lambda mapping, key=key: mapping.get(key))
+    return columns
+
+
+def _column_text(values: pd.Series, column: str) -> str:
+    """The values of one column in words; '' where none is present."""
+    present = values.dropna()
+    if present.empty:
+        return ""
+    unit = str(METADATA[column]["unit"])
+    # List each value of text, counts and switches.
+    counts = present.map(lambda value: _value_text(value, unit)).value_counts(sort=False)
+    if len(counts) == 1:
+        return str(counts.index[0])
+    numbers = present.infer_objects()
+    if pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers):
+        return f"{_value_text(numbers.min(), unit)} to {_value_text(numbers.max(), unit)}"
+    if column == "started_at":
+        return f"{present.min()} to {present.max()}"
+    shown = [f"{text} ({count:,})" for text, count in counts.head(MOST_VALUES).items()]
+    if len(counts) > MOST_VALUES:
+        shown.append(f"and {len(counts) - MOST_VALUES:,} more")
+    return "; ".join(shown)
+
+
+def _value_text(value: Any, unit: str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if pd.api.types.is_list_like(value):
+        return ", ".join(map(str, value)) or "none"
+    if unit == "B":
+        return bytes_text(value)
+    number = f"{value:g}" if float(value).is_integer() else number_text(float(value))
+    return f"{number} {unit}".strip()

@@ -26,19 +26,17 @@ from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
-from crossover.report.machine_facts import differing_software, hosts_elsewhere
 from crossover.report.page_data import is_analysed, page_data
-from crossover.report.provenance import provenance
+from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.tables.frames import records
+from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
-from crossover.tables.x_axes import with_x_axes
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""What an image in the page need not have encoded."""
+"""Characters that need no encoding in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Run:
     figures: Sequence[Path] = ()
     """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
-    """What a reader must know first."""
+    """Shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
     merged: Sequence[Mapping[str, Any]] = ()
@@ -69,15 +67,15 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
     files += sorted(folder.glob("datasets/*"))
     measured = [run.tables.measurements, run.tables.quality]
-    known = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
-    known |= {"runs": list(run.merged), "progress": run.progress}
-    context = context_of(run, known)
+    facts = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
+    facts |= {"runs": list(run.merged), "progress": run.progress}
+    context = context_of(run, facts)
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
         "thresholds.json": json.dumps(thresholds_of(run.tables, made_at), indent=1) + "\n",
         "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
         "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
-        "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
+        "provenance.json": json.dumps(facts, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),
         "summary.txt": plain.get_template("summary.txt.j2").render(context | {"folder": folder}),
@@ -87,8 +85,8 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
             temporary.write_text(text, encoding="utf-8")
 
 
-def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What the templates know of a run; `known` is its provenance."""
+def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables of the templates; `facts` is the provenance of the run."""
     tables = run.tables
     answers = records(tables.answers)
     trust = trust_of(tables.cells)
@@ -97,7 +95,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
-    flags = sorted({flag for own in tables.cells["flags"] for flag in own})
+    flags = sorted({flag for cell_flags in tables.cells["flags"] for flag in cell_flags})
     machines = list(tables.measurements["machine"].unique())
     return {
         "studies": studies,
@@ -113,10 +111,10 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
-        "measured_on": hosts_elsewhere(known["machines"], platform.node()) if len(machines) == 1 else None,
+        "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
         "references": _drawn_references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
-        "provenance": known,
+        "provenance": facts,
         "page_data": Markup(page_data(with_x_axes(run.studies, tables.cells), tables)),
     }
 
@@ -142,7 +140,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
     `disturbed` counts the cells with any flag of a disturbance, however many have it.
     """
     trials = cells.loc[cells["trials"] > 0, "trials"]
-    flags = Counter(flag for own in cells["flags"] for flag in own)
+    flags = Counter(flag for cell_flags in cells["flags"] for flag in cell_flags)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
     return {
         "cells": len(cells),
@@ -151,7 +149,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
         "trials_high": int(trials.max()) if len(trials) else 0,
         "flagged": int((cells["flags"].map(len) > 0).sum()),
         "flags": flags.most_common(),
-        "disturbed": int(cells["flags"].map(lambda own: not set(DISTURBED).isdisjoint(own)).sum()),
+        "disturbed": int(cells["flags"].map(lambda cell_flags: not set(DISTURBED).isdisjoint(cell_flags)).sum()),
         "disturbances": [(flag, count) for flag, count in flags.most_common() if flag in DISTURBED],
         "lost": sum(statuses.values()),
         "statuses": statuses.most_common(),
@@ -159,17 +157,17 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """A single trial and flags, where more than half of the answers or cells have them: said once, not each time."""
-    known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(doubt for doubts in known for doubt in doubts if doubt in ("one_trial", *FLAGS))
+    """Doubts of more than half of the answers or cells (flags, a single trial), which the page says once."""
+    doubts_of_answers = [answer["doubts"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(doubt for doubts in doubts_of_answers for doubt in doubts if doubt in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
-    return [doubt for doubt, count in counts.items() if count > len(known) / 2 or doubt in often]
+    return [doubt for doubt, count in counts.items() if count > len(doubts_of_answers) / 2 or doubt in often]
 
 
 def _study(
     name: str,
     spec: Mapping[str, Any],
-    own: RunTables,
+    tables: RunTables,
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
@@ -179,7 +177,7 @@ def _study(
     main = main_answers(said)
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"]]
-    quality, machines, claims = _quality(own), _machines(own), records(own.claims)
+    quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
     return {
         "name": name,
         "title": spec["title"],
@@ -188,7 +186,7 @@ def _study(
         "main": main,
         "row": row_of(main, claims),
         "others": others,
-        "why": _why(own, why),
+        "why": _why(tables, why),
         "claims": claims,
         "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,
@@ -199,7 +197,7 @@ def _study(
 
 
 STRIP_MARGIN = 0.12
-"""Of a strip's length, on each side."""
+"""Margin at each end, as a share of the strip's length."""
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
@@ -209,27 +207,27 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     """
     tested, measured = ("tested_low", "tested_high"), ("measured_low", "measured", "measured_high")
     names = (*tested, *measured)
-    known = {name: claim[name] for name in names if claim[name] is not None}
-    if known.keys().isdisjoint(tested) or known.keys().isdisjoint(measured):
+    ends = {name: claim[name] for name in names if claim[name] is not None}
+    if ends.keys().isdisjoint(tested) or ends.keys().isdisjoint(measured):
         return None
-    scaled = {name: math.log(value) for name, value in known.items()} if min(known.values()) > 0 else known
+    scaled = {name: math.log(value) for name, value in ends.items()} if min(ends.values()) > 0 else ends
     low, high = min(scaled.values()), max(scaled.values())
     length = (high - low) or 1
     places = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
     return {name: places.get(name) for name in names}
 
 
-def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The parts of a step on the accelerator, else on the CPU, at the size where the devices are nearest."""
-    known = own.bottlenecks[is_analysed(own.bottlenecks)]
-    accelerated = [not is_cpu(device) for device in known["device"]]
-    rows = known[accelerated] if any(accelerated) else known[known["device"] == BASELINE]
+def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The split of a step's time, on an accelerator if there is one, at the size where it is closest to the CPU."""
+    bottlenecks = tables.bottlenecks[is_analysed(tables.bottlenecks)]
+    accelerated = [not is_cpu(device) for device in bottlenecks["device"]]
+    rows = bottlenecks[accelerated] if any(accelerated) else bottlenecks[bottlenecks["device"] == BASELINE]
     if rows.empty:
         return None
-    ratios = own.ratios[own.ratios["baseline"] == BASELINE]
+    ratios = tables.ratios[tables.ratios["baseline"] == BASELINE]
     apart = rows[CELL_AXES].merge(ratios[[*CELL_AXES, "ratio"]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
     distance = apart["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
-    named = rows.merge(own.cells[[*CELL_AXES, "device_name", "size_name", "size_label"]], on=CELL_AXES)
+    named = rows.merge(tables.cells[[*CELL_AXES, "device_name", "size_name", "size_label"]], on=CELL_AXES)
     row = records(named)[int(distance.argmin())]
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
@@ -245,30 +243,32 @@ def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 
 
 def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
-    """The machines elsewhere whose cells stand beside those here; several references may be of one machine."""
+    """The references with cells that match cells here, each machine once."""
     drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
     drawn = drawn.assign(uncommitted=[str(version).endswith(DIRTY) for version in drawn["code_version"]])
     told_apart = ["device_name", "physical_cores", "measured_on", "torch_version", "uncommitted"]
     return records(drawn.drop_duplicates(told_apart))
 
 
-def _quality(own: RunTables) -> list[dict[str, Any]]:
+def _quality(tables: RunTables) -> list[dict[str, Any]]:
     """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
-    if own.quality.empty:
+    if tables.quality.empty:
         return []
-    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(
+    pairs = tables.quality_pairs[tables.quality_pairs["metric"] == "accuracy"].drop(
         columns=["metric", "seeds", "rows", "largest"]
     )
-    groups = own.quality.groupby(CELL_AXES, sort=False)
+    groups = tables.quality.groupby(CELL_AXES, sort=False)
     means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
-    counts = groups["status"].agg(seeds=lambda own: (own == "ok").sum(), failed=lambda own: (own != "ok").sum())
+    counts = groups["status"].agg(
+        seeds=lambda statuses: (statuses == "ok").sum(), failed=lambda statuses: (statuses != "ok").sum()
+    )
     return records(means.merge(counts.reset_index()).merge(pairs, on=CELL_AXES, how="left"))
 
 
-def _machines(own: RunTables) -> list[dict[str, Any]]:
+def _machines(tables: RunTables) -> list[dict[str, Any]]:
     """The ratios of one device's times on two machines, with a label for their line."""
-    several = [axis for axis in varying(own.cells, LINE_AXES) if axis != "machine"]
+    several = [axis for axis in varying(tables.cells, LINE_AXES) if axis != "machine"]
     return [
         row | {"line": name_by(row, several), "device": side_word(row["device"])}
-        for row in records(own.ratios[own.ratios["pair"] == "machine"])
+        for row in records(tables.ratios[tables.ratios["pair"] == "machine"])
     ]

@@ -13,7 +13,7 @@ CROSSING = ("crossover", "reference", "best")
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to a study's question, without what is told once of all studies: memory, and that there is no GPU."""
+    """The answers to a study's question, without what the page says once for all studies: memory, and a missing GPU."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
@@ -21,24 +21,33 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A study's row from its main answers and claims, as the tables have them.
 
-    `answer` is the first one; `also` the same comparison in the study's other metrics; `last` the time at the other end
-    of the same series, where nothing can be compared;
-    `tuned` the answer for the fastest configurations, where it is another one; `series` how many main answers there are
-    of the first one's kind.
+    `answer`: the first one. `also`: the same comparison in the study's other metrics. `last`: the time at the other end
+    of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations, where it
+    differs. `series`: how many series the main answers of the first one's kind have.
     """
-    answer = next((one for one in main if one["kind"] != "best"), main[0])
-    tuned = (one for one in main if one["kind"] == "best" and one is not answer and one["machine"] == answer["machine"])
-    alike = [one for one in main if one["kind"] == answer["kind"] and one["cost"] == answer["cost"]]
-    ends = [one for one in alike if one["kind"] == "step_time" and (one["line"], one["device"]) == _series(answer)]
-    also = [one for one in alike if one["kind"] == "asked" and one is not answer and _series(one) == _series(answer)]
-    second = next((one for one in tuned if _changes_the_answer(one)), None)
+    answer = next((other for other in main if other["kind"] != "best"), main[0])
+    tuned = (
+        other
+        for other in main
+        if other["kind"] == "best" and other is not answer and other["machine"] == answer["machine"]
+    )
+    alike = [other for other in main if other["kind"] == answer["kind"] and other["cost"] == answer["cost"]]
+    ends = [
+        other for other in alike if other["kind"] == "step_time" and (other["line"], other["device"]) == _series(answer)
+    ]
+    also = [
+        other
+        for other in alike
+        if other["kind"] == "asked" and other is not answer and _series(other) == _series(answer)
+    ]
+    second = next((other for other in tuned if _changes_the_answer(other)), None)
     return {
         "answer": answer,
         "also": also,
         "last": ends[-1] if len(ends) > 1 else None,
         "tuned": second,
-        "told": [one for one in (answer, *also, second, *ends[-1:]) if one is not None],
-        "series": len({_series(one) for one in alike}),
+        "told": [other for other in (answer, *also, second, *ends[-1:]) if other is not None],
+        "series": len({_series(other) for other in alike}),
         "bar": bar_of(answer),
         "tuned_bar": bar_of(second) if second else [],
         "claim": _claim(answer, claims),
@@ -50,7 +59,7 @@ def _series(answer: Answer) -> tuple[Any, Any]:
 
 
 def _changes_the_answer(best: Answer) -> bool:
-    """Whether the fastest configurations have another answer than the plain ones: a status, or a place elsewhere."""
+    """Whether the fastest configurations give another status than the plain ones, or another crossover."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:

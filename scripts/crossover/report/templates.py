@@ -1,10 +1,11 @@
-"""What the templates may use, and the lines that they print while a run goes on."""
+"""The environment of the templates: how they write numbers and words; and a first answer while a run goes on."""
 
 from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from crossover.config.words import FLAGS, STATUSES
-from crossover.report.formats import FILTERS
-from crossover.report.machine_facts import DOCS, GROUPS
+from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
 from crossover.tables.frames import records
 from crossover.tables.labels import metric_title
+from crossover.text import (
+    bytes_text,
+    cores_text,
+    listed,
+    number_text,
+    percent_text,
+    place_text,
+    place_texts,
+    rate_text,
+    seconds_text,
+    share_text,
+    spaced,
+)
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
@@ -27,13 +40,13 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
     It is what the study's row says at the end, without the caveat that all of it shares.
     """
     main = main_answers(records(answers))
-    told = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
+    answers_shown = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
-    return template.render(row=row_of(told, ()), measured=measured, sizes=sizes)
+    return template.render(row=row_of(answers_shown, ()), measured=measured, sizes=sizes)
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """What the templates of a folder may use; `html`: what they print is escaped."""
+    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
     environment = Environment(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -64,7 +77,7 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
 
 
 def _asset(path: Path) -> Markup:
-    """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
+    """Escape a style sheet or script for inlining."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
 
@@ -75,5 +88,93 @@ def _packed(path: Path) -> str:
 
 
 def as_yaml(values: Any) -> str:
-    """Plain values as a file of the config has them."""
+    """Plain values as YAML."""
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+
+
+def amount_text(value: float, unit: str) -> str:
+    """A value in its unit; a place on an axis without it."""
+    return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
+
+
+def interval_text(values: Sequence[float], unit: str) -> str:
+    """Both ends of an interval in their unit; places on an axis as `place_texts` writes them."""
+    texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
+    return " to ".join(dict.fromkeys(texts))
+
+
+def places_text(values: Sequence[float], unit: str) -> str:
+    """Places on an axis as a list with their unit, once or, as `place_texts` has it, each."""
+    return _with_unit(listed(place_texts(values, unit)), unit)
+
+
+def range_text(values: Sequence[float], unit: str) -> str:
+    """The smallest and the largest of some places on an axis, with their unit as in `places_text`."""
+    return _with_unit(interval_text([min(values), max(values)], unit), unit)
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return text if text.endswith(f" {unit}") else f"{text} {unit}"
+
+
+def off_text(ratio: float) -> str:
+    """How far a ratio is from 1: under 1 %, 48 %, or as a factor."""
+    if abs(ratio - 1) < 0.01:
+        return "under 1 %"
+    return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}×"
+
+
+def signed_text(value: float) -> str:
+    """A difference with five places: +0.00012."""
+    return f"{value:+.5f}"
+
+
+def span_text(values: Iterable[float], name: str) -> str:
+    """The smallest and the largest value, formatted by the filter `name`; one text if both read the same."""
+    ordered = sorted(values)
+    return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
+
+
+def escaped_markdown(text: object) -> str:
+    """Text as Markdown shows it literally, in a table's cell too."""
+    return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~@&$])", r"\\\1", str(text)).split())
+
+
+def in_code(text: str) -> str:
+    """Text as code in Markdown, whatever it holds, on one line."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    words = " ".join(text.splitlines())
+    return f"{fence} {words} {fence}" if len(fence) > 1 else f"{fence}{words}{fence}"
+
+
+_OF_UNIT: Mapping[str, Callable[[float], str]] = {
+    "times": number_text,
+    "share": percent_text,
+    "difference": signed_text,
+    "samples/s": rate_text,
+    "s": seconds_text,
+    "B": bytes_text,
+    "cores": cores_text,
+}
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "amount": amount_text,
+    "interval": interval_text,
+    "places": places_text,
+    "range": range_text,
+    "bytes": bytes_text,
+    "capitalised": lambda text: text[:1].upper() + text[1:],
+    "code": in_code,
+    "cores": cores_text,
+    "count": lambda value: f"{value:,.0f}",
+    "escaped": escaped_markdown,
+    "listed": listed,
+    "number": number_text,
+    "off": off_text,
+    "percent": percent_text,
+    "rate": rate_text,
+    "seconds": seconds_text,
+    "signed": signed_text,
+    "spaced": spaced,
+    "span": span_text,
+}

@@ -16,9 +16,8 @@ from crossover.statistics.best import WAY_AXES, Way, WaysAtSizes, WaysByStudy, b
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, pairings
-from crossover.tables.frames import first_row, with_ok_times
+from crossover.tables.frames import first_row, with_ok_times, x_axes_of
 from crossover.tables.registry import LINE_AXES
-from crossover.tables.x_axes import x_axes_of
 
 REFINED = ("bracketed", "reversed")
 """Statuses with one bracket to measure in; with any other it is unknown where more would help."""

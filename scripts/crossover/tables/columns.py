@@ -1,15 +1,18 @@
-"""The columns of one trial's row and of one training's row, with their units.
+"""The columns of one trial's row and of one training's row, with their units, and the file of a row.
 
-Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only for a schema.
+Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only where it is used.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
 import types
 import typing
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossover.config.words import EXECUTIONS, HERE, STATUSES
@@ -266,3 +269,22 @@ def _arrow_schema(record: Any) -> pyarrow.Schema:
             for f in dataclasses.fields(record)
         ]
     )
+
+
+def write_record(record: Row, path: Path) -> None:
+    """Write a record as the one row of `path`, not atomically.
+
+    The row goes through Arrow's JSON reader, because every other way from Python values to Arrow imports pandas.
+    """
+    import pyarrow.json
+    import pyarrow.parquet
+
+    schema = arrow_schema(type(record))
+    text = json.dumps(vars(record), allow_nan=False).encode()
+    table = pyarrow.json.read_json(
+        io.BytesIO(text),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+    )
+    # For a single row, dictionaries and statistics only take time to read.
+    pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False, write_statistics=False)

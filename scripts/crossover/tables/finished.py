@@ -1,4 +1,4 @@
-"""The finished part of a run that is going on or was stopped: its rows, and why each missing result is missing."""
+"""Results of an unfinished run: the rows so far, and why each missing result is missing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
 from crossover.reading import UnreadableError
 from crossover.tables.columns import Measurement, Row, Training
-from crossover.tables.frames import first_row, joined, read_row, readable_rows
+from crossover.tables.frames import first_row
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, host_columns
-from crossover.tables.searches import collect_searches
+from crossover.tables.rows import collect_searches, joined, read_row, read_rows
 
 Key = TypeVar("Key")
 
@@ -47,7 +47,7 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""By what one job is called."""
+"""By the name of one job's result."""
 
 
 @dataclass(frozen=True)
@@ -73,36 +73,37 @@ def finished_rows(
     `settings` holds the options that the trials of a study share today: a row that was measured without one of them is
     left out, and so is what is missing or cannot be read; `missing_results` names all of these.
     """
-    rows = readable_rows(_newest_first(paths), record)
-    wanted = ("study", "command", "machine", "device", *ENVIRONMENT_COLUMNS)
-    facts = enumerate(rows.select([name for name in wanted if name in rows.column_names]).to_pylist())
-    kept = _alike({place: row for place, row in facts if _of_today(row, settings or {})}, several_hosts)
-    return joined([rows.take(kept)] if kept else [], record)
+    rows, _ = read_rows(_newest_first(paths), record)
+    facts = enumerate(rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist())
+    alike = _alike({index: row for index, row in facts if _of_today(row, settings or {})}, several_hosts)
+    return joined(rows.take(pa.array(alike, pa.int64())), record)
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
-    """The same for searches for the largest batch."""
-    found = {}
+    """`finished_rows` for searches for the largest batch."""
+    searches = {}
     for path in _newest_first(paths):
         with suppress(UserError):
-            found[path] = first_row(collect_searches([path]))
-    return collect_searches(_alike(found, several_hosts))
+            searches[path] = first_row(collect_searches([path]))
+    return collect_searches(_alike(searches, several_hosts))
 
 
 def missing_results(
-    asked: Mapping[str, Sequence[Path]], collected: Mapping[str, pd.DataFrame]
+    requested: Mapping[str, Sequence[Path]], collected: Mapping[str, pd.DataFrame]
 ) -> Iterator[MissingResult]:
-    """The results that are asked for but not among those collected; both are by work (trial, training, search)."""
-    for name, paths in asked.items():
+    """The results that are requested but not among those collected; both are by work (trial, training, search)."""
+    for name, paths in requested.items():
         work, table = WORKS[name], collected.get(name)
         keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
-        known = set() if table is None else set(table[keys].astype(str).itertuples(index=False, name=None))
+        present = set() if table is None else set(table[keys].astype(str).itertuples(index=False, name=None))
         for path in paths:
-            tail, found = _parsed(work, path)
-            if tuple(found[key] for key in keys) not in known:
+            tail, values = _parsed(work, path)
+            if tuple(values[key] for key in keys) not in present:
                 results = Path(*path.parts[: -len(tail.parts) - 1])
                 kind, reason = _why(work, path, results / "logs" / work.rule / f"{tail.as_posix()}.log")
-                yield MissingResult(name, _axes(found), kind, reason)
+                axes: dict[str, Any] = {axis: values.get(axis) for axis in AXES}
+                numbers = {axis: int(axes[axis]) for axis in ("size", "batch_size") if axes[axis]}
+                yield MissingResult(name, axes | numbers, kind, reason)
 
 
 def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
@@ -110,7 +111,7 @@ def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
-    """The files that exist; one may come or go at this very moment."""
+    """The files that exist now, newest first."""
     written = {}
     for path in paths:
         try:
@@ -126,22 +127,16 @@ def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[K
     A field that a row lacks may be anything.
     """
     columns = [column for column in ENVIRONMENT_COLUMNS if column != "hostname" or not several_hosts]
-    first: dict[tuple[str, str | None], dict[str, Any]] = {}
-    kept = []
+    expected: dict[tuple[str, str | None, str], Any] = {}
+    alike = []
     for key, row in rows.items():
-        sides = ((row["device"], columns), (None, host_columns(several_hosts)))
-        own = [
-            (
-                first.setdefault((row["machine"], side), {}),
-                {name: row[name] for name in names if row.get(name) is not None},
-            )
-            for side, names in sides
-        ]
-        if all(known.get(name, value) == value for known, values in own for name, value in values.items()):
-            for known, values in own:
-                known |= values
-            kept.append(key)
-    return kept
+        facts = {(row["machine"], row["device"], name): row.get(name) for name in columns}
+        facts |= {(row["machine"], None, name): row.get(name) for name in host_columns(several_hosts)}
+        facts = {fact: value for fact, value in facts.items() if value is not None}
+        if all(expected.get(fact, value) == value for fact, value in facts.items()):
+            expected |= facts
+            alike.append(key)
+    return alike
 
 
 def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
@@ -149,14 +144,9 @@ def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
     for pattern in (work.pattern, work.pattern.replace("/{device}", "/{machine}/{device}")):
         tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
         regex = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-        if found := re.fullmatch(regex, tail.as_posix()):
-            return tail, {"machine": HERE} | found.groupdict()
+        if match := re.fullmatch(regex, tail.as_posix()):
+            return tail, {"machine": HERE} | match.groupdict()
     raise ValueError(f"{path} is no path of {work.rule}")
-
-
-def _axes(texts: Mapping[str, str]) -> dict[str, Any]:
-    values = {axis: texts.get(axis) for axis in AXES}
-    return {axis: int(text) if text and axis in ("size", "batch_size") else text for axis, text in values.items()}
 
 
 def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
@@ -173,6 +163,6 @@ def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
         return "missing", NOT_YET
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     if not errors:
-        # The last line of a traceback: an error that nobody foresaw.
+        # The last line of a traceback.
         errors = [line for line in lines[-1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
     return ("failed", errors[-1]) if errors else ("missing", STOPPED)

@@ -16,7 +16,7 @@ from crossover.config.words import HERE
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, Row
-from crossover.tables.frames import collect_rows
+from crossover.tables.rows import collect_rows
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -62,9 +62,9 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
         # A column of whole numbers would read 2.0 on the side where one is null.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
-            found = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
-            if found[0] != found[1]:
-                text = f"{column}: {', '.join(found[0])} against {', '.join(found[1])}"
+            values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
+            if values[0] != values[1]:
+                text = f"{column}: {', '.join(values[0])} against {', '.join(values[1])}"
                 devices.setdefault(text, []).append(device)
     return [f"{text} ({', '.join(concerned)})" for text, concerned in devices.items()]
 
@@ -89,14 +89,14 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
 
     Hosts of the same model may have several names, if `several_hosts`. What is not known is passed over.
     """
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in host_columns(several_hosts):
         for table in (table for table in tables if column in table.column_names):
             sides = table.select(["machine", "device", column]).group_by(["machine", "device", column]).aggregate([])
             for side in sides.filter(pc.is_valid(sides[column])).to_pylist():
-                hosts = found.setdefault((side["machine"], column), {})
+                hosts = hosts_of.setdefault((side["machine"], column), {})
                 hosts.setdefault(side[column], []).append(side["device"])
-    for (machine, column), hosts in found.items():
+    for (machine, column), hosts in hosts_of.items():
         if len(hosts) > 1:
             whose = "" if machine == HERE else f" of machine '{machine}'"
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
@@ -118,9 +118,11 @@ def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
     sides = rows.select(["machine", "device"]).group_by(["machine", "device"]).aggregate([]).to_pylist()
     for side in sides:
         machine, device = side["machine"], side["device"]
-        own = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
-        values = {column: own[column].unique().to_pylist() for column in columns}
-        unlike = [f"{column} ({', '.join(map(str, found))})" for column, found in values.items() if len(found) > 1]
+        side_rows = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
+        values = {column: side_rows[column].unique().to_pylist() for column in columns}
+        unlike = [
+            f"{column} ({', '.join(map(str, several))})" for column, several in values.items() if len(several) > 1
+        ]
         if unlike:
             whose = f"device '{device}'" if machine == HERE else f"device '{device}' of machine '{machine}'"
             advice = ["delete the rows of one", "use another results folder"]

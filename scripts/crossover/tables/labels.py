@@ -28,12 +28,12 @@ NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision
 def side_word(device: str, threads: float | None = None) -> str:
     """A device's short name; a CPU side's with its cores: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
-    asked = threads_of_side(device)
-    if not is_cpu(device) or (asked is None and threads is None):
+    requested = threads_of_side(device)
+    if not is_cpu(device) or (requested is None and threads is None):
         return word
     if threads is not None:
-        return f"{word} on {cores_text(threads)}" + " (half)" * (asked == HALF)
-    return f"{word} on {cores_text(asked) if isinstance(asked, int) else 'half of its cores'}"
+        return f"{word} on {cores_text(threads)}" + " (half)" * (requested == HALF)
+    return f"{word} on {cores_text(requested) if isinstance(requested, int) else 'half of its cores'}"
 
 
 def device_label(device: str, device_name: str | None, machine: str = HERE) -> str:

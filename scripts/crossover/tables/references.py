@@ -1,19 +1,27 @@
-"""Reference machines: the rows of a finished run as a small folder, to hold other machines against."""
+"""Reference machines: the trials of a finished run as a small folder, to compare other machines with.
+
+A run reads the facts of its references before it measures, so pandas is imported only to read trials.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-import pandas as pd
-
-from crossover.config.words import AXES, BASELINE, DIRTY, HERE, is_cpu
+from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
-from crossover.files import atomic_path
-from crossover.reading import read_arrow
+from crossover.files import atomic_path, sha256_of
+from crossover.reading import UnreadableError, read_arrow, read_json
 from crossover.tables.columns import COLUMNS
-from crossover.tables.frames import first_row
-from crossover.tables.reference_facts import TRIALS_FILE, Facts, read_facts, write_facts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 1
+"""Of the folder's files."""
+FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
     *(axis for axis in AXES if axis != "machine"),
@@ -24,6 +32,65 @@ KEPT = (
 
 LARGEST_BYTES = 200_000
 """Of the table of trials."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What measured a reference, when, and with which code."""
+
+    name: str
+    device_name: str
+    """The accelerator."""
+    cpu_model: str
+    physical_cores: int
+    measured_on: str
+    """The day of its first trial."""
+    torch_version: str
+    python_version: str
+    driver_version: str | None
+    operating_system: str
+    code_version: str | None
+    """git commit."""
+    command: str | None
+    """How its run was started."""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row of table `references`."""
+        return {"machine" if name == "name" else name: value for name, value in asdict(self).items()}
+
+
+def read_facts(folder: Path) -> Facts:
+    """The facts of a reference; raises UserError for a folder that is damaged or of another version."""
+    path, trials = (folder / name for name in REFERENCE_FILES)
+    content = read_json(path, "reference")
+    if not isinstance(content, dict) or content.get("version") != VERSION:
+        raise UserError(f"{shown_path(path)}: not a reference of version {VERSION}; export it again")
+    try:
+        facts, expected = Facts(**content["facts"]), content["files"][TRIALS_FILE]
+    except (KeyError, TypeError):
+        raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
+    for name, kind in get_type_hints(Facts).items():
+        if not isinstance(getattr(facts, name), kind):
+            raise UserError(
+                f"{shown_path(path)}: {name} is not of type {getattr(kind, '__name__', kind)}; export it again"
+            )
+    if facts.name == HERE:
+        raise UserError(
+            f"{shown_path(path)}: name is '{HERE}', as reports call the own machine; export it under another"
+        )
+    if not trials.is_file():
+        raise UnreadableError(trials, "no such table", "export it again")
+    if sha256_of(trials) != expected:
+        raise UserError(f"{shown_path(trials)}: is not the file that {FACTS_FILE} names; export both again")
+    return facts
+
+
+def write_facts(facts: Facts, folder: Path) -> None:
+    """Write the facts beside the table of trials."""
+    content = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: sha256_of(folder / TRIALS_FILE)}}
+    with atomic_path(folder / FACTS_FILE) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -50,21 +117,23 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
 
     Raises UserError if they are of several machines, lack the CPU or an accelerator, or are of uncommitted code.
     """
-    own = measurements[measurements["status"] != "invalid"]
-    machines = sorted(own["machine"].unique())
+    from crossover.tables.frames import first_row
+
+    valid = measurements[measurements["status"] != "invalid"]
+    machines = sorted(valid["machine"].unique())
     if machines != [HERE]:
         raise UserError(f"{', '.join(machines) or 'no trial'}: a reference is one machine without a name; take its run")
-    devices = own[own["status"] == "ok"].drop_duplicates("device")
+    devices = valid[valid["status"] == "ok"].drop_duplicates("device")
     accelerators = devices[[not is_cpu(device) for device in devices["device"]]]
     if BASELINE not in set(devices["device"]) or accelerators.empty:
         raise UserError("the run lacks the CPU or an accelerator; measure both on one machine")
-    if dirty := sorted({str(version) for version in own["code_version"].dropna() if str(version).endswith(DIRTY)}):
+    if dirty := sorted({str(version) for version in valid["code_version"].dropna() if str(version).endswith(DIRTY)}):
         raise UserError(
             f"the run was measured with uncommitted changes (commit {dirty[0]}), which nobody else has; commit them, "
             "or give them by --config or by a config file outside the checkout, and measure again in a new results "
             "folder"
         )
-    first, host = first_row(accelerators), first_row(own.sort_values("started_at"))
+    first, host = first_row(accelerators), first_row(valid.sort_values("started_at"))
     facts = Facts(
         name=name,
         device_name=str(first["device_name"]),
@@ -76,9 +145,9 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
         **{key: host[key] for key in ("torch_version", "python_version", "operating_system", "code_version")},
     )
     trials = folder / TRIALS_FILE
-    kept = own[list(KEPT)].sort_values([*KEPT[: KEPT.index("status")]]).reset_index(drop=True)
+    table = valid[list(KEPT)].sort_values([*KEPT[: KEPT.index("status")]]).reset_index(drop=True)
     with atomic_path(trials) as temporary:
-        kept.to_parquet(temporary, compression="zstd", index=False)
+        table.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:
         raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
     write_facts(facts, folder)

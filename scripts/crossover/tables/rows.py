@@ -1,29 +1,229 @@
-"""Writes the file of one row, of a trial or a training. Imports neither torch nor pandas, and pyarrow only to write."""
+"""Rows of trials, trainings and searches: read from their files, and joined.
+
+Of a trial that was measured again one row counts, and later trials of a cell count as its first trial allows, the only
+one that is checked and profiled.
+"""
 
 from __future__ import annotations
 
-import io
-import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.tables.columns import arrow_schema
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossover.config.studies import SEARCH_VERSION, Cell
+from crossover.config.words import AXES, DISTURBED, HERE, HOST_BOUND_SHARE
+from crossover.reading import UnreadableError, check_readable, read_arrow, read_each, read_json
+from crossover.tables.columns import COLUMNS, Measurement, Row, arrow_schema
+from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES, table_of
+
+ROWS_AT_ONCE = 500
+"""Files joined at once: tables of one row take far more memory than their rows joined."""
+
+CUT_SHORT = {"incomplete", "unchecked"}
+"""Flags of a row that lacks what another row of its trial may have."""
+
+JUDGED = ("status", "reason", "flags")
+"""The columns of later trials that depend on the first one."""
+
+SIDE_BY_SIDE = "side_by_side"
 
 
-def write_record(record: Any, path: Path) -> None:
-    """Write a record as the one row of `path`, not atomically.
+def reading_processes() -> int:
+    """Processes that read rows where nothing is measured beside them, whatever --cores says."""
+    return min(4, os.cpu_count() or 1)
 
-    The row goes through Arrow's JSON reader, because every other way from Python values to Arrow imports pandas.
+
+def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, processes: int = 1) -> pa.Table:
+    """Join rows of trials (or of trainings), ordered by cell and number.
+
+    Raises UserError naming all files that are unreadable or outdated.
     """
-    import pyarrow.json
-    import pyarrow.parquet
+    rows, torn = read_rows(paths, record, processes)
+    check_readable(torn)
+    return joined(rows, record)
 
-    schema = arrow_schema(type(record))
-    text = json.dumps(vars(record), allow_nan=False).encode()
-    table = pyarrow.json.read_json(
-        io.BytesIO(text),
-        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-        parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-    )
-    single = {"use_dictionary": False, "write_statistics": False}  # for one row they only take time to read
-    pyarrow.parquet.write_table(table.cast(schema), path, **single)
+
+def read_rows(
+    paths: Sequence[Path], record: type[Row], processes: int = 1
+) -> tuple[pa.Table, dict[Path, UnreadableError]]:
+    """The rows that can be read, in the order of their files, and why the other files cannot."""
+    read = partial(_read_part, record=record)
+    parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
+    if processes == 1 or len(parts) < 2:
+        results = list(map(read, parts))
+    else:
+        with ProcessPoolExecutor(min(processes, len(parts))) as pool:
+            results = list(pool.map(read, parts))
+    rows = pa.concat_tables([arrow_schema(record).empty_table(), *(table for table, _ in results)])
+    return rows, {path: error for _, torn in results for path, error in torn.items()}
+
+
+def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
+    """Rows ordered by cell and number; of trials those that count, with the status that the first trial allows."""
+    rows = rows.sort_by([(axis, "ascending") for axis in (*AXES, record.number)])
+    return resting_on_first(least_disturbed(rows)) if record is Measurement else rows
+
+
+def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
+    """The row in a file; raises UserError where it is unreadable or outdated."""
+    row, torn = _read_part([path], record)
+    check_readable(torn)
+    return row
+
+
+def _read_part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
+    schema = arrow_schema(record)
+    rows, torn = read_each(paths, partial(_read_row, schema=schema, version=record.schema_version))
+    return pa.concat_tables([schema.empty_table(), *rows.values()]).combine_chunks(), torn
+
+
+def _read_row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
+    row = read_arrow(path, "row")
+    try:
+        if set(row.column_names) != set(schema.names) or row["schema_version"].to_pylist() != [version]:
+            raise UnreadableError(path, "written by another version of this workflow")
+        row = row.select(schema.names)
+        return row if row.schema.equals(schema) else row.cast(schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise UnreadableError(path, f"not a readable row ({str(error).splitlines()[0]})") from None
+
+
+def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence[str] = COLUMNS) -> pa.Table:
+    """Trials of any version: the needed columns, and those of `others` that the file has, with today's types.
+
+    Raises UserError, which ends with the remedy, where the file is unreadable or lacks a needed column.
+    """
+    trials = read_arrow(path, "table", [*needed, *others], remedy)
+    for name in needed:
+        if name not in trials.column_names:
+            raise UnreadableError(path, f"column '{name}' is missing", remedy)
+    schema = arrow_schema()
+    try:
+        trials = trials.cast(pa.schema([schema.field(name) for name in trials.column_names]))
+    except (pa.ArrowException, ValueError) as error:
+        raise UnreadableError(path, f"not rows of trials ({str(error).splitlines()[0]})", remedy) from None
+    if "machine" in trials.column_names:
+        return with_column(trials, "machine", [machine or HERE for machine in trials["machine"].to_pylist()])
+    return trials.append_column("machine", pa.array([HERE] * trials.num_rows, pa.string()))
+
+
+def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
+    """A table with other values in a column, whose type stays."""
+    field = table.schema.field(name)
+    return table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
+
+
+def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
+    """One row a search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
+    rows, torn = read_each(paths, _read_search)
+    check_readable(torn)
+    return table_of("largest_batches", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
+
+
+def _read_search(path: Path) -> dict[str, Any]:
+    search = read_json(path, "search")
+    try:
+        if search["schema_version"] != SEARCH_VERSION:
+            raise UnreadableError(path, "written by another version of this workflow")
+        return {
+            **{name: search.get(name) for name in LARGEST_BATCHES},
+            "machine": search.get("machine", HERE),
+            "tries_count": len(search["tries"]),
+            "search_s": float(sum(attempt["duration_s"] for attempt in search["tries"])),
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UnreadableError(path, "not a readable search") from None
+
+
+def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
+    """Trials disturbed from outside: the flags that say so, by cell and trial number."""
+    disturbed: dict[Cell, dict[int, list[str]]] = defaultdict(dict)
+    for row in trials.select([*AXES, "trial", "status", "flags"]).to_pylist():
+        if flags := _disturbances(row):
+            disturbed[Cell(**{axis: row[axis] for axis in AXES})][row["trial"]] = flags
+    return dict(disturbed)
+
+
+def least_disturbed(trials: pa.Table) -> pa.Table:
+    """One row a trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
+    if pc.max(trials["repeat"]).as_py() in (None, 0):
+        return trials
+    rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
+    counting: dict[tuple[Any, ...], int] = {}
+    for index in sorted(range(len(rows)), key=lambda index: rows[index]["repeat"] or 0):
+        trial = (*_cell(rows[index]), rows[index]["trial"])
+        if trial not in counting or _replaces(rows[index], rows[counting[trial]]):
+            counting[trial] = index
+    return trials.take(sorted(counting.values()))
+
+
+def _replaces(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    if row["status"] != "ok" or CUT_SHORT.intersection(row["flags"] or ()).difference(before["flags"] or ()):
+        return False
+    return _degree(row) < _degree(before)
+
+
+def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
+    """How much a trial was disturbed: by how many things, and by how many CPUs that others kept busy.
+
+    Not by its time: to choose the faster of two would make a machine look faster than it is.
+    """
+    flags = _disturbances(row)
+    return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
+
+
+def _disturbances(row: Mapping[str, Any]) -> list[str]:
+    flags = row["flags"] or () if row["status"] == "ok" else ()
+    return [flag for flag in flags if flag in DISTURBED]
+
+
+def resting_on_first(trials: pa.Table) -> pa.Table:
+    """Apply the first trial's check and profile to the cell's other trials.
+
+    Those that are ok become `invalid` where the first is and has a wrong answer, or none, as after a crash or a switch
+    that was changed. They are flagged `unchecked` where the first is missing, ended before the check, or was disturbed
+    and could not be checked. Those beside trials on other GPUs are flagged `side_by_side` where the first one's profile
+    shows a step that mostly waits for the host.
+    """
+    sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
+    alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0
+    if alone and sound.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
+        return trials
+    rows = trials.select([*AXES, "trial", "answer", "leased_beside", "host_bound_share", *JUDGED]).to_pylist()
+    firsts = {_cell(row): row for row in rows if row["trial"] == 1}
+    judged = [_beside(_judged(row, firsts.get(_cell(row))), firsts.get(_cell(row))) for row in rows]
+    for name in JUDGED:
+        trials = with_column(trials, name, [row[name] for row in judged])
+    return trials
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[axis] for axis in AXES)
+
+
+def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+    if row["trial"] == 1 or row["status"] != "ok":
+        return row
+    if first and (first["status"] == "ok" or first["answer"] == "right"):
+        return row
+    if first and first["status"] == "invalid" and first["answer"] != "unchecked":
+        return {**row, "status": "invalid", "reason": first["reason"]}
+    why = f"ended with status {first['status']}" if first else "is not among these rows"
+    reason = row["reason"] or f"its first trial, which alone is checked, {why}"
+    return {**row, "reason": reason, "flags": [*(row["flags"] or []), "unchecked"]}
+
+
+def _beside(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+    share = first["host_bound_share"] if first else None
+    flags = row["flags"] or []
+    if row["status"] != "ok" or not row["leased_beside"] or (share or 0) <= HOST_BOUND_SHARE or SIDE_BY_SIDE in flags:
+        return row
+    return {**row, "flags": [*flags, SIDE_BY_SIDE]}

@@ -17,14 +17,12 @@ import pytest
 
 from crossover import thresholds as thresholds_reader
 from crossover.answers.thresholds import thresholds_of
-from crossover.report.formats import amount_text
-from crossover.report.templates import environment_of
+from crossover.report.templates import amount_text, environment_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
-from crossover.tables.reference_facts import Facts
-from crossover.tables.references import Reference
+from crossover.tables.references import Facts, Reference
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import read_thresholds, should_use_gpu
 from report_pages import TEMPLATES, study, tables_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from matplotlib.collections import PathCollection
 
-from crossover.figures.kinds import comparison, latency, memory, roofline, throughput, time_split, trade_off
+from crossover.figures.registry import FIGURES
 from crossover.figures.style import PUBLISHED_COLOUR
 from crossover.figures.view import StudyView
 
@@ -29,7 +29,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
         {"device": "cuda", "hardware": "Old G0", "precision": "fp32", "step_time_s": 2e-3},
         {"device": "cuda", "hardware": "Old G0", "precision": "tf32", "label": "a new way", "step_time_s": 1e-3},
     ]
-    time, held = comparison.draw(view_of(rows, published)).axes
+    time, held = FIGURES["comparison"].draw(view_of(rows, published)).axes
 
     assert row_names(time) == [
         "CPU (Brand C1)",
@@ -48,7 +48,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
 
 def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -> None:
     rows = [row(precision=precision, timed_steps=steps) for precision, steps in {"fp32": 100, "fp64": 10}.items()]
-    (axes,) = comparison.draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
+    (axes,) = FIGURES["comparison"].draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
 
     assert words(axes) == ["0.100 (20.0 ms)", "0.100 (20.0 ms)"]  # 5 epochs of 20 steps
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
@@ -57,8 +57,8 @@ def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -
 
 def test_a_published_result_without_a_size_is_of_none_of_several(view_of: View, row: Row) -> None:
     result = {"device": "cpu", "hardware": "Old C0", "label": "VGG-16", "step_time_s": 2e-3}
-    (several,) = comparison.draw(view_of([row(size=2), row(size=4)], [result])).axes
-    (one,) = comparison.draw(view_of([row(size=2)], [result])).axes
+    (several,) = FIGURES["comparison"].draw(view_of([row(size=2), row(size=4)], [result])).axes
+    (one,) = FIGURES["comparison"].draw(view_of([row(size=2)], [result])).axes
 
     assert row_names(several)[-1] == "VGG-16, Old C0"
     assert row_names(one)[-1] == "Old C0"
@@ -68,7 +68,7 @@ def test_published_results_of_one_cell_and_hardware_are_named_apart(view_of: Vie
     results = [
         {"device": "cpu", "hardware": "Old C0", "label": label, "step_time_s": 2e-3} for label in ("torch 1", "torch 2")
     ]
-    (axes,) = comparison.draw(view_of([row()], results)).axes
+    (axes,) = FIGURES["comparison"].draw(view_of([row()], results)).axes
     assert row_names(axes)[-2:] == ["Old C0, torch 1", "Old C0, torch 2"]
 
 
@@ -81,7 +81,7 @@ def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View
         {"device": "cuda", "hardware": "Old G0", "latency_s": 8e-3, "latency_std_s": 1e-3},
         {"device": "cpu", "hardware": "Old C0", "latency_s": 9e-3},
     ]
-    (axes,) = latency.draw(view_of(rows, published)).axes
+    (axes,) = FIGURES["latency"].draw(view_of(rows, published)).axes
 
     names = ["right: host clock, synchronised", "mistake: transfer in the loop", "mistake: one sample"]
     assert row_names(axes) == [*names, "published: Old G0"]
@@ -95,7 +95,7 @@ def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View
 def test_latency_shows_the_99th_percentile_with_its_interval(view_of: View, row: Row) -> None:
     """Of 0 to 400 ms of one trial: see tests/crossover/test_percentiles.py."""
     latencies_s = [(number + 1e-9) / 1000 for number in range(401)]
-    (axes,) = latency.draw(view_of([row(device="cuda", latencies_s=latencies_s)])).axes
+    (axes,) = FIGURES["latency"].draw(view_of([row(device="cuda", latencies_s=latencies_s)])).axes
     assert words(axes)[0].endswith("; 99 %: 396 ms (392 ms to 400 ms)")
     assert [round(1000 * x) for x, _ in marked(axes, "s")] == [396]
     (interval,) = [one for one in axes.collections if len(one.get_segments()) == 1 and one.get_segments()[0][0][1] == 0]
@@ -110,7 +110,7 @@ def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: R
         row(device="cuda", precision="tf32", peak_allocated_bytes=5 * MB),
         row(device="cuda", precision="fp64", status="oom", step_time_s=None),
     ]
-    (axes,) = memory.draw(view_of(rows)).axes
+    (axes,) = FIGURES["memory"].draw(view_of(rows)).axes
 
     assert row_names(axes) == ["fp32", "tf32", "fp64"]
     assert words(axes) == ["10.0 MB", "5.00 MB", "oom"]
@@ -133,7 +133,7 @@ def test_memory_over_size_has_a_line_all_there_is_and_bars_of_the_largest(view_o
         | ({"peak_allocated_bytes": peak * MB} if peak else {"status": "oom", "step_time_s": None})
         for (precision, size), peak in peaks.items()
     ]
-    lines, bars = memory.draw(view_of(rows)).axes
+    lines, bars = FIGURES["memory"].draw(view_of(rows)).axes
 
     shown = labelled(lines)
     assert shown["fp32, oom at 8"] == {2: 10 * MB, 4: 60 * MB}
@@ -157,7 +157,7 @@ def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, ro
     search |= {axis: rows[0][axis] for axis in ("size", "machine", "device")}
     search |= {"status": "ok", "largest": 640, "throughput_samples_per_s": 4000.0}
     published = [{"device": "cuda", "hardware": "Old G0", "label": "torch 1", "batch_size": 10, "samples_per_s": 900.0}]
-    (axes,) = throughput.draw(view_of(rows, published, [search])).axes
+    (axes,) = FIGURES["throughput"].draw(view_of(rows, published, [search])).axes
 
     shown = labelled(axes)
     (ours,) = (name for name in shown if "best" in name)
@@ -175,7 +175,7 @@ def test_published_rates_of_one_label_are_told_apart_by_what_they_differ_in(view
         | {"samples_per_s": rate}
         for variant, rate in (("plain", 900.0), ("channels_last", 990.0))
     ]
-    (axes,) = throughput.draw(view_of([row(device="cuda", batch_size=10)], published)).axes
+    (axes,) = FIGURES["throughput"].draw(view_of([row(device="cuda", batch_size=10)], published)).axes
     drawn = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("published: ")}
     names = ["published: Old G0, torch 1, channels last", "published: Old G0, torch 1, plain"]
     assert sorted(map(str, drawn)) == names
@@ -192,7 +192,7 @@ def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
     ]
     published = [{"device": "cuda", "hardware": "Old G0", "label": "theirs", "samples_per_s": 0.5}]
     published[0]["peak_allocated_bytes"] = 2 * MB
-    (axes,) = trade_off.draw(view_of(rows, published)).axes
+    (axes,) = FIGURES["trade_off"].draw(view_of(rows, published)).axes
 
     (dots,) = (own for own in axes.collections if isinstance(own, PathCollection))
     assert dict(dots.get_offsets().tolist()) == pytest.approx({peak * MB: s for peak, s in cells.values()})
@@ -211,7 +211,7 @@ def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row
     """Of a GPU's step three quarters go into starting kernels, and nothing explains the rest."""
     split = SPLIT_STEP | {"replayed_s": 2.5e-4}
     view = view_of([row(device="cuda", size=2, trial=trial, **split) for trial in (1, 2)])
-    (axes,) = time_split.draw(view).axes
+    (axes,) = FIGURES["time_split"].draw(view).axes
     bars = {container.get_label(): [bar.get_width() for bar in container] for container in axes.containers}
     assert bars == {
         "starting kernels": [pytest.approx(0.75)],
@@ -219,16 +219,16 @@ def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row
     }
     assert words(axes) == ["one CUDA graph: 4.00×"]
     assert row_names(axes) == ["2 linear layers: 1.00 ms"]
-    assert time_split.applies(view.tables)
+    assert FIGURES["time_split"].applies(view.tables)
 
 
 def test_many_cells_leave_twelve_bars_and_none_leave_a_sentence(view_of: View, row: Row) -> None:
-    (axes,) = time_split.draw(view_of([row(size=size, **SPLIT_STEP) for size in range(2, 32)])).axes
+    (axes,) = FIGURES["time_split"].draw(view_of([row(size=size, **SPLIT_STEP) for size in range(2, 32)])).axes
     names = row_names(axes)
     assert (len(names), names[0], names[-1]) == (12, "2 linear layers: 1.00 ms", "31 linear layers: 1.00 ms")
     empty = view_of([row()])
-    assert not time_split.applies(empty.tables)
-    assert not time_split.draw(empty).axes
+    assert not FIGURES["time_split"].applies(empty.tables)
+    assert not FIGURES["time_split"].draw(empty).axes
 
 
 def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> None:
@@ -240,7 +240,7 @@ def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> N
         {"device": "cuda", "roof": "memory", "working_set_bytes": 2**30, "value": 4e12},
     ]
     view = view_of(rows, roofs=[{"machine": "here", **roof} for roof in roofs])
-    (axes,) = roofline.draw(view).axes
+    (axes,) = FIGURES["roofline"].draw(view).axes
     assert marked(axes, "o") == [(1.0, pytest.approx(2e9)), (2.0, pytest.approx(4e9))]
     assert words(axes) == ["2 linear layers", "4 linear layers"]
     assert set(labelled(axes)) == {
@@ -248,5 +248,5 @@ def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> N
         "memory, 1.07 GB: 4,000 GB/s",
         "fp32 products: 50 TFLOP/s",
     }
-    assert roofline.applies(view.tables)
-    assert not roofline.applies(view_of(rows).tables)
+    assert FIGURES["roofline"].applies(view.tables)
+    assert not FIGURES["roofline"].applies(view_of(rows).tables)

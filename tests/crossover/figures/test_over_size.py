@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection, PolyCollection
 
-from crossover.figures.kinds import energy, host_share, precisions, speedups, times, utilisation
+from crossover.figures.registry import FIGURES
 from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.view import StudyView
-from crossover.tables.reference_facts import Facts
-from crossover.tables.references import Reference
+from crossover.tables.references import Facts, Reference
 
 from .conftest import as_points, labelled, marked
 
@@ -35,7 +34,7 @@ def bands(axes: Any) -> list[tuple[float, float]]:
 
 
 def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws) -> None:
-    (axes,) = times.draw(view_of(power_laws(SIZES))).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES))).axes
 
     shown = labelled(axes)
     assert shown[CPU] == pytest.approx({2: 1e-4, 4: 1e-3, 8: 1e-2})
@@ -47,8 +46,8 @@ def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws
 
 
 def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: PowerLaws) -> None:
-    (one,) = times.draw(view_of(power_laws(SIZES))).axes
-    (two,) = times.draw(view_of(power_laws(SIZES, trials=2))).axes
+    (one,) = FIGURES["times"].draw(view_of(power_laws(SIZES))).axes
+    (two,) = FIGURES["times"].draw(view_of(power_laws(SIZES, trials=2))).axes
 
     assert bands(one) == []
     # exp(t(1 degree of freedom) * half the difference of the logarithms), from a table of t: 12.706.
@@ -57,7 +56,7 @@ def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: Power
 
 
 def test_trials_are_dots(view_of: View, power_laws: PowerLaws) -> None:
-    (axes,) = times.draw(view_of(power_laws({4: 1000}, trials=2))).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws({4: 1000}, trials=2))).axes
 
     for dots in (own.get_offsets() for own in axes.collections if isinstance(own, PathCollection)):
         assert np.asarray(dots)[:, 0].tolist() == [4, 4]
@@ -69,7 +68,7 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
     rows = power_laws(SIZES).assign(model_key="key")
     elsewhere = Reference(facts, rows.assign(machine="far", step_time_s=3 * rows["step_time_s"]))
     here = rows[rows["device"] == "cpu"]
-    (axes,) = times.draw(view_of(here[here["size"] > 2], references=[elsewhere])).axes
+    (axes,) = FIGURES["times"].draw(view_of(here[here["size"] > 2], references=[elsewhere])).axes
 
     shown = labelled(axes)
     assert shown[CPU] == pytest.approx({4: 1e-3, 8: 1e-2})
@@ -80,14 +79,14 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
 
 def test_the_crossover_and_the_published_one_are_upright_lines(view_of: View, power_laws: PowerLaws) -> None:
     view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
-    axes = times.draw(view).axes[0]
+    axes = FIGURES["times"].draw(view).axes[0]
 
     found = {label: next(iter(points)) for label, points in labelled(axes).items() if label not in (CPU, GPU)}
     assert found == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
 
 
 def test_refined_sizes_are_hollow(view_of: View, power_laws: PowerLaws) -> None:
-    (axes,) = times.draw(view_of(power_laws(SIZES), sizes=[2, 8])).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), sizes=[2, 8])).axes
 
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
     assert [list(as_points(line)) for line in hollow] == [[4], [4]]
@@ -98,11 +97,11 @@ def test_published_steps_of_a_device_that_was_not_measured_lie_beside_ours(
 ) -> None:
     published = [{"size": 4, "device": "mps", "hardware": "Apple GPU", "step_time_s": 0.5}]
     rows = power_laws(SIZES)
-    (axes,) = times.draw(view_of(rows[rows["device"] == "cpu"], published)).axes
+    (axes,) = FIGURES["times"].draw(view_of(rows[rows["device"] == "cpu"], published)).axes
     shown = labelled(axes)
     assert set(shown) == {CPU, "published: GPU (Apple GPU)"}
     assert shown["published: GPU (Apple GPU)"] == {4: 0.5}
-    (over_parameters,) = times.draw(view_of(rows, published, x_axis="parameters")).axes
+    (over_parameters,) = FIGURES["times"].draw(view_of(rows, published, x_axis="parameters")).axes
     assert "published: GPU (Apple GPU)" not in labelled(over_parameters)
 
 
@@ -112,7 +111,7 @@ def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_
         for size in (2, 4)
         for hardware, label, seconds in (("T4", "torch 1", 1), ("T4", "torch 2", 2), ("V100", "torch 2", 3))
     ]
-    (axes,) = times.draw(view_of(power_laws(SIZES), published)).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), published)).axes
     drawn = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("published: ")}
     assert {name: as_points(line) for name, line in drawn.items()} == {
         "published: GPU (T4), torch 1": {2: 2, 4: 4},
@@ -128,13 +127,13 @@ def test_a_source_that_labels_each_size_is_one_series(view_of: View, power_laws:
         {"size": size, "device": "cuda", "hardware": "T4", "label": f"ResNet-{size}", "step_time_s": 1.0}
         for size in (2, 4)
     ]
-    (axes,) = times.draw(view_of(power_laws(SIZES), published)).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), published)).axes
     assert labelled(axes)["published: GPU (T4)"] == {2: 1, 4: 1}
 
 
 def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
     run = {"device": "cuda", "hardware": "Old G0", "size": 4, "run_time_s": 7.0}
-    (axes,) = times.draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes
 
     shown = labelled(axes)
     assert shown[GPU] == pytest.approx({2: 2, 4: 2, 8: 2})
@@ -144,7 +143,7 @@ def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, 
 
 
 def test_parameters_have_the_sizes_above(view_of: View, power_laws: PowerLaws) -> None:
-    axes = times.draw(view_of(power_laws(SIZES), x_axis="parameters")).axes[0]
+    axes = FIGURES["times"].draw(view_of(power_laws(SIZES), x_axis="parameters")).axes[0]
     axes.figure.canvas.draw()
 
     (above,) = axes.child_axes
@@ -160,7 +159,7 @@ def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
         for values in [{"status": "oom", "step_time_s": None} if (size, precision) == (4, "fp32") else {}]
     ]
     rows += [row(size=2, precision="fp16", status="unsupported", step_time_s=None), row(size=2)]
-    (axes,) = times.draw(view_of(rows)).axes
+    (axes,) = FIGURES["times"].draw(view_of(rows)).axes
 
     assert [*labelled(axes)] == ["CPU, fp32", "GPU, fp32, oom at 4", "CPU, fp16: unsupported", "GPU, fp16"]
     # The legend alone says what no size of a line has; its line has no cross.
@@ -174,7 +173,7 @@ def test_many_lines_differ_in_look_and_share_a_panel_by_execution(view_of: View,
             (2, 4, 8), ("cpu", "cuda"), ("fp32", "tf32", "bf16"), ("eager", "compile")
         )
     ]
-    figure = times.draw(view_of(rows))
+    figure = FIGURES["times"].draw(view_of(rows))
 
     assert [axes.get_title("left") for axes in figure.axes] == ["eager", "compile"]
     for axes in figure.axes:
@@ -188,7 +187,7 @@ def test_machines_have_lines_of_their_own(view_of: View, row: Row) -> None:
         row(machine=machine, device=device, size=size)
         for machine, device, size in product(("a", "b"), ("cpu", "cuda"), (2, 4))
     ]
-    (axes,) = times.draw(view_of(rows)).axes
+    (axes,) = FIGURES["times"].draw(view_of(rows)).axes
 
     assert sorted(labelled(axes)) == ["CPU, a", "CPU, b", "GPU, a", "GPU, b"]
     assert axes.get_xlabel().endswith("a, CPU: Brand C1; b, CPU: Brand C1; a, GPU: Brand G1; b, GPU: Brand G1")
@@ -196,10 +195,10 @@ def test_machines_have_lines_of_their_own(view_of: View, row: Row) -> None:
 
 def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: PowerLaws) -> None:
     whole = power_laws(SIZES)
-    (plain,) = speedups.draw(view_of(whole)).axes
+    (plain,) = FIGURES["speedups"].draw(view_of(whole)).axes
     fewer = whole[whole["device"] == "cpu"].assign(device="cpu-1", threads=1)
     fewer["step_time_s"] *= 2
-    (cores,) = speedups.draw(view_of(pd.concat([whole, fewer]))).axes
+    (cores,) = FIGURES["speedups"].draw(view_of(pd.concat([whole, fewer]))).axes
 
     assert labelled(plain)[GPU] == pytest.approx({2: 0.1, 4: 1, 8: 10})
     assert labelled(cores)["GPU over the CPU"] == pytest.approx({2: 0.1, 4: 1, 8: 10})
@@ -210,7 +209,7 @@ def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: P
 def test_speedups_mark_a_size_that_either_side_lost(view_of: View, power_laws: PowerLaws) -> None:
     rows = power_laws(SIZES)
     rows.loc[(rows["device"] == "cpu") & (rows["size"] == 8), ["status", "step_time_s"]] = ["timeout", None]
-    (axes,) = speedups.draw(view_of(rows)).axes
+    (axes,) = FIGURES["speedups"].draw(view_of(rows)).axes
 
     assert labelled(axes)[GPU] == pytest.approx({2: 0.1, 4: 1})
     assert [x for x, _ in marked(axes, "x")] == [8]
@@ -219,7 +218,7 @@ def test_speedups_mark_a_size_that_either_side_lost(view_of: View, power_laws: P
 def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_laws: PowerLaws) -> None:
     plain = power_laws(SIZES)
     half = plain.assign(precision="bf16", step_time_s=plain["step_time_s"] / 4)
-    figure = precisions.draw(view_of(pd.concat([plain, half])))
+    figure = FIGURES["precisions"].draw(view_of(pd.concat([plain, half])))
 
     assert [axes.get_title("left") for axes in figure.axes] == [CPU, GPU]
     for axes in figure.axes:
@@ -229,7 +228,7 @@ def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_l
 def test_host_share_is_the_mean_with_a_linear_axis(view_of: View, row: Row) -> None:
     shares = {1: 0.2, 2: 0.4}
     rows = [row(device="cuda", size=4, trial=trial, host_bound_share=share) for trial, share in shares.items()]
-    (axes,) = host_share.draw(view_of([*rows, row(size=4)])).axes
+    (axes,) = FIGURES["host_share"].draw(view_of([*rows, row(size=4)])).axes
 
     (line, *_) = axes.lines
     assert as_points(line) == pytest.approx({4: 0.3})
@@ -242,7 +241,7 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
         row(workload="matmul", device="cuda", size=size, flops_per_step=flops, step_time_s=1.0)
         for size, flops in {2: 10**12, 4: 4 * 10**12, 8: 2 * 10**12}.items()
     ]
-    (axes,) = utilisation.draw(view_of(rows)).axes
+    (axes,) = FIGURES["utilisation"].draw(view_of(rows)).axes
 
     assert labelled(axes) == {f"{GPU}\n4.00 TFLOP/s, 100 % of matmul": {2: 1, 4: 4, 8: 2}}
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
@@ -250,8 +249,8 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
 
 def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
     rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
-    joules, money = energy.draw(view_of(rows, prices={"cuda": 4.0})).axes
-    (alone,) = energy.draw(view_of(rows)).axes
+    joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
+    (alone,) = FIGURES["energy"].draw(view_of(rows)).axes
 
     assert labelled(joules)[GPU] == labelled(alone)[GPU] == {2: 1, 4: 2}
     assert labelled(money)[GPU] == pytest.approx({2: 4, 4: 4})

@@ -28,8 +28,7 @@ from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.trial import run_trial, step_with_transfers
 from crossover.measurement.workloads import build_task
-from crossover.tables.columns import Measurement
-from crossover.tables.rows import write_record
+from crossover.tables.columns import Measurement, write_record
 from tiny_tasks import TinyInference, TinyTraining, linear
 
 CELL = replace(trials.CELL, batch_size=10)

@@ -10,7 +10,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.plan.references import check_both_kinds, reference_files, reference_folders
-from crossover.tables.reference_facts import Facts, write_facts
+from crossover.tables.references import Facts, write_facts
 
 FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
 

@@ -7,35 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from crossover.errors import UserError
+from crossover.report.report import Run, write_report
 from crossover.tables import registry
-from crossover.tables.columns import Measurement, arrow_schema
-from crossover.tables.frames import collect_rows, read_csv, read_table, records, write_table
+from crossover.tables.frames import read_csv, read_table, records, write_table, x_axes_of
 from crossover.tables.registry import Column, table_of
-from crossover.tables.rows import write_record
+from report_pages import TEMPLATES, study, tables_of
 
-
-def written(folder: Path, **values: object) -> Path:
-    path = folder / f"{'-'.join(map(str, values.values()))}.parquet"
-    write_record(Measurement(study="s", **values), path)  # type: ignore[arg-type]
-    return path
-
-
-def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> None:
-    paths = [written(tmp_path, size=size, trial=trial) for size in (10, 9) for trial in (2, 1)]
-    table = collect_rows(paths)
-    assert (table["size"].to_pylist(), table["trial"].to_pylist()) == ([9, 9, 10, 10], [1, 2, 1, 2])
-    assert table.schema == arrow_schema()  # also where all values of a column are missing
-
-
-def test_later_trials_rest_on_the_first_where_rows_are_joined(tmp_path: Path) -> None:
-    first = written(tmp_path, size=1, trial=1, status="invalid", answer="wrong", reason="it is off")
-    rows = collect_rows([written(tmp_path, size=1, trial=2, status="ok"), first])
-    assert rows["status"].to_pylist() == ["invalid", "invalid"]
+Row = Callable[..., dict[str, Any]]
 
 
 def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
@@ -44,30 +26,6 @@ def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "quota"], []]
     assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift quota\n2,\n"
     assert pq.read_schema(tmp_path / "t.parquet").field("size").metadata == {b"doc": b"neurons"}
-
-
-def test_a_row_of_a_run_without_machines_stays_valid(tmp_path: Path) -> None:
-    path = written(tmp_path, size=1)
-    pq.write_table(pq.read_table(path).drop_columns(["machine"]), path)
-    assert collect_rows([path])["machine"].to_pylist() == ["here"]
-
-
-def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
-    """Cut off, empty, of another version or with other columns, and of another type; by one process and by several."""
-    good = [written(tmp_path, size=size) for size in range(600)]
-    torn = [tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "other", "typed")]
-    cut, empty, old, other, typed = torn
-    cut.write_bytes(good[0].read_bytes()[:-100])
-    empty.touch()
-    write_record(Measurement(schema_version=0), old)
-    pq.write_table(pa.table({"size": [1]}), other)
-    row = pq.read_table(good[0])
-    pq.write_table(row.set_column(row.column_names.index("threads"), "threads", [["two"]]), typed)
-    for processes in (1, 2):
-        with pytest.raises(UserError, match="5 files like it cannot be used; delete them and run again: rm ") as caught:
-            collect_rows([cut, *good, *torn[1:]], processes=processes)
-        assert str(caught.value).startswith(f"{cut}: not a readable row (")
-        assert str(caught.value).endswith(f"rm {' '.join(map(str, torn))}")
 
 
 def test_a_table_in_the_place_of_another_is_named(tmp_path: Path) -> None:
@@ -112,3 +70,40 @@ def test_a_spoilt_csv_file_is_named(tmp_path: Path, content: bytes) -> None:
 def test_records_are_plain_values() -> None:
     table = pd.DataFrame({"near": [np.array([1.0, 2.0]), None], "name": [None, "a"]})
     assert records(table) == [{"near": [1.0, 2.0], "name": None}, {"near": None, "name": "a"}]
+
+
+SIZES = (32, 64, 128, 224)
+PIXELS = dict.fromkeys(SIZES, 11_689_512)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "requested", "axis"),
+    [
+        ({size: size**2 for size in SIZES}, "parameters", "parameters"),
+        ({size: size**2 for size in SIZES}, "size", "size"),
+        (PIXELS, "parameters", "size"),
+        (PIXELS | {32: 5}, "parameters", "size"),
+        (dict.fromkeys(SIZES, 0), "parameters", "size"),
+        ({size: size - 32 for size in SIZES}, "parameters", "size"),
+        (dict.fromkeys(SIZES), "parameters", "parameters"),
+    ],
+)
+def test_parameters_must_tell_the_sizes_apart(row: Row, parameters: dict[int, Any], requested: str, axis: str) -> None:
+    rows = pd.DataFrame([row(size=size, parameters=count) for size, count in parameters.items()])
+    assert x_axes_of({"disc_depth": requested}, rows) == {"disc_depth": axis}
+
+
+def test_a_model_whose_parameters_stay_the_same_crosses_in_its_size(row: Row, tmp_path: Path) -> None:
+    """The CPU takes 1 us a pixel, the GPU 100 us: they cross at 100 pixels, whatever the parameters."""
+    rows = [
+        row(study="resnet", size=size, parameters=count, size_name="pixels", device=device, trial=trial)
+        | {"step_time_s": seconds * 1.01 ** (trial - 2)}
+        for size, count in PIXELS.items()
+        for device, seconds in (("cpu", 1e-6 * size), ("cuda", 1e-4))
+        for trial in (1, 2, 3)
+    ]
+    studies = {"resnet": study(title="ResNet", x_axis="parameters")}
+    tables = tables_of(pd.DataFrame(rows), studies)
+    assert tables.crossovers["crossover"].tolist() == [pytest.approx(100)]
+    write_report(Run(tables, studies), tmp_path, TEMPLATES)
+    assert (tmp_path / "summary.txt").read_text().startswith("ResNet: GPU faster above 100 pixels (95 % CI ")

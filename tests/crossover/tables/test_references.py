@@ -14,8 +14,7 @@ from crossover.config.words import DIRTY
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
 from crossover.tables.columns import COLUMNS
-from crossover.tables.reference_facts import FACTS_FILE, TRIALS_FILE
-from crossover.tables.references import KEPT, LARGEST_BYTES, read_reference, write_reference
+from crossover.tables.references import FACTS_FILE, KEPT, LARGEST_BYTES, TRIALS_FILE, read_reference, write_reference
 
 Row = Callable[..., dict[str, Any]]
 

@@ -1,41 +1,232 @@
+"""Rows read from files and joined; which rows of a cell count, and with which status."""
+
 from __future__ import annotations
 
-import dataclasses
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.tables.columns import COLUMNS, Measurement, arrow_schema
-from crossover.tables.rows import write_record
+from crossover.config.studies import SEARCH_VERSION, Cell
+from crossover.config.words import DISTURBED as DISTURBANCES
+from crossover.config.words import FLAGS
+from crossover.errors import UserError
+from crossover.tables.columns import Measurement, arrow_schema, write_record
+from crossover.tables.frames import records
+from crossover.tables.registry import TABLES
+from crossover.tables.rows import collect_rows, collect_searches, disturbed_trials, least_disturbed, resting_on_first
+
+Row = Callable[..., dict[str, Any]]
+WRONG = {"status": "invalid", "reason": "the answer is off", "answer": "wrong"}
+CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
+DISTURBED = {"status": "invalid", "reason": "other processes", "answer": "right"}
+LATE = {"status": "timeout", "reason": "not done", "flags": None}
+WHY = "its first trial, which alone is checked, "
 
 
-def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
-    row = Measurement(
-        study='a "quoted" name, é, 漢字\n',
-        size=2**53,
-        flags=[],  # which is not the same as none
-        samples_s=[0.1 + 1e-17 * step for step in range(200_000)],  # longer than one block of the JSON reader
-        status="ok",
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=arrow_schema())
+
+
+def written(folder: Path, **values: object) -> Path:
+    path = folder / f"{'-'.join(map(str, values.values()))}.parquet"
+    write_record(Measurement(study="s", **values), path)  # type: ignore[arg-type]
+    return path
+
+
+def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> None:
+    paths = [written(tmp_path, size=size, trial=trial) for size in (10, 9) for trial in (2, 1)]
+    table = collect_rows(paths)
+    assert (table["size"].to_pylist(), table["trial"].to_pylist()) == ([9, 9, 10, 10], [1, 2, 1, 2])
+    assert table.schema == arrow_schema()  # also where all values of a column are missing
+
+
+def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
+    """Cut off, empty, of another version or with other columns, and of another type; by one process and by several."""
+    good = [written(tmp_path, size=size) for size in range(600)]
+    torn = [tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "other", "typed")]
+    cut, empty, old, other, typed = torn
+    cut.write_bytes(good[0].read_bytes()[:-100])
+    empty.touch()
+    write_record(Measurement(schema_version=0), old)
+    pq.write_table(pa.table({"size": [1]}), other)
+    row = pq.read_table(good[0])
+    pq.write_table(row.set_column(row.column_names.index("threads"), "threads", [["two"]]), typed)
+    for processes in (1, 2):
+        with pytest.raises(UserError, match="5 files like it cannot be used; delete them and run again: rm ") as caught:
+            collect_rows([cut, *good, *torn[1:]], processes=processes)
+        assert str(caught.value).startswith(f"{cut}: not a readable row (")
+        assert str(caught.value).endswith(f"rm {' '.join(map(str, torn))}")
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ({}, ("ok", None, [])),
+        ({"flags": ["unchecked"], "answer": "unchecked"}, ("ok", None, [])),  # the cell has the flag by its first trial
+        (WRONG, ("invalid", "the answer is off", [])),
+        (CRASHED, ("invalid", "it crashed", [])),
+        (DISTURBED, ("ok", None, [])),
+        (DISTURBED | {"answer": "unchecked"}, ("ok", f"{WHY}ended with status invalid", ["unchecked"])),
+        (LATE, ("ok", f"{WHY}ended with status timeout", ["unchecked"])),
+        (None, ("ok", f"{WHY}is not among these rows", ["unchecked"])),
+    ],
+)
+def test_later_trials_are_worth_what_the_first_allows(
+    row: Row, first: dict[str, Any] | None, later: tuple[object, ...]
+) -> None:
+    """Of two cells, of which the other is sound; a later trial that is not ok stays as it is."""
+    others = [row(size=5, trial=trial) for trial in (1, 2)]
+    own = [] if first is None else [row(size=4, trial=1, **first)]
+    own += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
+    table = pa.Table.from_pylist([*own, *others], schema=arrow_schema())
+    found = resting_on_first(table)
+    assert found.schema == table.schema
+    before, rows = (one.select(["status", "reason", "flags"]).to_pylist() for one in (table, found))
+    assert tuple(rows[-4].values()) == later
+    assert tuple(rows[-3].values()) == ("oom", "full", ["drift"])
+    assert rows[:-4] == before[:-4]
+    assert rows[-2:] == [{"status": "ok", "reason": None, "flags": []}] * 2
+
+
+@pytest.mark.parametrize(
+    ("share", "beside", "flags"),
+    [
+        (0.51, 1, ["side_by_side"]),
+        (0.5, 1, []),
+        (0.9, 0, []),
+        (0.9, None, []),
+        (None, 1, []),
+    ],
+)
+def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
+    row: Row, share: float | None, beside: int | None, flags: list[str]
+) -> None:
+    """Only the first trial is profiled; one that is flagged already, or not ok, stays as it is."""
+    table = pa.Table.from_pylist(
+        [
+            row(trial=1, host_bound_share=share, leased_beside=1, flags=["side_by_side"]),
+            row(trial=2, leased_beside=beside),
+            row(trial=3, leased_beside=1, status="oom", flags=None),
+            row(trial=2, leased_beside=1, size=5),
+        ],
+        schema=arrow_schema(),
     )
-    path = tmp_path / "row.parquet"
-    write_record(row, path)
-    assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
-    assert pq.read_schema(path).names == list(COLUMNS)
+    found = resting_on_first(table)["flags"].to_pylist()
+    assert found == [["side_by_side"], flags, None, ["unchecked"]]
 
 
-def test_columns_state_their_units(tmp_path: Path) -> None:
-    write_record(Measurement(), tmp_path / "row.parquet")
-    schema = pq.read_schema(tmp_path / "row.parquet")
-    for field in arrow_schema():
-        metadata = schema.field(field.name).metadata
-        assert metadata[b"doc"]
-        for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J"), ("_w", b"W"), ("_mhz", b"MHz")):
-            if field.name.endswith(suffix):
-                assert metadata[b"unit"] == unit, field.name
+def counting(row: Row, *values: dict[str, Any]) -> int | None:
+    """Which repeat counts of the rows of one trial."""
+    (found,) = least_disturbed(table([row(**own) for own in values])).to_pylist()
+    return found["repeat"]
 
 
-def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
-    assert list(tmp_path.iterdir()) == []
+def test_the_flags_of_a_disturbance_are_flags() -> None:
+    assert set(DISTURBANCES) < set(FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "repeat"),
+    [
+        ({"flags": ["busy_host"]}, {"flags": []}, 1),
+        ({"flags": ["busy_host"]}, {"flags": ["busy_host"]}, 0),
+        ({"flags": ["busy_host", "throttled"]}, {"flags": ["throttled"]}, 1),
+        ({"flags": ["quota"]}, {"flags": ["busy_host", "quota"]}, 0),
+        ({"flags": ["busy_host"]}, {"flags": ["drift"]}, 1),  # no disturbance: the step's own
+        ({"flags": ["busy_host"]}, {"flags": [], "status": "timeout", "step_time_s": None}, 0),
+        ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # it lacks a pass that the first has
+        ({"flags": ["busy_host", "incomplete"]}, {"flags": ["incomplete"]}, 1),
+        ({"flags": ["busy_host"], "others_cpus": 1.5}, {"flags": ["busy_host"], "others_cpus": 0.5}, 1),
+        ({"flags": ["busy_host"], "others_cpus": 0.5}, {"flags": ["busy_host"], "others_cpus": 1.5}, 0),
+        ({"flags": ["quota"], "others_cpus": 0.5}, {"flags": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
+        ({"flags": [], "others_cpus": 0.2}, {"flags": [], "others_cpus": 0.1}, 0),
+        ({"flags": []}, {"flags": []}, 0),  # the first was deleted, and measured anew since
+        ({"flags": [], "status": "oom"}, {"flags": []}, 0),
+    ],
+)
+def test_a_repeat_counts_if_it_has_a_time_and_was_less_disturbed(
+    row: Row, before: dict[str, Any], after: dict[str, Any], repeat: int
+) -> None:
+    assert counting(row, {**before, "repeat": 0}, {**after, "repeat": 1}) == repeat
+    assert counting(row, {**after, "repeat": 1}, {**before, "repeat": 0}) == repeat
+
+
+def test_the_first_of_the_least_disturbed_rows_counts(row: Row) -> None:
+    repeats = [{"flags": flags, "repeat": n} for n, flags in enumerate((["busy_host", "quota"], ["quota"], ["quota"]))]
+    assert counting(row, *repeats) == 1
+    assert counting(row, *repeats, {"flags": [], "repeat": 3}) == 3
+
+
+def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
+    rows = [row(size=size, trial=trial, repeat=0, flags=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
+    rows.insert(1, row(size=2, trial=1, repeat=1))
+    found = least_disturbed(table(rows)).to_pylist()
+    assert [(one["size"], one["trial"], one["repeat"]) for one in found] == [(2, 1, 1), (2, 2, 0), (3, 1, 0), (3, 2, 0)]
+    unrepeated = table([row(), row(trial=2)])  # as of a version without repeats
+    assert least_disturbed(unrepeated) == unrepeated
+    assert least_disturbed(table([])).num_rows == 0
+
+
+def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> None:
+    rows = [
+        row(trial=1, flags=["busy_host", "drift", "quota"]),
+        row(trial=2, flags=["drift"]),
+        row(trial=3, flags=["throttled"], device="cuda"),
+        row(trial=4, flags=["busy_host"], status="invalid"),
+        row(trial=5, flags=None),
+    ]
+    cell = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 4, "cpu")
+    gpu = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 4, "cuda")
+    assert disturbed_trials(table(rows)) == {cell: {1: ["busy_host", "quota"]}, gpu: {3: ["throttled"]}}
+
+
+def test_later_trials_count_as_the_first_row_that_counts_allows(row: Row, tmp_path: Path) -> None:
+    """The repeat of a first trial has the numerical check too; here its answer was wrong, and the first row stays."""
+    version = {"schema_version": Measurement.schema_version}
+    right = row(**version, trial=1, repeat=0, flags=["busy_host"], answer="right")
+    wrong = row(**version, trial=1, repeat=1, status="invalid", answer="wrong", step_time_s=None)
+    later = row(**version, trial=2, repeat=0)
+    paths = [tmp_path / f"{rank}.parquet" for rank in range(3)]
+    for path, values in zip(paths, (right, wrong, later), strict=True):
+        pq.write_table(table([values]), path)
+    rows = collect_rows(paths).to_pylist()
+    assert [(row["trial"], row["repeat"], row["status"]) for row in rows] == [(1, 0, "ok"), (2, 0, "ok")]
+
+
+AXES = {"study": "mine", "workload": "disc_mlp", "variant": "plain", "protocol": "resident", "precision": "fp32"}
+
+
+def search(path: Path, **values: Any) -> Path:
+    """A file as a search writes it."""
+    plain = AXES | {"execution": "eager", "size": 3, "device": "cpu", "status": "ok", "schema_version": SEARCH_VERSION}
+    path.write_text(json.dumps(plain | {"tries": [{"duration_s": 1.5}, {"duration_s": 2.0}]} | values))
+    return path
+
+
+def test_a_search_becomes_a_row(tmp_path: Path) -> None:
+    found = search(tmp_path / "a.json", size=9, largest=14336, smallest_failing=14337, throughput_samples_per_s=24e3)
+    none = search(tmp_path / "b.json", status="oom", reason="full", smallest_failing=1, tries=[], machine="h200")
+    table = collect_searches([found, none])
+    assert list(table.columns) == list(TABLES["largest_batches"])
+    first, second = records(table)
+    assert (first["size"], first["largest"], first["status"], first["machine"]) == (3, None, "oom", "h200")
+    assert (second["size"], second["largest"], second["machine"]) == (9, 14336, "here")
+    assert (second["throughput_samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "half of {", f'{{"schema_version": {SEARCH_VERSION}, "tries": 3}}'])
+def test_a_file_that_is_no_search_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "cpu.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"cpu\.json: not a readable search; delete it and run again"):
+        collect_searches([path])
+
+
+def test_a_search_of_another_version_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cpu\.json: written by another version"):
+        collect_searches([search(tmp_path / "cpu.json", schema_version=0)])

@@ -17,7 +17,7 @@ from crossover.files import atomic_path
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, supervise
-from crossover.tables.rows import write_record
+from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
 """Minimum time for the try on the CPU, however late the step failed."""

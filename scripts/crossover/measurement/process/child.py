@@ -23,7 +23,7 @@ from crossover.machine.trust import may_pass
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.measurement.torch_words import keep_torch_quiet
-from crossover.tables.rows import write_record
+from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
 """Takes the messages of a job, see `do`."""

@@ -36,8 +36,7 @@ from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
-from crossover.tables.columns import Measurement
-from crossover.tables.rows import write_record
+from crossover.tables.columns import Measurement, write_record
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0

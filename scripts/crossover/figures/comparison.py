@@ -1,4 +1,4 @@
-"""The cells of a study beside what was published of them: time, memory and error, a row a cell."""
+"""Cells beside published results: time, memory and error, one row per cell."""
 
 from __future__ import annotations
 
@@ -14,20 +14,15 @@ from matplotlib.ticker import NullLocator
 from crossover.config.words import BASELINE, DEVICES
 from crossover.figures.panels import published_name
 from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
-from crossover.figures.view import StudyView
+from crossover.figures.view import Kind, StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import DEVICE_WORDS, NAMED_AXES, name_by, varying
 from crossover.text import bytes_text, number_text, seconds_text, small_text
 
-CAPTION = (
-    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
-    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named."
-)
-
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
 NAME_LETTERS = 38
-"""A longer name of a row takes two lines."""
+"""Longer row names take two lines."""
 
 
 @dataclass(frozen=True)
@@ -39,27 +34,27 @@ class Row:
     published: bool = False
     heading: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Of the quantities; the time's interval as `low` and `high`."""
+    """By quantity; the interval of the time as `low` and `high`."""
     words: str = ""
-    """What stands in place of a time."""
+    """Written instead of a time."""
     projected: bool = False
 
 
-def draw(view: StudyView) -> Figure:
-    """A column a quantity, a row a cell or published result."""
+def _draw_figure(view: StudyView) -> Figure:
+    """One column per quantity, one row per cell or published result."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
-    known = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
+    shown = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
     use_style()
     size = (WIDTH_IN, 1.4 + ROW_IN * len(rows))
-    widths = [1.3 if name == TIME else 1 for name in known]
-    figure, grid = plt.subplots(1, len(known), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
+    widths = [1.3 if name == TIME else 1 for name in shown]
+    figure, grid = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
     figure.suptitle(view.title, x=0.01, ha="left")
     labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error,\nrelative"}
     labels[TIME] += "\nin brackets: one epoch" * (view.epochs > 1)
-    for axes, name in zip(grid[0], known, strict=True):
-        _draw(axes, name, rows, texts[name])
+    for axes, name in zip(grid[0], shown, strict=True):
+        _draw_column(axes, name, rows, texts[name])
         axes.set_xlabel(labels[name], fontsize=9)
     names = [wrapped(row.label, NAME_LETTERS) for row in rows]
     grid[0, 0].set_yticks(range(len(rows)), names, fontsize=8.5, linespacing=0.95)
@@ -70,7 +65,7 @@ def draw(view: StudyView) -> Figure:
 
 
 def _rows(view: StudyView) -> list[Row]:
-    """A device's heading, then each cell with the published results of it; last those of no cell here."""
+    """Per device a heading, each cell followed by its published results, then the results that match no cell."""
     named = varying(view.cells, NAMED_AXES) or ["precision"]
     rows: list[Row] = []
     for device in DEVICES:
@@ -95,7 +90,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result agrees with a cell on all that it states; without a size it agrees with none of several."""
+    """Whether a result matches a cell on every axis that it states; without a size it matches none of several sizes."""
     if "size" in named and result["size"] is None:
         return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
@@ -118,7 +113,7 @@ def _of_result(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, An
 
 
 def _published_time_s(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """The time of a run where the study has one, else of a step, by whatever the source gives."""
+    """Published time of a run if the study has one, else of a step, from whichever metric the source gives."""
     batch_size = result["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
     if steps is not None and result["run_time_s"] is not None:
@@ -144,7 +139,7 @@ def _memory_label(view: StudyView) -> str:
     return "\n".join(["memory", *words])
 
 
-def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
+def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
     positive = [row.values[name] for row in rows if row.values.get(name)]
     high = max(positive, default=1)
     if positive and high > 10 * min(positive):
@@ -157,22 +152,29 @@ def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], st
     axes.spines["bottom"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     near: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         if row.heading:
             continue
-        axes.axhline(place, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
+        axes.axhline(height, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
         value = row.values.get(name)
         if value is None:
             left = ("axes fraction", "data")
             words = row.words if name == TIME else ""
-            axes.annotate(words, (0, place), (6, 0), left, weight="bold", color=row.colour, **near)
+            axes.annotate(words, (0, height), (6, 0), left, weight="bold", color=row.colour, **near)
             continue
         right = value
         if name == TIME and row.values.get("low") is not None:
             right = min(row.values["high"], 2 * high)
-            axes.hlines(place, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
+            axes.hlines(height, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
         face = "white" if name == TIME and row.projected else row.colour
         marker = "D" if row.published else "o"
-        axes.plot([value], [place], marker, color=row.colour, markersize=6, markerfacecolor=face, zorder=3)
+        axes.plot([value], [height], marker, color=row.colour, markersize=6, markerfacecolor=face, zorder=3)
         colour = PUBLISHED_COLOUR if row.published else INK
-        axes.annotate(text(value), (right, place), (7, 0), color=colour, **near)
+        axes.annotate(text(value), (right, height), (7, 0), color=colour, **near)
+
+
+COMPARISON = Kind(
+    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
+    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    _draw_figure,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.report.formats import (
+from crossover.report.templates import (
     amount_text,
     escaped_markdown,
     in_code,

@@ -1,1 +1,0 @@
-"""The kinds of figures: a module each, named as the kind, with a function `draw` and a `CAPTION`."""

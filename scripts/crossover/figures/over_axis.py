@@ -1,0 +1,318 @@
+"""Figures of a metric over an axis: one line per device and setting with its 95 % interval, over size or batch size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, StrMethodFormatter
+
+from crossover.config.words import BASELINE
+from crossover.figures.panels import (
+    BY_DEVICE,
+    BY_EXECUTION,
+    Line,
+    Look,
+    Panel,
+    arrange,
+    column,
+    draw_level,
+    draw_panels,
+    line_of,
+    looks_of,
+    mark_published_crossover,
+    plot_published,
+    ratio_line,
+    reach,
+    with_best,
+)
+from crossover.figures.style import (
+    DEVICE_COLOURS,
+    INK,
+    PUBLISHED_COLOURS,
+    SECONDS,
+    log_ticks,
+    published_look,
+    side_look,
+    worded,
+)
+from crossover.figures.view import Kind, StudyView, published_series
+from crossover.statistics.references import PAIR as REFERENCE
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with
+from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.registry import CELL_AXES, LINE_AXES, SEARCH_AXES
+from crossover.text import money_text, number_text, place_text, rate_text, share_text
+
+PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
+
+MOST_DOTTED = 3
+"""In a panel with more lines, single trials are not drawn as dots."""
+
+BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
+
+
+def _draw_times(view: StudyView) -> Figure:
+    """Time of a step, or of the published run where the study has one."""
+    axes = [axis for axis in CELL_AXES if axis != "size"]
+    lines = view.cells.groupby(["protocol", "batch_size", "execution"])[["precision", "device"]].nunique()
+    dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
+
+    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+        first = first_row(cells)
+        scale = view.run_steps(first["batch_size"]) or 1
+        trials = rows_with(view.tables.measurements, axes, first).dropna(subset=["step_time_s"])
+        dots = (column(trials, "x"), column(trials, "step_time_s") * scale) if dotted else None
+        return line_of("step_time_s", cells, name, look, scale, dots)
+
+    def decorate(cells: pd.DataFrame, axes: Axes) -> None:
+        _mark_crossovers(axes, view, cells)
+        mark_published_crossover(axes, view)
+        _draw_published_times(axes, view, cells)
+        _draw_reference_times(axes, view, cells)
+
+    panels = arrange(view, view.cells, maker, decorate=decorate)
+    ticks = SECONDS if view.spec["steps_per_run"] is None else PLAIN
+    return draw_panels(view, panels, view.time_label(), ticks, x_label=view.x_label_with_devices())
+
+
+def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """Mark each crossover of the panel's lines, and its interval as a band."""
+    looks = looks_of(view.cells, ["precision", "variant", "machine"])
+    varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
+    for row in records(view.tables.crossovers.merge(cells[LINE_AXES].drop_duplicates())):
+        colour = looks(row).colour if varied else INK
+        low, high = row["crossover_low"], row["crossover_high"]
+        words = f"crossover {place_text(row['crossover'], view.x_label())}"
+        if low is not None and high is not None:
+            words += f" ({' to '.join(place_text(end, view.x_label()) for end in (low, high))})"
+            axes.axvspan(low, high, color=colour, alpha=0.1, linewidth=0, zorder=0)
+        if varied:
+            words = f"{words}, {name_by(row, varied)}"
+        axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
+
+
+def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """Draw published times hollow on dotted lines, each series in a shade of its device's colour."""
+    if view.x_axis != "size":
+        return
+    metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
+    runs = view.published_on(first_row(cells), "size", "device", metric)
+    for series in published_series(runs, ["size"]):
+        device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
+        colour, marker = published_look(PUBLISHED_COLOURS[device], series.rank)
+        reach(axes, [run[metric] for run in series.runs])
+        axes.plot(
+            [float(run["size"]) for run in series.runs],
+            [run[metric] for run in series.runs],
+            color=colour,
+            linestyle=":",
+            linewidth=1,
+            marker=marker,
+            markersize=6,
+            fillstyle="none",
+            zorder=2,
+            label=f"published: {', '.join(filter(None, [device_label(device, hardware), series.words]))}",
+        )
+
+
+def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """Draw times of machines measured elsewhere as dashed lines, in the colour of their device."""
+    shared = [axis for axis in LINE_AXES if axis != "machine"]
+    rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates()).dropna(subset=["step_time_s"])
+    several = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
+    for _, line in on_all_cores(rows).sort_values("x").groupby([*LINE_AXES, "device"], sort=False):
+        first = first_row(line)
+        times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
+        reach(axes, times_s.tolist())
+        words = filter(None, [device_label(first["device"], first["device_name"]), name_by(first, several)])
+        axes.plot(
+            line["x"],
+            times_s,
+            color=DEVICE_COLOURS[first["device"]],
+            linestyle="--",
+            linewidth=1,
+            zorder=2,
+            label=f"measured elsewhere ({first['machine']}): {', '.join(words)}",
+        )
+
+
+def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
+    """The ratios of accelerators over their host's CPU, and of those measured elsewhere over the CPU here."""
+    here = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    elsewhere = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
+    return pd.concat([here, elsewhere])
+
+
+def _draw_speedups(view: StudyView) -> Figure:
+    """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
+    ratios = _compared_with_cpu(view.tables.ratios)
+    references = dict(zip(view.tables.references["machine"], view.tables.references["device_name"], strict=True))
+    several = ratios["baseline"].nunique() > 1
+
+    def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
+        first = first_row(rows)
+        baseline = first["baseline"]
+        if first["pair"] == REFERENCE:
+            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']])}"
+            name = ", ".join([gpu, *name.split(", ")[1:]])
+            look = replace(look, dashes="--")
+        if several:
+            name = f"{name} over the {side_word(baseline)}"
+        dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
+        return ratio_line(view, rows, name, replace(look, dashes=dashes))
+
+    def decorate(_: pd.DataFrame, axes: Axes) -> None:
+        draw_level(axes, "equally fast")
+        mark_published_crossover(axes, view)
+
+    per_panel, per_line = BY_EXECUTION
+    panels = arrange(view, ratios, maker, (per_panel, [*per_line, "baseline"]), decorate)
+    return draw_panels(view, panels, "speed-up over the CPU", TIMES_AS_FAST, x_label=view.x_label_with_devices())
+
+
+def _draw_precisions(view: StudyView) -> Figure:
+    """Time of the plain precision and execution over that of each other; one panel per device."""
+    view = view.on_all_cores()
+    ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
+    plain = ratios["baseline"].iloc[0] if len(ratios) else ""
+
+    def decorate(_: pd.DataFrame, axes: Axes) -> None:
+        draw_level(axes, f"as fast as {plain}")
+
+    panels = arrange(view, ratios, partial(ratio_line, view), BY_DEVICE, decorate)
+    return draw_panels(view, panels, f"speed-up over {plain}", TIMES_AS_FAST)
+
+
+def _draw_host_share(view: StudyView) -> Figure:
+    """Host-bound share over size; one panel per device, one line per precision and execution."""
+    profiled = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
+    panels = arrange(view, view.cells[profiled], partial(line_of, "host_bound_share"), BY_DEVICE)
+    label = "share of a step in which\nthe device waits for the host"
+    return draw_panels(view, panels, label, worded(share_text), shares=True)
+
+
+def _draw_utilisation(view: StudyView) -> Figure:
+    """TFLOP/s over size; each line's best is ringed and named."""
+    view = view.on_all_cores()
+
+    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+        counted = cells.dropna(subset=["achieved_tflops", "x"])
+
+        def words(best: int) -> str:
+            rate, share = counted["achieved_tflops"].iloc[best], counted["peak_share"].iloc[best]
+            return f"{number_text(rate)} TFLOP/s" + ("" if pd.isna(share) else f", {100 * share:.0f} % of matmul")
+
+        return with_best(line_of("achieved_tflops", cells, name, look), words)
+
+    panels = arrange(view, view.cells, maker)
+    return draw_panels(view, panels, "achieved TFLOP/s", PLAIN, x_label=view.x_label_with_devices())
+
+
+def _draw_energy(view: StudyView) -> Figure:
+    """Energy and price over size, in separate panels."""
+    view = view.on_all_cores()
+
+    def panels_of(title: str, column: str) -> list[Panel]:
+        panels = arrange(view, view.cells, partial(line_of, column)) if view.cells[column].notna().any() else []
+        return [replace(panel, title=", ".join(filter(None, [title, panel.title]))) for panel in panels]
+
+    def as_money(axes: Axes) -> None:
+        axes.set_ylabel(f"{view.currency or 'money'} for\na million steps")
+        log_ticks(axes.yaxis, worded(money_text))
+
+    money = [replace(panel, finish=as_money) for panel in panels_of("money", "price_per_million_steps")]
+    panels = [*panels_of("energy", "energy_per_step_j"), *money]
+    nothing = "No energy was measured (that takes effort.timed_min_s of 10 or more), and the config has no prices."
+    x_label = view.x_label_with_devices()
+    return draw_panels(view, panels, "energy of a step", EngFormatter("J"), nothing=nothing, x_label=x_label)
+
+
+def _draw_throughput(view: StudyView) -> Figure:
+    """Samples per second over batch size; one panel per device and size, one line per setting."""
+    cells = view.on_all_cores().cells
+    cells = cells.assign(x=cells["batch_size"].astype(float)).sort_values("x", kind="stable")
+    batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
+
+    def maker(line: pd.DataFrame, name: str, look: Look) -> Line | None:
+        timed = line.dropna(subset=["samples_per_s"])
+
+        def words(best: int) -> str:
+            cell = first_row(timed.iloc[[best]])
+            largest = [f"largest batch: {row['largest']:,}" for row in _timed_searches(view, line)]
+            return "\n".join([f"best: {rate_text(cell['samples_per_s'])} at batch {cell['batch_size']:,}", *largest])
+
+        return with_best(line_of("samples_per_s", line.assign(size=line["batch_size"]), name, look), words)
+
+    def decorate(panel: pd.DataFrame, axes: Axes) -> None:
+        _draw_largest_batches(axes, view, panel)
+        first = first_row(panel)
+        results = view.published_on({}, "batch_size", "samples_per_s")
+        beside = [row for row in results if all(row[axis] in (None, first[axis]) for axis in ("device", "size"))]
+        plot_published(axes, beside, "batch_size", "samples_per_s")
+
+    panels = arrange(view, cells, maker, BY_BATCH, decorate)
+    rate = EngFormatter(sep="")
+    return draw_panels(view, panels, "samples per second", rate, x_label="batch size", x_words=batches)
+
+
+def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """The searches of these cells' lines that timed the largest batch."""
+    searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
+    return records(searches.merge(cells[SEARCH_AXES].drop_duplicates()))
+
+
+def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    looks = looks_of(view.cells, BY_BATCH[1])
+    searches = _timed_searches(view, cells)
+    reach(axes, [row["throughput_samples_per_s"] for row in searches])
+    for row in searches:
+        point = ([row["largest"]], [row["throughput_samples_per_s"]])
+        axes.plot(*point, "s", color=looks(row).colour, markerfacecolor="none", markersize=9, markeredgewidth=1.6)
+
+
+TIMES = Kind(
+    "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
+    " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted and hollow:"
+    " published. Dashed: measured elsewhere. Cross: a size that ended without a result.",
+    _draw_times,
+)
+SPEEDUPS = Kind(
+    "How many times as fast as the CPU here, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
+    "sizes that refinement added. Grey: published crossover. Dashed: steps as measured elsewhere over the CPU here.",
+    _draw_speedups,
+    lambda tables: not _compared_with_cpu(tables.ratios).empty,
+)
+PRECISIONS = Kind(
+    "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over "
+    "trials; above 1 it is faster. Hollow: sizes that refinement added.",
+    _draw_precisions,
+    lambda tables: bool((tables.ratios["pair"] == "settings").any()),
+)
+HOST_SHARE = Kind(
+    "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and"
+    " data. With the 95 % interval where several trials know it.",
+    _draw_host_share,
+    lambda tables: bool(tables.cells["host_bound_share"].notna().any()),
+)
+UTILISATION = Kind(
+    "Floating-point operations that a step achieves per second, with the 95 % interval over trials. Hollow: sizes "
+    "that refinement added. Ring: a line's best, with its share of what a plain matrix product reached on the device "
+    "in the same precision.",
+    _draw_utilisation,
+)
+ENERGY = Kind(
+    "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, both with "
+    "the 95 % interval over trials.",
+    _draw_energy,
+    lambda tables: bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None)),
+)
+THROUGHPUT = Kind(
+    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's "
+    "best. Hollow square: the largest batch that fits, where it was searched, timed in one process. Grey: published, "
+    "on the hardware named. Cross: a batch that ended without a result.",
+    _draw_throughput,
+)

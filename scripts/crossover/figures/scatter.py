@@ -1,0 +1,169 @@
+"""Scatter plots of cells: time against memory, and the roofline (Williams et al., 2009)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from crossover.config.words import BASELINE, COMPUTES_IN
+from crossover.figures.panels import blank_figure, draw_legend
+from crossover.figures.style import (
+    BYTES,
+    INK,
+    PUBLISHED_COLOUR,
+    SECONDS,
+    WIDTH_IN,
+    log_ticks,
+    side_look,
+    use_style,
+    worded,
+    wrapped,
+)
+from crossover.figures.view import NOTE_LETTERS, Kind, StudyView
+from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
+from crossover.tables.labels import NAMED_AXES, name_by, varying
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.roofs import Roofs
+from crossover.text import bytes_text, listed, number_text, spaced
+
+TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
+"""Height of a panel."""
+UNDER = 0.2
+"""The x axis of a roofline extends from this share of the least FLOP per byte to its inverse of the most."""
+
+
+def _draw_trade_off(view: StudyView) -> Figure:
+    """One panel per device, one point per cell; colour and shape give its settings."""
+    view = view.on_all_cores()
+    points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
+    points = {device: table for device, table in points.items() if len(table)}
+    if not points:
+        return blank_figure(view.title, "No cell has both a time and its memory.")
+    use_style()
+    figure, grid = plt.subplots(len(points), 1, squeeze=False)
+    figure.suptitle(view.title, x=0.01, ha="left")
+    heights = [
+        _draw_trade_off_panel(axes, view, device, table)
+        for axes, (device, table) in zip(grid[:, 0], points.items(), strict=True)
+    ]
+    grid[0, 0].get_gridspec().set_height_ratios(heights)
+    figure.set_size_inches(WIDTH_IN, 0.5 + sum(heights))
+    return figure
+
+
+def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
+    """The points that no other beats in both memory and time, sorted by memory."""
+    points = points.sort_values(["memory", "time"])
+    return points[points["time"] < points["time"].cummin().shift(fill_value=np.inf)]
+
+
+def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
+    """Memory and time per sample of a device's cells, with two names: the first axis that varies, and the others."""
+    first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
+    memory = view.memory_column(device)
+    cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
+    cells = cells[cells[memory] > 0]
+    # The columns' names head the groups of the legend.
+    groups = {", ".join(map(spaced, axes)): axes for axes in ([first], others)}
+    names = {words: [name_by(cell, axes) for cell in records(cells)] for words, axes in groups.items()}
+    return pd.DataFrame(
+        {"memory": cells[memory].astype(float), "time": 1 / cells["samples_per_s"].astype(float), **names}
+    )
+
+
+def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
+    """Draw a panel, and return its height in inches."""
+    import seaborn as sns  # takes most of a second, which no other kind needs
+
+    _, _, colour, *shape = points.columns
+    style = {"style": shape[0]} if shape and shape[0] else {}
+    palette = sns.color_palette("colorblind", points[colour].nunique())
+    sns.scatterplot(points, x="memory", y="time", hue=colour, **style, palette=palette, s=70, ax=axes, zorder=3)
+    best = pareto_front(points)
+    axes.step(best["memory"], best["time"], where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
+    hardware = _draw_published_points(axes, view, device)
+    axes.set(xscale="log", yscale="log", ylabel="time of a sample")
+    whole = view.memory_column(device) == "device_used_bytes"
+    words = "all that is in use on the GPU" if whole else "peak that tensors needed"
+    axes.set_xlabel("\n".join([f"memory: {'growth of the process' if device == BASELINE else words}", *hardware]))
+    axes.set_title(view.device_title(device))
+    log_ticks(axes.xaxis, BYTES)
+    log_ticks(axes.yaxis, SECONDS)
+    return max(TRADE_OFF_IN, 0.19 * draw_legend(axes) + 0.8)
+
+
+def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str]:
+    """Draw a device's published points, numbered as in the legend; return the note on their hardware."""
+    published = view.published
+    points = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
+    points = points[(points["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])
+    for number, row in enumerate(records(points), 1):
+        point = (row["memory"], 1 / row["samples_per_s"])
+        words = f"{number}: published, {row['label'] or 'unnamed'}"
+        axes.plot(*([value] for value in point), "D", color=PUBLISHED_COLOUR, markersize=5, label=words, zorder=2)
+        axes.annotate(str(number), point, (5, 3), textcoords="offset points", fontsize=8, color=PUBLISHED_COLOUR)
+    hardware = points["hardware"].dropna().unique().tolist()
+    return [wrapped(f"published: measured on {listed(hardware)}", NOTE_LETTERS)] if len(hardware) else []
+
+
+def _draw_roofline(view: StudyView) -> Figure:
+    """FLOP/s over FLOP per byte; one panel per machine and device."""
+    cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
+    roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
+    groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)
+    devices = {key: rows for key, rows in groups if key in roofs}
+    if not devices:
+        return blank_figure(view.title, "No cell has both operations and roofs.")
+    use_style()
+    figure, grid = plt.subplots(len(devices), 1, squeeze=False)
+    figure.suptitle(view.title, x=0.01, ha="left")
+    for axes, (key, rows) in zip(grid[:, 0], devices.items(), strict=True):
+        _draw_roofline_panel(axes, view, rows, roofs[key])
+    figure.set_size_inches(WIDTH_IN, 0.5 + ROOFLINE_IN * len(devices))
+    return figure
+
+
+def _draw_roofline_panel(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs: Roofs) -> None:
+    device = str(cells["device"].iloc[0])
+    colour, named = side_look(device)[0], varying(cells, LINE_AXES)
+    intensity = (cells["flops_per_step"] / cells["bytes_per_step"]).astype(float)
+    rate = (cells["flops_per_step"] / cells["step_time_s"]).astype(float)
+    for number, (_, line) in enumerate(cells.sort_values("size").groupby(DEVICE_LINE_AXES, sort=False)):
+        x, y = intensity[line.index].to_numpy(), rate[line.index].to_numpy()
+        name = name_by(first_row(line), named) if named else None
+        axes.plot(x, y, marker="osDv^"[number % 5], color=colour, linewidth=1, markersize=4, label=name)
+        for end in {0, len(line) - 1} if number == 0 else ():
+            words = name_by(first_row(line.iloc[[end]]), ["size"])
+            axes.annotate(words, (x[end], y[end]), (5, -9), textcoords="offset points", fontsize=8)
+    x = np.array([intensity.min() * UNDER, intensity.max() / UNDER])
+    for rank, dashes in {int(np.argmax(roofs.bandwidths)): ":", len(roofs.working_sets) - 1: "--"}.items():
+        bandwidth = roofs.bandwidths[rank]
+        words = f"memory, {bytes_text(roofs.working_sets[rank])}: {bytes_text(bandwidth)}/s"
+        axes.plot(x, bandwidth * x, color=PUBLISHED_COLOUR, linewidth=1, linestyle=dashes, label=words)
+    for precision in dict.fromkeys(COMPUTES_IN.get(name, name) for name in cells["precision"]):
+        if precision in roofs.peaks:
+            words = f"{precision} products: {roofs.peaks[precision] / 1e12:.3g} TFLOP/s"
+            axes.axhline(roofs.peaks[precision], color=INK, linewidth=1, label=words)
+    axes.set(xscale="log", yscale="log", xlim=x, xlabel="FLOP per byte", ylabel="FLOP/s")
+    axes.set_ylim(rate.min() / 3, 3 * max([rate.max(), *roofs.peaks.values()]))
+    axes.set_title(view.device_title(device))
+    draw_legend(axes)
+    log_ticks(axes.xaxis, worded(number_text))
+    log_ticks(axes.yaxis, EngFormatter("FLOP/s"))
+
+
+TRADE_OFF = Kind(
+    "Time of a sample over memory: down and to the left is better in both. The grey line joins the cells that no "
+    "other cell beats in both. Grey diamonds: published, numbered in the legend.",
+    _draw_trade_off,
+)
+ROOFLINE = Kind(
+    "Operations a second over operations a byte. Points: cells, from the smallest to the largest. Lines: the most that "
+    "the device was measured to do, by memory (slopes, by what an operator touches) and by matrix products (level).",
+    _draw_roofline,
+    lambda tables: len(tables.roofs) > 0 and bool(tables.cells["bytes_per_step"].notna().any()),
+)

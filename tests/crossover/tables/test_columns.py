@@ -1,0 +1,42 @@
+"""The file of one row."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from crossover.tables.columns import COLUMNS, Measurement, arrow_schema, write_record
+
+
+def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
+    row = Measurement(
+        study='a "quoted" name, é, 漢字\n',
+        size=2**53,
+        flags=[],  # which is not the same as none
+        samples_s=[0.1 + 1e-17 * step for step in range(200_000)],  # longer than one block of the JSON reader
+        status="ok",
+    )
+    path = tmp_path / "row.parquet"
+    write_record(row, path)
+    assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
+    assert pq.read_schema(path).names == list(COLUMNS)
+
+
+def test_columns_state_their_units(tmp_path: Path) -> None:
+    write_record(Measurement(), tmp_path / "row.parquet")
+    schema = pq.read_schema(tmp_path / "row.parquet")
+    for field in arrow_schema():
+        metadata = schema.field(field.name).metadata
+        assert metadata[b"doc"]
+        for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J"), ("_w", b"W"), ("_mhz", b"MHz")):
+            if field.name.endswith(suffix):
+                assert metadata[b"unit"] == unit, field.name
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
+    assert list(tmp_path.iterdir()) == []
