@@ -308,7 +308,7 @@ class StudyKeys(Keys):
     )
     figures: Several[Text] = Field(
         ["times", "speedups", "precisions", "time_split", "memory", "energy"],
-        description="Kinds of figures to draw, each a module in scripts/crossover/figures/kinds/; those that have "
+        description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those that have "
         "nothing to show on the run's devices are left out.",
     )
     x_axis: Literal["size", "parameters"] = Field(

@@ -1,6 +1,6 @@
-"""Models and configs of transformers, imported without a network.
+"""The models and configs that workloads take from transformers, imported quickly, quietly and without a network.
 
-sklearn, scipy and pandas, which transformers imports if they are installed, are hidden from it: they take a second, and
+transformers also imports sklearn, scipy and pandas if they are installed. That would cost a process another second, and
 the numbers must not depend on what is installed beside torch.
 """
 
@@ -13,12 +13,10 @@ from contextlib import contextmanager
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported; all weights here are random
 
-IMAGENET_CLASSES = 1000
-
 
 @contextmanager
-def _hidden(*packages: str) -> Iterator[None]:
-    """Hide packages that are not imported yet."""
+def _left_out(*packages: str) -> Iterator[None]:
+    """Hide packages that are not imported yet, as if they were not installed."""
     absent = [package for package in packages if package not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None is Python's mark for that
     try:
@@ -28,7 +26,7 @@ def _hidden(*packages: str) -> Iterator[None]:
             del sys.modules[package]
 
 
-with _hidden("sklearn", "scipy", "pandas"):
+with _left_out("sklearn", "scipy", "pandas"):
     from transformers import BertConfig as BertConfig
     from transformers import BertForSequenceClassification as BertForSequenceClassification
     from transformers import EfficientNetConfig as EfficientNetConfig

@@ -1,13 +1,13 @@
-"""Training of a BERT classifier on 512 tokens, with methods that save memory (Hugging Face Transformers docs,
+"""Training of a BERT classifier on 512 tokens, with ways to need less memory (Hugging Face Transformers docs,
 "Efficient Training on a Single GPU").
 
-The source's Trainer as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay) on random tokens and
-labels, without gradient clipping and learning-rate decay. 24 layers make bert-large-uncased. Attention is torch's fused
-one, which stores less for the backward pass than the source's.
+It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
+on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24 layers
+make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than the source's.
 
-Variants: `accumulate` (one sequence at a time, gradients accumulated), `checkpoint` (activations of each layer
-recomputed in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the
-source's combinations, without its 8-bit Adam, which needs bitsandbytes or torchao.
+Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
+in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's
+combinations. Its 8-bit Adam is left out, since it needs bitsandbytes or torchao.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Training(TrainingTask):
         tokens = torch.randint(SHAPE["vocab_size"], shape, device=device)
         labels = torch.randint(LABELS, shape[:1], device=device)
         super().__init__(build_model(cell.size), arithmetic, (tokens, labels))
-        methods = cell.variant.split("_")
-        self.parts = cell.batch_size if "accumulate" in methods else 1
-        if "checkpoint" in methods:
+        ways = cell.variant.split("_")
+        self.parts = cell.batch_size if "accumulate" in ways else 1
+        if "checkpoint" in ways:
             model: Any = self.model
             model.gradient_checkpointing_enable({"use_reentrant": False})
         weights = self.model.parameters()
-        if "adafactor" in methods:
+        if "adafactor" in ways:
             self.optimizer = torch.optim.Adafactor(weights, lr=LEARNING_RATE)
             self.reads_back = True  # norms of weights and updates
         else:

@@ -1,7 +1,7 @@
 """Inference with EfficientNet-b0, whose latency and throughput several sources publish.
 
-As in Deci's post on measuring inference time: resident images, evaluation mode, no gradients. The model is
-transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
+Deci's post on measuring a network's inference time takes this model as its example: resident images, evaluation mode,
+no gradients. The model is transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
 Variant `channels_last` stores weights and images with the channels as the innermost dimension.
 """
 
@@ -16,11 +16,8 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
-from crossover.measurement.workloads._transformers import (
-    IMAGENET_CLASSES,
-    EfficientNetConfig,
-    EfficientNetForImageClassification,
-)
+from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
+from crossover.measurement.workloads._transformers import EfficientNetConfig, EfficientNetForImageClassification
 
 SIZE_NAME = "pixels on each side of an image"
 SIZE_RANGE = (32, 1024)
@@ -28,15 +25,15 @@ DATASET = None
 PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
-CALIBRATION_SIDE = 256
-"""The batch norms are calibrated on as many random images as have the pixels of a square of this side, at least two."""
+SETTLING_SIDE = 256
+"""The batch norms are settled on as many random images as fit into a square of so many pixels a side, at least two."""
 
 
 def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
     It pools with `AdaptiveAvgPool2d(1)`, as torchvision's and timm's do. transformers' AvgPool2d with a window of 1280
-    gives the same mean, but torch's compiler loops over all its 1280 x 1280 positions (2.8 s for 4 images on a CPU).
+    gives the same mean, but torch's compiler loops over all 1280 x 1280 places of it (2.8 s for 4 images on a CPU).
     """
     config = EfficientNetConfig(
         image_size=side,
@@ -54,11 +51,11 @@ def build_model(side: int) -> nn.Module:
 
 
 def _draw_weights(model: nn.Module, side: int) -> None:
-    """Draw weights as torchvision does, and calibrate the batch norms to a mean square of 1 on random images.
+    """Draw weights as torchvision does, and set the batch norms so that they bring random images to a mean square of 1.
 
-    transformers draws the batch norms' weights around 0, so that the eleventh block outputs only zeros, as would fp16
-    with uncalibrated norms. Zeros take less of a GPU's power and hide errors. The images have the model's size: with
-    smaller ones, some channels grew from block to block.
+    transformers draws the batch norms' weights around 0, so that only zeros leave the eleventh block; and with fresh
+    statistics, which fit no input, fp16 would compute zeros. Zeros cost a GPU less power and hide every error. The
+    images are as large as the model's: smaller ones left some channels growing from block to block.
     """
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in model.modules():
@@ -68,14 +65,14 @@ def _draw_weights(model: nn.Module, side: int) -> None:
         nn.init.ones_(norm.weight)
     if norms[0].weight.is_meta:
         return
-    hooks = [norm.register_forward_pre_hook(_calibrate) for norm in norms]
+    hooks = [norm.register_forward_pre_hook(_settle) for norm in norms]
     with torch.no_grad():
-        model.eval()(torch.randn(max(2, (CALIBRATION_SIDE // side) ** 2), 3, side, side))
+        model.eval()(torch.randn(max(2, (SETTLING_SIDE // side) ** 2), 3, side, side))
     for hook in hooks:
         hook.remove()
 
 
-def _calibrate(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     """Set a batch norm's variances to the mean squares of its input's channels."""
     assert isinstance(norm.running_var, torch.Tensor)
     norm.running_var.copy_(inputs[0].square().mean(dim=(0, 2, 3)))
@@ -84,7 +81,7 @@ def _calibrate(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 class Classification(InferenceTask):
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
-        images = arithmetic.randn(cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
+        images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
         super().__init__(build_model(cell.size), arithmetic, (images,))
         model: nn.Module = self.model
         model.to(memory_format=layout)  # type: ignore[call-overload]

@@ -1,9 +1,9 @@
 """Training of one GPT-2 block of growing width, to map random hidden states to random targets.
 
 The block is transformers': causal attention with heads of 64 and a perceptron four times as wide, each behind a layer
-norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the vocabulary. The
-optimizer is SGD, which works in all cells: Adam's epsilon is 0 in pure fp16, and a CUDA graph would need another Adam
-than eager steps.
+norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost follows the vocabulary. The
+optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its epsilon is 0 there, and a
+CUDA graph would need another Adam than eager steps.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
+from crossover.measurement.workloads._inputs import draw_normal
 from crossover.measurement.workloads._transformers import GPT2Block, GPT2Config
 
 SIZE_NAME = "width"
@@ -27,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small enough for all widths to converge: the curvature grows with the width."""
+"""Small enough for every width to converge: the curvature grows with it."""
 
 
 class Block(nn.Module):
@@ -61,7 +62,7 @@ def build_model(width: int) -> Block:
 class Training(TrainingTask):
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape = (cell.batch_size, SEQUENCE_LENGTH, cell.size)
-        resident = arithmetic.randn(*shape), arithmetic.randn(*shape)
+        resident = draw_normal(arithmetic, *shape), draw_normal(arithmetic, *shape)
         super().__init__(build_model(cell.size), arithmetic, resident)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 

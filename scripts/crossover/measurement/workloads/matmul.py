@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
 
-A large product also shows a device's peak rate in a precision: 2 n^3 operations over its time. The error is the note's:
-relative to the product in double precision of matrices drawn in double precision, so that rounding of the inputs counts
-too. The left matrix is the batch (n rows), the right one the model's only parameter.
+A large product also shows the most that a device can do in a precision: 2 n^3 operations over its time. The error is
+the note's: against the product in double precision of matrices that were drawn in it, so that rounding the inputs
+counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import InferenceTask
+from crossover.measurement.workloads._inputs import draw_normal
 
 SIZE_NAME = "rows of a square matrix"
 SIZE_RANGE = (16, 32768)
@@ -27,7 +28,7 @@ CHUNK_ROWS = 1024
 """Rows of the exact product that are computed at a time."""
 
 HOST_ROWS = 256
-"""Rows that are compared if a CPU computes the exact product, which takes seconds."""
+"""Rows that are compared if a CPU computes the exact product: these alone take it seconds."""
 
 
 class Product(nn.Module):
@@ -54,7 +55,7 @@ class Multiplication(InferenceTask):
         if cell.batch_size not in BATCH_SIZES:
             raise UserError(f"batch size {cell.batch_size} is not possible in workload 'matmul'; allowed: 1 product")
         model = build_model(cell.size)
-        super().__init__(model, arithmetic, (arithmetic.randn(cell.size, cell.size),))
+        super().__init__(model, arithmetic, (draw_normal(arithmetic, cell.size, cell.size),))
         self.right = model.matrix
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -68,9 +69,9 @@ class Multiplication(InferenceTask):
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
-        left, right = doubles.randn(n, n), doubles.randn(n, n)
+        left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
         self.right.copy_(right)
-        with self.arithmetic.autocast():  # the whole product, as another shape may take another kernel
+        with self.arithmetic.autocast():  # the whole product: another shape may take another kernel
             (product,) = self.forward(self.model, self.arithmetic.place(left))
         rows = min(n, HOST_ROWS) if doubles.device.type == "cpu" else n
         largest = total = doubles.place(torch.zeros(()))

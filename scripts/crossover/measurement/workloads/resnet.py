@@ -3,8 +3,8 @@
 The source times both passes on 16 resident images and drops the gradients. The models are transformers', with
 torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, with the
 stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts from a cross entropy
-with random labels, in the source from random numbers, which takes the same time. The source's ResNet-200 and VGG, which
-transformers lacks, are left out.
+with random labels, in the source from random numbers, which does not change what follows. The source's ResNet-200 and
+VGG are not among transformers' ResNets of published sizes, so they are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from torch.nn import functional
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask
-from crossover.measurement.workloads._transformers import IMAGENET_CLASSES, ResNetConfig, ResNetForImageClassification
+from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
+from crossover.measurement.workloads._transformers import ResNetConfig, ResNetForImageClassification
 
 SIZE_NAME = "layers"
 SIZE_RANGE = (18, 152)
@@ -33,8 +34,8 @@ DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 
 """Blocks in each of the four stages (He et al. 2015, table 1), each of two layers up to 34 layers, of three beyond."""
 
 BLOCK_SHARE = 0.2
-"""Weight of a fresh block's output, added to its input. With torch's 1, gradients double from block to block in
-training mode, and in fp32 are off by 1 % of their norm (measured), which would hide a wrong kernel."""
+"""Weight with which a fresh block is added to its input. With torch's 1, gradients double from block to block in
+training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:
@@ -61,6 +62,6 @@ class Passes(GradientTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Passes:
-    images = arithmetic.randn(cell.batch_size, 3, SIDE, SIDE)
+    images = draw_normal(arithmetic, cell.batch_size, 3, SIDE, SIDE)
     labels = torch.randint(IMAGENET_CLASSES, (cell.batch_size,), device=arithmetic.device)
     return Passes(build_model(cell.size), arithmetic, (images, labels))
