@@ -46,7 +46,7 @@
     }
     const turn = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
     const [winner, loser] = ahead > 0 ? [name, "CPU"] : ["CPU", name];
-    return `${winner} ${format.number(turn(found.value))} times as fast as ${loser} (${interval(turn)})`;
+    return `${winner} ${format.number(turn(found.value))}x faster than ${loser} (${interval(turn)})`;
   }
 
   // What one series says at the size; where a cell there, or the next one, has no value, how that ended.

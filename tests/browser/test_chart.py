@@ -125,13 +125,13 @@ def test_at_a_crossover_between_sizes_the_ratio_is_1_and_no_side_wins(
     [
         # Three trials 1 % apart: a ratio's interval reaches some 2.3 % to either side.
         (3, (0.5, 0.99, 2.0), "100", "inconclusive (ratio 0.990, 95 % CI 0.968 to 1.01)"),
-        (3, (0.5, 0.9, 2.0), "100", "CPU 1.11 times as fast as GPU (95 % CI 1.09 to 1.14)"),
-        (3, (0.25, 0.5, 2.0), "30", "CPU 3.09 times as fast as GPU (95 % CI 1.96 to 4.09)"),
+        (3, (0.5, 0.9, 2.0), "100", "CPU 1.11x faster than GPU (95 % CI 1.09 to 1.14)"),
+        (3, (0.25, 0.5, 2.0), "30", "CPU 3.09x faster than GPU (95 % CI 1.96 to 4.09)"),
         # Its neighbours' intervals together hold 1.
         (3, (0.5, 0.9, 2.0), "900", "inconclusive (ratio 1.9"),
         # A single trial counts from twice as fast on, and between two sizes where both do.
         (1, (0.5, 1.2, 2.0), "100", "inconclusive (ratio 1.20, single trial)"),
-        (1, (0.4, 2.1, 4.0), "100", "GPU 2.10 times as fast as CPU (single trial)"),
+        (1, (0.4, 2.1, 4.0), "100", "GPU 2.10x faster than CPU (single trial)"),
         (1, (0.5, 1.2, 2.0), "900", "inconclusive (ratio 1.9"),
         (1, (0.4, 2.1, 4.0), "900", "GPU 3.9"),
     ],
@@ -171,9 +171,9 @@ def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None
     opened.choose("show", "speedup")
     assert "equally fast" in opened.texts
     ask(opened, "widths", "800")
-    assert "GPU 2.00 times as fast as CPU (95 % CI 1" in opened.readout
+    assert "GPU 2.00x faster than CPU (95 % CI 1" in opened.readout
     ask(opened, "widths", "200")
-    assert "CPU 2.00 times as fast as GPU (95 % CI 1" in opened.readout
+    assert "CPU 2.00x faster than GPU (95 % CI 1" in opened.readout
     opened.choose("line", "all lines")
     assert "as published: " in opened.readout
     opened.choose("show", "peak_bytes")
@@ -286,7 +286,7 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     here = plain[plain["device"] == "cpu"]
     opened = open_page(write_page(here, tmp_path, references=[Reference(facts, there)]).path)
     settled = ask(opened, "widths", "1600")
-    assert settled.endswith("elsewhere 3.20 times as fast as CPU (as measured).")
+    assert settled.endswith("elsewhere 3.20x faster than CPU (as measured).")
     assert "inconclusive (ratio 1.40, as measured; the crossover beside this CPU is estimated at " in ask(
         opened, "widths", "700"
     )

@@ -76,7 +76,9 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         columns |= {f"{name}_share": share.mean, f"{name}_share_low": share.low, f"{name}_share_high": share.high}
     order = sorted(SPLIT, key=lambda name: -shares[name].mean)
     first, second = order[:2]
-    has_second = shares[second].mean >= max(ALSO * shares[first].mean, LEAST)
+    high, low = shares[second].high, shares[first].low
+    overlaps = high is not None and low is not None and high > low
+    has_second = shares[second].mean >= LEAST and (overlaps or shares[second].mean >= ALSO * shares[first].mean)
     columns |= {"bottleneck": first, "also": second if has_second else None}
     steps = [step for trial in trials if (step := remedy_of(first, trial, roofs))]
     if len(steps) == len(trials):

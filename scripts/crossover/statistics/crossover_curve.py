@@ -16,7 +16,7 @@ import pandas as pd
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean, has_intervals, sure_signs, t_errors
 from crossover.statistics.shrinkage import with_shared_spread
 
-MOST_WRONG = 0.04
+MOST_WRONG = 0.025
 """Upper bound of the chance that any size of a series has a wrong sure sign."""
 
 LEVEL = 0.96
