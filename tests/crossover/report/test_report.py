@@ -145,14 +145,26 @@ def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp
 @pytest.mark.parametrize(
     ("device", "cause", "begins"),
     [
-        ("GPU", "host", "GPU: Python and other host work, which no CUDA graph can hold, takes the largest share of a step at"),
+        (
+            "GPU",
+            "host",
+            "GPU: Python and other host work, which no CUDA graph can hold, takes the largest share of a step at",
+        ),
         ("CPU", "host", "CPU: Python and other host work takes the largest share of a step at"),
         ("GPU", "launch", "GPU: starting kernels takes the largest share of a step at"),
     ],
 )
 def test_host_work_on_a_gpu_is_said_to_fit_no_graph(device: str, cause: str, begins: str) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
-    answer = {"device": device, "quantity": SPLIT[cause], "status": "throughout", "value": 0.9, "low": 0.85, "high": 0.95, "bracket_low": 4}
+    answer = {
+        "device": device,
+        "quantity": SPLIT[cause],
+        "status": "throughout",
+        "value": 0.9,
+        "low": 0.85,
+        "high": 0.95,
+        "bracket_low": 4,
+    }
     said = str(words.bottleneck(answer | {"unit": "neurons", "reason": None, "factor": None}))
     assert said == f"{begins} every size measured (90 %, 95 % CI 85 % to 95 % at 4 neurons)"
 
