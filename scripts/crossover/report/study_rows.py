@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from crossover.tables.labels import DEVICE_WORDS
 
 Answer = Mapping[str, Any]
 
@@ -77,13 +80,23 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim that is nearest to the answer: on its machine, and on a crossover if it is one."""
+    """The published claim that is nearest to the answer: on its machine, and on a crossover if it is one.
+
+    None where each is about another device than the answer.
+    """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
         return on_crossover == (answer["kind"] in CROSSING), claim["machine"] == answer["machine"]
 
-    return max((claim for claim in claims if claim["source"] != "ours"), key=nearness, default=None)
+    def is_of_device(claim: Mapping[str, Any]) -> bool:
+        devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["where"] or ""))
+        if answer["kind"] in CROSSING or not devices or not answer["device"]:
+            return True
+        return answer["device"].split()[0] in devices
+
+    published = [claim for claim in claims if claim["source"] != "ours" and is_of_device(claim)]
+    return max(published, key=nearness, default=None)
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:

@@ -53,8 +53,11 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\nsize,run_time_s\n\n2,1,3\n", "runs.csv: line 4: 3 fields; allowed: 2, one per column"),
         ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
         ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
+        ("# source\nsize,run_time_s\n2,nan\n", "runs.csv: line 3: run_time_s: 'nan' is not allowed"),
         ("# source\nsize,run_time_s\n2.5,1\n", "runs.csv: line 3: size: '2.5' is not allowed; allowed: a whole number"),
         ("# source\nsize,run_time_s\n2,1_0\n", "runs.csv: line 3: run_time_s: '1_0' is not allowed; allowed: a number"),
+        ("# source\nsize,run_time_s\n2,1e999\n", "runs.csv: line 3: run_time_s: '1e999' is not allowed"),
+        ("# source\nsize,run_time_s\n٣,1\n", "runs.csv: line 3: size: '٣' is not allowed; allowed: a whole number"),
         (f"# source\nsize,run_time_s\n{'9' * 5000},1\n", "runs.csv: line 3: size: '999"),
         ("# source\nrun_time_s,run_time_min\n1,2\n", "runs.csv: column 'run_time_min' holds what 'run_time_s' holds; "),
         (
@@ -65,12 +68,18 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\nsize,run_time_s\n2,\n", "runs.csv: line 3: no result; allowed: a line with at least one"),
         (
             "# source\nsize,run_time_ms\n2,1500\n3,1\n2,3000\n",
-            "runs.csv: line 5: the same run again; allowed: each run once, or runs with a label each",
+            "runs.csv: line 5: the run of line 3 again, with run_time_s 3.0 instead of 1.5; allowed: each run once, or",
         ),
+        ("# source\nsize,run_time_s\n2,1\n2,1\n", "runs.csv: line 4: the run of line 3 again; allowed: each run"),
         (
             "# source\nsize,run_time_h\n2,1\n",
             "runs.csv: column 'run_time_h' is unknown; allowed: run_time_s, run_time_ms, run_time_us, run_time_min",
         ),
+        ("# source\nsize,samples_per_h\n2,1\n", "runs.csv: column 'samples_per_h' is unknown; allowed: samples_per_s"),
+        ('# source\nsize,run_time_s\n2,"83,02"\n', "runs.csv: line 3: run_time_s: '83,02' is not allowed; allowed: a"),
+        ("# source\nsize;run_time_s\n2;1.234,5\n", "runs.csv: line 3: run_time_s: '1.234,5' is not allowed"),
+        ("# source\nsize;run_time_s\n1.000;2\n", "runs.csv: line 3: size: '1.000' is not allowed; allowed: a whole"),
+        ("# source\nsize,run_time_s\n2\n", "runs.csv: line 3: 1 fields; allowed: 2, one per column"),
     ],
 )
 def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
@@ -86,6 +95,26 @@ def test_excels_csv_in_utf_8_is_read(file: Path) -> None:
     """It begins with a byte order mark and ends its lines as Windows does."""
     file.write_bytes("# Größe\r\nsize, run_time_s\r\n2 ,1\r\n".encode("utf-8-sig"))
     assert read_published_rows(file) == ("Größe", [{"size": 2, "run_time_s": 1.0}])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Größe, Zeit (2019)\nsize;device;label;run_time_s\n6;cpu;a,b;83,02\n6;cuda;;66,27\n",
+        '"# Größe, Zeit (2019)";;;;\nsize;device;label;run_time_s;\n\n6;cpu;a,b;83,02;\n6;cuda;;66,27;\n;;;;\n',
+        '# Größe, Zeit (2019),,,\nsize,device,label,run_time_s\n6,cpu,"a,b",83.02\n6,cuda,,66.27\n',
+        "# Größe, Zeit (2019)\nsize\tdevice\tlabel\trun_time_s\n6\tcpu\ta,b\t83,02\n6\tcuda\t\t66,27\n",
+    ],
+)
+def test_a_spreadsheets_table_is_read(file: Path, text: str) -> None:
+    """With semicolons, decimal commas, quoted sources and empty fields at the ends of lines."""
+    file.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    source, rows = read_published_rows(file)
+    assert source == "Größe, Zeit (2019)"
+    assert rows == [
+        {"size": 6, "device": "cpu", "label": "a,b", "run_time_s": 83.02},
+        {"size": 6, "device": "cuda", "label": None, "run_time_s": 66.27},
+    ]
 
 
 def test_the_shipped_results_hold_the_sources_numbers() -> None:

@@ -131,3 +131,11 @@ def test_times_of_a_headline_are_of_one_series() -> None:
     ]
     said = str(WORDS.row_said(row_of(times, [])))
     assert said == "bf16: CPU takes 2.59 ms a step at 64 neurons, 7.00 ms at 256 neurons; first of 2 series"
+
+
+@pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
+def test_a_published_value_stands_beside_an_answer_on_its_own_device(device: str, published: str | None) -> None:
+    row = row_of(
+        [answer(kind="latency", device=device)], [claim(form="ratio_below", where="resident, GPU", published="0.984")]
+    )
+    assert (row["claim"] or {}).get("published") == published
