@@ -23,7 +23,7 @@ from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
-from crossover.tables.registry import CROSSOVER_STATUSES, DOUBTS, PAIRS, TABLES  # noqa: E402
+from crossover.tables.registry import CROSSOVER_STATUSES, CAVEATS, PAIRS, TABLES  # noqa: E402
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -107,7 +107,7 @@ def _words_page() -> str:
         "# Statuses and flags\n\n## How a trial ends\n\n" + words(STATUSES)
         + "\n## Why an `ok` result deserves less trust\n\n" + words(FLAGS)
         + "\n## How the search for a crossover ends\n\n" + meanings(CROSSOVER_STATUSES)
-        + "\n## What is left in doubt of it\n\n" + meanings(DOUBTS)
+        + "\n## What is left in doubt of it\n\n" + meanings(CAVEATS)
         + "\n## What is compared\n\n" + meanings(PAIRS)
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import planned_trials
 
 
-def house(path):
+def workflow_file(path):
     """A file of the workflow, relative to the working directory."""
     return os.path.relpath(HOUSE / path)
 
@@ -53,7 +53,7 @@ with one_line_errors():
     read_mapping(HOUSE / "config" / "config.yaml")
 
 
-configfile: house("config/config.yaml")
+configfile: workflow_file("config/config.yaml")
 
 
 prefer_this_environment()
@@ -69,7 +69,7 @@ with one_line_errors():
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(workflow_file("config/reference")))
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     if workflow.is_main_process:
@@ -115,7 +115,7 @@ wildcard_constraints:
 def get_library(*packages):
     """The modules of these packages of the library: their edit re-runs a rule that computes from rows."""
     folders = [HOUSE / "scripts/crossover" / package for package in (".", *packages)]
-    return sorted(house(file) for folder in folders for file in folder.glob("*.py"))
+    return sorted(workflow_file(file) for folder in folders for file in folder.glob("*.py"))
 
 
 def get_failures(log):

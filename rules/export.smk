@@ -4,7 +4,7 @@
 rule export:
     input:
         cells=rules.analyse_run.output.cells,
-        script=ancient(house("scripts/export_run.py")),
+        script=ancient(workflow_file("scripts/export_run.py")),
     output:
         bencher=f"{RESULTS}/export/bencher.json",
         action=f"{RESULTS}/export/action_benchmark.json",
@@ -26,7 +26,7 @@ rule export_reference:
     input:
         measurements=rules.collect_measurements.output.measurements,
         provenance=rules.render_report.output.provenance,
-        script=ancient(house("scripts/export_reference.py")),
+        script=ancient(workflow_file("scripts/export_reference.py")),
     output:
         [f"{RESULTS}/reference/{CONFIG.name}/{file}" for file in REFERENCE_FILES],
     log:

@@ -30,7 +30,7 @@ rule make_dataset:
 
 rule measure_cell:
     input:
-        script=ancient(house("scripts/measure_cell.py")),
+        script=ancient(workflow_file("scripts/measure_cell.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.row_pattern,
@@ -57,7 +57,7 @@ rule measure_cell:
 
 rule train_model:
     input:
-        script=ancient(house("scripts/train_model.py")),
+        script=ancient(workflow_file("scripts/train_model.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.training_pattern,
@@ -83,7 +83,7 @@ rule train_model:
 
 rule find_largest_batch:
     input:
-        script=ancient(house("scripts/find_largest_batch.py")),
+        script=ancient(workflow_file("scripts/find_largest_batch.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.search_pattern,
@@ -109,7 +109,7 @@ rule find_largest_batch:
 
 rule probe_roofs:
     input:
-        script=ancient(house("scripts/probe_roofs.py")),
+        script=ancient(workflow_file("scripts/probe_roofs.py")),
     output:
         PLAN.roofs_pattern,
     log:

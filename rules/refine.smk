@@ -22,7 +22,7 @@ checkpoint plan_refinement:
         },
         x_axes={name: PLAN.study[name].x_axis for name in PLAN.stages},
         trials={name: PLAN.trials_of(name) for name in PLAN.stages},
-        ways={name: asdict(PLAN.ways[name]) for name in PLAN.stages if name in PLAN.ways},
+        candidates={name: asdict(PLAN.candidates[name]) for name in PLAN.stages if name in PLAN.candidates},
         several_hosts=SEVERAL_HOSTS,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"

@@ -43,7 +43,9 @@ rule render_report:
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
         # The templates of the page, with its style sheets and scripts.
         page=sorted(
-            house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
+            workflow_file(path)
+            for path in (HOUSE / "report").rglob("*")
+            if path.is_file() and path.suffix != ".rst"
         ),
         library=get_library(*COMPUTING, "figures", "report"),
     output:

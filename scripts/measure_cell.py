@@ -112,8 +112,8 @@ def answer_of(outcome: Outcome) -> str:
     if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
     words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []
-    doubts = f" (flagged: {', '.join(facts['flags'])})" if facts["flags"] else ""
-    return ", ".join([*words, f"on {facts['on']}"]) + doubts
+    caveats = f" (flagged: {', '.join(facts['flags'])})" if facts["flags"] else ""
+    return ", ".join([*words, f"on {facts['on']}"]) + caveats
 
 
 if __name__ == "__main__":

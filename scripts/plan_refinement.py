@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.config.studies import Refinement, Ways
+from crossover.config.studies import Candidates, Refinement
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
@@ -24,14 +24,14 @@ def plan_refinement(
     refinements: Mapping[str, Refinement],
     x_axes: Mapping[str, str],
     trials: Mapping[str, int],
-    ways: Mapping[str, Ways],
+    candidates: Mapping[str, Candidates],
     several_hosts: bool,
     path_to_plan: Path,
 ) -> None:
     """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    write_stage(path_to_plan, stage, *plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials, ways))
+    write_stage(path_to_plan, stage, *plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials, candidates))
 
 
 if __name__ == "__main__":
@@ -42,7 +42,7 @@ if __name__ == "__main__":
             refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
             x_axes=snakemake.params.x_axes,
             trials=snakemake.params.trials,
-            ways={name: Ways(**values) for name, values in snakemake.params.ways.items()},
+            candidates={name: Candidates(**values) for name, values in snakemake.params.candidates.items()},
             several_hosts=snakemake.params.several_hosts,
             path_to_plan=Path(snakemake.output.plan),
         )

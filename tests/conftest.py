@@ -1,4 +1,4 @@
-"""What several tests share: the house, and rows as a trial would write them."""
+"""What several tests share: the workflow, and rows as a trial would write them."""
 
 from __future__ import annotations
 

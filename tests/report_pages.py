@@ -20,7 +20,7 @@ from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
 TEMPLATES = Path(__file__).parents[1] / "report"
-INVOCATION = Invocation("snakemake --cores 1", "/house", Checkout("d" * 40))
+INVOCATION = Invocation("snakemake --cores 1", "/workflow", Checkout("d" * 40))
 CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><rect width='60' height='9'/></svg>"
 

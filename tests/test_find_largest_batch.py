@@ -51,16 +51,16 @@ def build(cell, data, arithmetic):
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the scripts with a workload of so many MiB a row, one that misbehaves, and a dataset of ten rows."""
-    folder = tmp_path_factory.mktemp("house")
+    folder = tmp_path_factory.mktemp("workflow")
     workloads = plant(folder).parent / "crossover" / "measurement" / "workloads"
     (workloads / "hungry.py").write_text(HUNGRY)
     write_points(folder / "points.safetensors", rows=10)
     return folder
 
 
-def options(house: Path, output: Path, workload: str, size: int, *extra: str) -> list[str]:
+def options(workflow: Path, output: Path, workload: str, size: int, *extra: str) -> list[str]:
     return [
         f"--workload={workload}",
         f"--size={size}",
@@ -68,19 +68,19 @@ def options(house: Path, output: Path, workload: str, size: int, *extra: str) ->
         "--cpu-threads=2",
         "--isolation=server",
         "--limit=4096",  # were something wrong, a search must not take the whole machine
-        f"--dataset={house / 'points.safetensors'}",
+        f"--dataset={workflow / 'points.safetensors'}",
         f"--output={output}",
         *extra,
     ]
 
 
-def run(house: Path, output: Path, workload: str, size: int, *extra: str) -> subprocess.CompletedProcess[str]:
-    script = house / "scripts" / "find_largest_batch.py"
-    return run_script(options(house, output, workload, size, *extra), script=script)
+def run(workflow: Path, output: Path, workload: str, size: int, *extra: str) -> subprocess.CompletedProcess[str]:
+    script = workflow / "scripts" / "find_largest_batch.py"
+    return run_script(options(workflow, output, workload, size, *extra), script=script)
 
 
-def search(house: Path, output: Path, workload: str, size: int, *extra: str) -> dict[str, Any]:
-    done = run(house, output, workload, size, *extra)
+def search(workflow: Path, output: Path, workload: str, size: int, *extra: str) -> dict[str, Any]:
+    done = run(workflow, output, workload, size, *extra)
     assert done.returncode == 0, done.stderr
     assert list(output.parent.iterdir()) == [output]
     return dict(json.loads(output.read_text()))
@@ -92,9 +92,9 @@ def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mib", "most"), [(1, 1023), (7, 146)])
-def test_the_largest_batch_is_what_arithmetic_says(house: Path, tmp_path: Path, mib: int, most: int) -> None:
+def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Path, mib: int, most: int) -> None:
     """1 GiB holds so many rows and something else; up to 4 MiB of other things are tolerated."""
-    result = search(house, tmp_path / "found.json", "hungry", mib, "--memory-limit=1GiB")
+    result = search(workflow, tmp_path / "found.json", "hungry", mib, "--memory-limit=1GiB")
     largest = result["largest"]
     assert result["status"] == "ok"
     assert most - 4 / mib <= largest <= most
@@ -113,9 +113,16 @@ def test_the_largest_batch_is_what_arithmetic_says(house: Path, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Path, tmp_path: Path) -> None:
+def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(workflow: Path, tmp_path: Path) -> None:
     result = search(
-        house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine", "--timed-batches=7"
+        workflow,
+        tmp_path / "found.json",
+        "disc_mlp",
+        3,
+        "--start=16",
+        "--limit=50",
+        "--study=mine",
+        "--timed-batches=7",
     )
     assert statuses(result) == [(16, "ok"), (32, "ok"), (50, "ok"), (50, "ok"), (50, "ok")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("ok", 50, None)
@@ -147,9 +154,9 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Pat
     ],
 )
 def test_everything_but_memory_stops_the_search(
-    house: Path, tmp_path: Path, fault: int, extra: str, status: str, reason: str
+    workflow: Path, tmp_path: Path, fault: int, extra: str, status: str, reason: str
 ) -> None:
-    result = search(house, tmp_path / "found.json", "planted", fault, "--start=4", *filter(None, [extra]))
+    result = search(workflow, tmp_path / "found.json", "planted", fault, "--start=4", *filter(None, [extra]))
     expected = [4, 2, 1] if status == "oom" else [4]
     assert statuses(result) == [(size, status) for size in expected]
     assert (result["status"], result["largest"]) == (status, None)
@@ -159,10 +166,10 @@ def test_everything_but_memory_stops_the_search(
 
 
 @pytest.mark.slow
-def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Path) -> None:
+def test_a_killed_search_leaves_no_process_and_no_file(workflow: Path, tmp_path: Path) -> None:
     begun, folder = tmp_path / "begun", tmp_path / "results"
-    script = house / "scripts" / "find_largest_batch.py"
-    command = [sys.executable, str(script), *options(house, folder / "found.json", "planted", HANG)]
+    script = workflow / "scripts" / "find_largest_batch.py"
+    command = [sys.executable, str(script), *options(workflow, folder / "found.json", "planted", HANG)]
     status, said = kill_while_hanging(command, begun, signal.SIGTERM)
     assert status == 128 + signal.SIGTERM
     assert "Traceback" not in said

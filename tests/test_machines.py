@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from house import House
+from workflow_copy import WorkflowCopy
 
 CELL = "results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-3"
 CLASSES = {
@@ -21,8 +21,8 @@ NODES = "echo 'cpu 8 (null)'; echo 'gpu 16 gpu:2'"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the scripts that stand for Slurm need a shell")
 
 
-class OnSlurm(House):
-    """A house beside a Slurm that writes down what it is asked for, and refuses."""
+class OnSlurm(WorkflowCopy):
+    """A workflow beside a Slurm that writes down what it is asked for, and refuses."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -59,21 +59,21 @@ class OnSlurm(House):
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> OnSlurm:
-    return OnSlurm(tmp_path / "house")
+def workflow(tmp_path: Path) -> OnSlurm:
+    return OnSlurm(tmp_path / "workflow")
 
 
-def test_jobs_ask_for_the_nodes_of_their_device(house: OnSlurm) -> None:
-    cpu, cuda = house.asked("cpu", "cuda")
+def test_jobs_ask_for_the_nodes_of_their_device(workflow: OnSlurm) -> None:
+    cpu, cuda = workflow.asked("cpu", "cuda")
     assert (cpu[cpu.index("-p") + 1], cuda[cuda.index("-p") + 1]) == ("cpu", "gpu")
     assert {"--exclusive", "--cpus-per-task=8"} <= set(cpu)
     assert {"--gpus=1", "--ntasks-per-gpu=1", "--cpus-per-task=8"} <= set(cuda)
     assert "--exclusive" not in cuda
 
 
-def test_the_resources_of_a_class_replace_those_of_the_profile(house: OnSlurm) -> None:
-    house.config(cluster={"classes": CLASSES}, devices=["cpu", "cuda"])
-    cpu, a100, h200 = house.asked("a100/cpu", "a100/cuda", "h200/cuda")
+def test_the_resources_of_a_class_replace_those_of_the_profile(workflow: OnSlurm) -> None:
+    workflow.config(cluster={"classes": CLASSES}, devices=["cpu", "cuda"])
+    cpu, a100, h200 = workflow.asked("a100/cpu", "a100/cuda", "h200/cuda")
     assert [call[call.index("-p") + 1] for call in (cpu, a100, h200)] == ["gpu-a", "gpu-a", "gpu-h"]
     assert not any(part.startswith("--gpus") for part in cpu)
     assert "--cpus-per-task=6" in cpu
@@ -83,23 +83,23 @@ def test_the_resources_of_a_class_replace_those_of_the_profile(house: OnSlurm) -
     assert h200[h200.index("-C") + 1] == "nvme"
 
 
-def test_slurm_says_what_there_is_unless_the_config_does(house: OnSlurm) -> None:
-    planned = house.on_slurm("--dry-run").stdout
+def test_slurm_says_what_there_is_unless_the_config_does(workflow: OnSlurm) -> None:
+    planned = workflow.on_slurm("--dry-run").stdout
     assert "size 2 on cuda" in planned
-    planned = house.on_slurm("--dry-run", "--config", "devices=[cpu]").stdout
+    planned = workflow.on_slurm("--dry-run", "--config", "devices=[cpu]").stdout
     assert "size 2 on cpu" in planned
     assert "on cuda" not in planned
-    house.sinfo("exit 1")
-    done = house.on_slurm()
+    workflow.sinfo("exit 1")
+    done = workflow.on_slurm()
     assert "error: config/config.yaml: devices: 'auto' takes what Slurm says of its nodes" in done.stderr
-    assert not house.results.exists()
+    assert not workflow.results.exists()
 
 
-def test_every_class_measures_every_cell_and_here_there_is_none(house: OnSlurm) -> None:
-    house.config(cluster={"classes": {"a": {}, "b": {}}}, devices=["cpu"])
-    assert house.would_run()["measure_cell"] == 4  # two sizes on the CPU of two classes
-    done = house.snakemake()
+def test_every_class_measures_every_cell_and_here_there_is_none(workflow: OnSlurm) -> None:
+    workflow.config(cluster={"classes": {"a": {}, "b": {}}}, devices=["cpu"])
+    assert workflow.would_run()["measure_cell"] == 4  # two sizes on the CPU of two classes
+    done = workflow.snakemake()
     assert done.returncode != 0
     assert "error: cluster.classes: a, b are classes of a cluster's nodes, but the jobs would run here" in done.stderr
-    done = house.snakemake("--dry-run", "--printshellcmds", f"{CELL}/a/cpu/trial-1.parquet")
+    done = workflow.snakemake("--dry-run", "--printshellcmds", f"{CELL}/a/cpu/trial-1.parquet")
     assert "--machine=a" in done.stdout + done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from house import ROOT, TINY
+from workflow_copy import ROOT, TINY
 
 WORKFLOW = ("-s", f"{ROOT}/Snakefile")
 TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()

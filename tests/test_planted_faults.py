@@ -24,7 +24,7 @@ GROUP = Path("/sys/fs/cgroup/memory/crossover-test")
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the planted scripts and a dataset."""
     folder = tmp_path_factory.mktemp("planted")
     plant(folder)
@@ -39,18 +39,18 @@ def isolation(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def options(house: Path, output: Path, fault: int, isolation: str, time_limit_s: float = 60) -> list[str]:
+def options(workflow: Path, output: Path, fault: int, isolation: str, time_limit_s: float = 60) -> list[str]:
     cell = replace(CELL, workload="planted", batch_size=10, size=fault)
     shared = trial_options(cell, seed=0, cpu_threads=1, time_limit_s=time_limit_s, effort=EFFORT, isolation=isolation)
-    return [*shared, f"--dataset={house / 'points.safetensors'}", f"--output={output}"]
+    return [*shared, f"--dataset={workflow / 'points.safetensors'}", f"--output={output}"]
 
 
 def run(
-    house: Path, folder: Path, *arguments: Any, prefix: tuple[str, ...] = ()
+    workflow: Path, folder: Path, *arguments: Any, prefix: tuple[str, ...] = ()
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """Run a trial with a fault whose job must succeed; returns what it said, and its row."""
     output = folder / "row.parquet"
-    done = run_script(options(house, output, *arguments), *prefix, script=house / "scripts" / "measure_cell.py")
+    done = run_script(options(workflow, output, *arguments), *prefix, script=workflow / "scripts" / "measure_cell.py")
     assert done.returncode == 0, done.stderr
     return done, read_row(output)
 
@@ -66,9 +66,9 @@ def run(
     ],
 )
 def test_a_fault_is_a_row(
-    house: Path, tmp_path: Path, fault: int, status: str, reason: str, attempts: int, isolation: str
+    workflow: Path, tmp_path: Path, fault: int, status: str, reason: str, attempts: int, isolation: str
 ) -> None:
-    done, row = run(house, tmp_path, fault, isolation)
+    done, row = run(workflow, tmp_path, fault, isolation)
     assert (row["status"], row["attempts"], row["isolation"]) == (status, attempts, isolation)
     assert str(row["reason"] or "").startswith(reason)
     assert bool(row["reason"]) is bool(reason)
@@ -78,25 +78,25 @@ def test_a_fault_is_a_row(
     assert list(tmp_path.iterdir()) == [tmp_path / "row.parquet"]
 
 
-def test_a_crash_after_the_timing_leaves_the_time(house: Path, tmp_path: Path, isolation: str) -> None:
-    _, row = run(house, tmp_path, planting.CRASH_LATER, isolation)
+def test_a_crash_after_the_timing_leaves_the_time(workflow: Path, tmp_path: Path, isolation: str) -> None:
+    _, row = run(workflow, tmp_path, planting.CRASH_LATER, isolation)
     assert (row["status"], row["attempts"], row["relative_error"], row["peak_rss_bytes"]) == ("ok", 1, None, None)
     assert row["reason"].startswith("numerical check: the measuring process crashed (SIGSEGV)")
     assert row["reason"].endswith("; not begun: memory pass, memory split, profile, count of operations, remedies")
-    assert row["flags"][-2:] == ["unchecked", "incomplete"]
+    assert row["flags"][-2:] == ["not_checked", "incomplete"]
     assert row["step_time_s"] > 0
     assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
 
 
 @pytest.mark.parametrize("fault", [planting.HANG, planting.STUBBORN])
-def test_a_step_that_never_ends_is_a_timeout(house: Path, tmp_path: Path, fault: int, isolation: str) -> None:
-    _, row = run(house, tmp_path, fault, isolation, 2.0)
+def test_a_step_that_never_ends_is_a_timeout(workflow: Path, tmp_path: Path, fault: int, isolation: str) -> None:
+    _, row = run(workflow, tmp_path, fault, isolation, 2.0)
     assert (row["status"], row["reason"]) == ("timeout", "not done after 2 s; raise time_limit_s")
 
 
-def test_a_bug_fails_the_job_and_shows_where(house: Path, tmp_path: Path, isolation: str) -> None:
-    command = options(house, tmp_path / "row.parquet", planting.RAISE, isolation)
-    done = run_script(command, script=house / "scripts" / "measure_cell.py")
+def test_a_bug_fails_the_job_and_shows_where(workflow: Path, tmp_path: Path, isolation: str) -> None:
+    command = options(workflow, tmp_path / "row.parquet", planting.RAISE, isolation)
+    done = run_script(command, script=workflow / "scripts" / "measure_cell.py")
     assert done.returncode == 1
     assert "ValueError: planted" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -119,26 +119,26 @@ def small_group() -> Iterator[tuple[str, ...]]:
 
 
 def test_memory_without_end_is_out_of_memory(
-    house: Path, tmp_path: Path, small_group: tuple[str, ...], isolation: str
+    workflow: Path, tmp_path: Path, small_group: tuple[str, ...], isolation: str
 ) -> None:
-    _, row = run(house, tmp_path, planting.HOG, isolation, prefix=small_group)
+    _, row = run(workflow, tmp_path, planting.HOG, isolation, prefix=small_group)
     assert row["status"] == "oom"
     assert row["reason"].startswith("ended by the kernel's out-of-memory killer")
 
 
-def test_processes_that_a_workload_started_end_with_it(house: Path, tmp_path: Path, isolation: str) -> None:
-    run(house, tmp_path, planting.LITTER, isolation)
+def test_processes_that_a_workload_started_end_with_it(workflow: Path, tmp_path: Path, isolation: str) -> None:
+    run(workflow, tmp_path, planting.LITTER, isolation)
     alive = [process for process in psutil.process_iter() if process.status() != psutil.STATUS_ZOMBIE]
     assert [p.pid for p in alive if any("litter-of-crossover" in part for part in p.cmdline())] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_killed_job_leaves_no_process_and_no_file(
-    house: Path, tmp_path: Path, isolation: str, number: signal.Signals
+    workflow: Path, tmp_path: Path, isolation: str, number: signal.Signals
 ) -> None:
     begun, folder = tmp_path / "begun", tmp_path / "results"
-    script = house / "scripts" / "measure_cell.py"
-    command = [sys.executable, str(script), *options(house, folder / "row.parquet", planting.HANG, isolation)]
+    script = workflow / "scripts" / "measure_cell.py"
+    command = [sys.executable, str(script), *options(workflow, folder / "row.parquet", planting.HANG, isolation)]
     status, said = kill_while_hanging(command, begun, number)
     assert status == (-number if number == signal.SIGKILL else 128 + number)
     assert "Traceback" not in said

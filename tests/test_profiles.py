@@ -14,7 +14,7 @@ import yaml
 from snakemake.cli import get_argument_parser
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
-from house import ROOT
+from workflow_copy import ROOT
 
 PROFILES = ["default", "slurm"]
 ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "probe_roofs"}

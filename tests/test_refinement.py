@@ -18,7 +18,7 @@ import pytest
 from crossover.config.studies import Cell
 from crossover.machine.code_key import code_of
 from crossover.tables.columns import Measurement, arrow_schema
-from house import House
+from workflow_copy import WorkflowCopy
 
 MEASURE = """
 import shutil, sys
@@ -40,7 +40,7 @@ Trial = tuple[int, str, int]
 TARGET = "results/measurements.parquet"
 
 
-class MadeUp(House):
+class MadeUp(WorkflowCopy):
     """A copy of the workflow in which a CPU and a GPU take the same time at size 100; trials are 2 % apart.
 
     The first grid is measured.
@@ -106,51 +106,51 @@ def on_both(size: int, *trials: int) -> set[Trial]:
     return set(product((size,), ("cpu", "cuda"), trials))
 
 
-def decisions(house: MadeUp) -> list[str]:
-    return [why["decision"] for plan in house.plans() for why in plan["why"]]
+def decisions(workflow: MadeUp) -> list[str]:
+    return [why["decision"] for plan in workflow.plans() for why in plan["why"]]
 
 
 @pytest.mark.slow
 def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: Path, row: Row) -> None:
     """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, which is still +-3 % wide."""
-    house = MadeUp(tmp_path / "house", row)
-    jobs = house.would_run(TARGET)
+    workflow = MadeUp(tmp_path / "workflow", row)
+    jobs = workflow.would_run(TARGET)
     assert (jobs["plan_refinement"], jobs["measure_cell"], jobs["collect_measurements"]) == (1, 0, 1)
-    lost = house.path / "made" / "141-cuda-fp32-2.parquet"
+    lost = workflow.path / "made" / "141-cuda-fp32-2.parquet"
     kept = lost.rename(lost.with_suffix(".kept"))
-    assert house.refine() != 0
-    first = house.measured()
+    assert workflow.refine() != 0
+    first = workflow.measured()
     assert set(first) == on_both(141, 1, 2)
     assert [trial for _, _, trial in first] == [1, 1, 2, 2]
-    assert len(house.plans()) == 1
+    assert len(workflow.plans()) == 1
 
     kept.rename(lost)
-    assert house.refine() == 0
-    again = house.measured()
+    assert workflow.refine() == 0
+    again = workflow.measured()
     assert again[0] == (141, "cuda", 2)
     assert set(again[1:]) == on_both(50, 3) | on_both(141, 3)
-    assert decisions(house) == ["bisect", "add_trials"]
-    assert [plan["why"][0]["bracket"] for plan in house.plans()] == [[50, 400], [50, 141]]
-    assert all(plan["why"][0]["crossover"] == pytest.approx(100) for plan in house.plans())
+    assert decisions(workflow) == ["bisect", "add_trials"]
+    assert [plan["why"][0]["bracket"] for plan in workflow.plans()] == [[50, 400], [50, 141]]
+    assert all(plan["why"][0]["crossover"] == pytest.approx(100) for plan in workflow.plans())
     counts = {50: 3, 141: 3, 400: 2}
-    assert house.trials() == {(size, device): counts[size] for size in counts for device in ("cpu", "cuda")}
-    assert house.would_run(TARGET) == Counter()
+    assert workflow.trials() == {(size, device): counts[size] for size in counts for device in ("cpu", "cuda")}
+    assert workflow.would_run(TARGET) == Counter()
 
     # One more trial of all cells: those of size 50 were there already.
-    jobs = house.would_run(TARGET, "--config", "trials=3")
+    jobs = workflow.would_run(TARGET, "--config", "trials=3")
     assert (jobs["plan_refinement"], jobs["linear_stack 3"], jobs["measure_cell"]) == (1, 2, 2)
 
     # Another size makes another plan: sqrt(50 x 120) is 77.5. What the old plan added stays, but does not count.
-    house.edit("studies/linear_stack", sizes=[50, 120, 400])
-    house.put((77,))
-    assert house.refine("--config", "effort={refinement: {bisections: 1, extra_trials: 0}}") == 0
-    assert set(house.measured()) == on_both(120, 1, 2)
-    assert sorted(size for size, device in house.trials() if device == "cpu") == [50, 77, 120, 400]
-    assert len(list((house.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
+    workflow.edit("studies/linear_stack", sizes=[50, 120, 400])
+    workflow.put((77,))
+    assert workflow.refine("--config", "effort={refinement: {bisections: 1, extra_trials: 0}}") == 0
+    assert set(workflow.measured()) == on_both(120, 1, 2)
+    assert sorted(size for size, device in workflow.trials() if device == "cpu") == [50, 77, 120, 400]
+    assert len(list((workflow.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
 
 
 @pytest.mark.parametrize("config", ["effort={refinement: {bisections: 0, extra_trials: 0}}", "devices=[cpu]"])
 def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: Row, config: str) -> None:
-    house = MadeUp(tmp_path / "house", row)
-    jobs = house.would_run(TARGET, "--config", config)
+    workflow = MadeUp(tmp_path / "workflow", row)
+    jobs = workflow.would_run(TARGET, "--config", config)
     assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements"}

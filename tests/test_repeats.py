@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from house import House
+from workflow_copy import WorkflowCopy
 
 pytestmark = pytest.mark.slow
 
@@ -18,28 +18,28 @@ Trial = tuple[int, str, int, int]
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
+def workflow(tmp_path: Path) -> WorkflowCopy:
     """Two sizes on the CPU, two trials each."""
-    house = House(tmp_path / "house")
-    house.pretend(devices=["cpu"], trials=2, repeat_disturbed=1)
-    return house
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.pretend(devices=["cpu"], trials=2, repeat_disturbed=1)
+    return workflow
 
 
-def disturb(house: House, *trials: Trial) -> None:
-    (house.path / "disturbed").write_text("\n".join(" ".join(map(str, trial)) for trial in trials))
+def disturb(workflow: WorkflowCopy, *trials: Trial) -> None:
+    (workflow.path / "disturbed").write_text("\n".join(" ".join(map(str, trial)) for trial in trials))
 
 
-def measured(house: House) -> list[Trial]:
+def measured(workflow: WorkflowCopy) -> list[Trial]:
     """What was measured since the last time, in that order."""
-    notes = sorted(house.notes(), key=lambda note: note["began"])
-    for path in (house.path / "notes").iterdir():
+    notes = sorted(workflow.notes(), key=lambda note: note["began"])
+    for path in (workflow.path / "notes").iterdir():
         path.unlink()
     return [(note["size"], note["device"], note["trial"], note["repeat"]) for note in notes]
 
 
-def counting(house: House) -> dict[tuple[int, int], tuple[int, float, bool]]:
+def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, bool]]:
     """By size and trial, the repeat that counts, its time in ms, and whether it is flagged."""
-    table = pd.read_parquet(house.path / TARGET)
+    table = pd.read_parquet(workflow.path / TARGET)
     return {
         (one["size"], one["trial"]): (one["repeat"], round(1e3 * one["step_time_s"]), len(one["flags"]) > 0)
         for _, one in table.iterrows()
@@ -47,42 +47,42 @@ def counting(house: House) -> dict[tuple[int, int], tuple[int, float, bool]]:
 
 
 def test_disturbed_trials_are_measured_again_once_after_all_others_and_the_less_disturbed_row_counts(
-    house: House,
+    workflow: WorkflowCopy,
 ) -> None:
     """Of two that were disturbed, one still is."""
-    disturb(house, (2, "cpu", 1, 0), (3, "cpu", 2, 0), (3, "cpu", 2, 1))
-    house.run(TARGET)
-    trials = measured(house)
+    disturb(workflow, (2, "cpu", 1, 0), (3, "cpu", 2, 0), (3, "cpu", 2, 1))
+    workflow.run(TARGET)
+    trials = measured(workflow)
     assert len(trials) == 4 + 2
     assert set(trials[4:]) == {(2, "cpu", 1, 1), (3, "cpu", 2, 1)}
-    assert counting(house) == {
+    assert counting(workflow) == {
         (2, 1): (1, 2, False),
         (2, 2): (0, 2, False),
         (3, 1): (0, 3, False),
         (3, 2): (0, 150, True),
     }
-    replaced = list(house.results.rglob("size-2/cpu/trial-1*.parquet"))
+    replaced = list(workflow.results.rglob("size-2/cpu/trial-1*.parquet"))
     assert sorted(path.name for path in replaced) == ["trial-1-repeat-1.parquet", "trial-1.parquet"]
-    assert house.would_run(TARGET) == Counter()
+    assert workflow.would_run(TARGET) == Counter()
 
     # After an interruption the missing row is measured, and nothing else; a further repeat takes the rest.
-    next(house.results.rglob("size-2/cpu/trial-1-repeat-1.parquet")).unlink()
-    (house.path / TARGET).unlink()
-    house.run(TARGET)
-    assert measured(house) == [(2, "cpu", 1, 1)]
+    next(workflow.results.rglob("size-2/cpu/trial-1-repeat-1.parquet")).unlink()
+    (workflow.path / TARGET).unlink()
+    workflow.run(TARGET)
+    assert measured(workflow) == [(2, "cpu", 1, 1)]
     # The default target asks for all rows itself; one table alone is up to date unless it is gone.
-    (house.path / TARGET).unlink()
-    house.run(TARGET, "--config", "repeat_disturbed=2")
-    assert measured(house) == [(3, "cpu", 2, 2)]
-    assert counting(house)[3, 2] == (2, 3, False)
+    (workflow.path / TARGET).unlink()
+    workflow.run(TARGET, "--config", "repeat_disturbed=2")
+    assert measured(workflow) == [(3, "cpu", 2, 2)]
+    assert counting(workflow)[3, 2] == (2, 3, False)
 
 
-def test_where_nothing_is_disturbed_or_nothing_to_be_repeated_nothing_is_measured_again(house: House) -> None:
-    disturb(house, *((size, "cpu", trial, 0) for size in (2, 3) for trial in (1, 2)))
-    house.run(TARGET, "--config", "repeat_disturbed=0")
-    assert len(measured(house)) == 4
-    assert {flagged for _, _, flagged in counting(house).values()} == {True}
-    (house.path / TARGET).unlink()
-    house.run(TARGET)
-    assert sorted(measured(house)) == [(size, "cpu", trial, 1) for size in (2, 3) for trial in (1, 2)]
-    assert {(repeat, flagged) for repeat, _, flagged in counting(house).values()} == {(1, False)}
+def test_where_nothing_is_disturbed_or_nothing_to_be_repeated_nothing_is_measured_again(workflow: WorkflowCopy) -> None:
+    disturb(workflow, *((size, "cpu", trial, 0) for size in (2, 3) for trial in (1, 2)))
+    workflow.run(TARGET, "--config", "repeat_disturbed=0")
+    assert len(measured(workflow)) == 4
+    assert {flagged for _, _, flagged in counting(workflow).values()} == {True}
+    (workflow.path / TARGET).unlink()
+    workflow.run(TARGET)
+    assert sorted(measured(workflow)) == [(size, "cpu", trial, 1) for size in (2, 3) for trial in (1, 2)]
+    assert {(repeat, flagged) for repeat, _, flagged in counting(workflow).values()} == {(1, False)}

@@ -114,9 +114,9 @@ def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[di
     of_machines = ratios[ratios["pair"] == "machine"]
     assert of_machines["ratio"].tolist() == pytest.approx([0.5] * 4)
     answers = read_table(output / "answers.parquet").query("kind == 'crossover' and main")
-    assert answers[["machine", "line"]].values.tolist() == [["h200", "h200"], ["laptop", "laptop"]]
+    assert answers[["machine", "series"]].values.tolist() == [["h200", "h200"], ["laptop", "laptop"]]
     known = json.loads((output / "provenance.json").read_text())
-    assert [(run["name"], run["doubt"]) for run in known["runs"]] == [("h200", "no_file"), ("laptop", "no_file")]
+    assert [(run["name"], run["caveat"]) for run in known["runs"]] == [("h200", "no_file"), ("laptop", "no_file")]
     assert known["config"] is None
 
 

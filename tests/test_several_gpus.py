@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from house import ROOT, House
 from processes import PATIENCE_S, wait_for
+from workflow_copy import ROOT, WorkflowCopy
 
 pytestmark = pytest.mark.slow
 
@@ -21,31 +21,35 @@ GPUS = 4
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    house = House(tmp_path / "house")
-    house.pretend(devices=["cpu", "cuda"], cluster={"check_devices": False})
-    (house.path / "gpus").write_text(str(GPUS))
-    house.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
-    return house
+def workflow(tmp_path: Path) -> WorkflowCopy:
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.pretend(devices=["cpu", "cuda"], cluster={"check_devices": False})
+    (workflow.path / "gpus").write_text(str(GPUS))
+    workflow.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
+    return workflow
 
 
-def start(house: House, *arguments: str, cores: int = GPUS, gpus: int = GPUS) -> subprocess.Popen[str]:
+def start(workflow: WorkflowCopy, *arguments: str, cores: int = GPUS, gpus: int = GPUS) -> subprocess.Popen[str]:
     """Measure all trials with so many GPUs and cores; runs in the same parent folder are on the same host."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(house.path / "scripts")]),
-        "CROSSOVER_LEASES": str(house.path.parent / "leases"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(workflow.path / "scripts")]),
+        "CROSSOVER_LEASES": str(workflow.path.parent / "leases"),
     }
     environment.pop("CUDA_VISIBLE_DEVICES", None)
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--resources", f"gpu={gpus}"]
-    with (house.path / "snakemake.log").open("w") as log:
+    with (workflow.path / "snakemake.log").open("w") as log:
         return subprocess.Popen(
-            [*command, "--until", "measure_cell", *arguments], cwd=house.path, env=environment, stdout=log, stderr=log
+            [*command, "--until", "measure_cell", *arguments],
+            cwd=workflow.path,
+            env=environment,
+            stdout=log,
+            stderr=log,
         )
 
 
-def finish(run: subprocess.Popen[str], house: House) -> None:
-    assert run.wait(PATIENCE_S) == 0, (house.path / "snakemake.log").read_text()
+def finish(run: subprocess.Popen[str], workflow: WorkflowCopy) -> None:
+    assert run.wait(PATIENCE_S) == 0, (workflow.path / "snakemake.log").read_text()
 
 
 def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
@@ -57,13 +61,13 @@ def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
     ]
 
 
-def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone(house: House) -> None:
-    (house.path / "hold").write_text("cuda")
-    run = start(house)
-    wait_for(lambda: len([note for note in house.notes() if note["device"] == "cuda"]) == GPUS, "the trials")
-    (house.path / "hold").unlink()
-    finish(run, house)
-    found = house.notes()
+def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone(workflow: WorkflowCopy) -> None:
+    (workflow.path / "hold").write_text("cuda")
+    run = start(workflow)
+    wait_for(lambda: len([note for note in workflow.notes() if note["device"] == "cuda"]) == GPUS, "the trials")
+    (workflow.path / "hold").unlink()
+    finish(run, workflow)
+    found = workflow.notes()
     on_gpus = [note for note in found if note["device"] == "cuda"]
     assert sorted(note["gpus"] for note in on_gpus) == [f"GPU-{number}" for number in range(GPUS)]
     assert len(at_once(on_gpus)) == GPUS * (GPUS - 1) / 2
@@ -71,12 +75,14 @@ def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone
     assert [pair for pair in at_once(found) if "cpu" in (pair[0]["device"], pair[1]["device"])] == []
 
 
-def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measured_again(house: House) -> None:
-    finish(start(house, "--config", "cluster={side_by_side: false, check_devices: false}"), house)
-    found = house.notes()
+def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measured_again(
+    workflow: WorkflowCopy,
+) -> None:
+    finish(start(workflow, "--config", "cluster={side_by_side: false, check_devices: false}"), workflow)
+    found = workflow.notes()
     assert len(found) == 2 * GPUS
     assert at_once(found) == []
-    assert house.would_run("--resources", f"gpu={GPUS}", "--until", "measure_cell")["measure_cell"] == 0
+    assert workflow.would_run("--resources", f"gpu={GPUS}", "--until", "measure_cell")["measure_cell"] == 0
 
 
 def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
@@ -85,13 +91,15 @@ def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, An
 
 
 @pytest.mark.parametrize("gpus", [1, 2, 4])
-def test_rounds_stay_rounds_and_what_is_compared_stays_near_with_any_number_of_gpus(house: House, gpus: int) -> None:
+def test_rounds_stay_rounds_and_what_is_compared_stays_near_with_any_number_of_gpus(
+    workflow: WorkflowCopy, gpus: int
+) -> None:
     """With more cores than GPUs, where CPU trials would wait for all cores until no GPU trial is left."""
-    (house.path / "gpus").write_text(str(gpus))
-    house.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
-    house.config(trials=2)
-    finish(start(house, cores=16, gpus=gpus), house)
-    found = sorted(house.notes(), key=lambda note: note["began"])
+    (workflow.path / "gpus").write_text(str(gpus))
+    workflow.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
+    workflow.config(trials=2)
+    finish(start(workflow, cores=16, gpus=gpus), workflow)
+    found = sorted(workflow.notes(), key=lambda note: note["began"])
     assert beside_cpu_trials(found) == []
     assert len(found) == 2 * 2 * 4
     places = {(note["size"], note["device"], note["trial"]): place for place, note in enumerate(found)}
@@ -101,12 +109,12 @@ def test_rounds_stay_rounds_and_what_is_compared_stays_near_with_any_number_of_g
         assert abs(places[size, "cpu", trial] - places[size, "cuda", trial]) < 2 * gpus + gpus
 
 
-def test_two_runs_of_a_host_wait_for_each_other_and_say_so(house: House, tmp_path: Path) -> None:
+def test_two_runs_of_a_host_wait_for_each_other_and_say_so(workflow: WorkflowCopy, tmp_path: Path) -> None:
     """A CPU trial of the first run is going on: neither the second's trials nor its dataset are made beside it."""
-    other = House.copy_of(house, tmp_path / "other")
-    (house.path / "hold").write_text("cpu")
-    first = start(house, cores=1, gpus=1)
-    wait_for(lambda: [note for note in house.notes() if note["device"] == "cpu"], "the first run's CPU trial")
+    other = WorkflowCopy.copy_of(workflow, tmp_path / "other")
+    (workflow.path / "hold").write_text("cpu")
+    first = start(workflow, cores=1, gpus=1)
+    wait_for(lambda: [note for note in workflow.notes() if note["device"] == "cpu"], "the first run's CPU trial")
     second = start(other, cores=4, gpus=4)
 
     def said() -> list[str]:
@@ -116,9 +124,9 @@ def test_two_runs_of_a_host_wait_for_each_other_and_say_so(house: House, tmp_pat
     assert line.startswith("waiting for a turn on this host, which is held by a stand-in (pid ")
     assert other.notes() == []
     assert not list(other.results.glob("datasets/*"))
-    (house.path / "hold").unlink()
-    finish(first, house)
+    (workflow.path / "hold").unlink()
+    finish(first, workflow)
     finish(second, other)
-    both = house.notes() + other.notes()
+    both = workflow.notes() + other.notes()
     assert len(both) == 2 * 2 * GPUS
     assert beside_cpu_trials(both) == []

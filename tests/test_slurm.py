@@ -15,9 +15,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from house import House
 from processes import PATIENCE_S, wait_for
 from slurm_cluster import Cluster, lacks, running
+from workflow_copy import WorkflowCopy
 
 pytestmark = pytest.mark.slow
 
@@ -37,22 +37,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
-    """A house whose trials are pretended; its jobs end with the test."""
-    house = House(tmp_path / "house")
-    house.pretend()
-    yield house
-    (house.path / "hold").unlink(missing_ok=True)
+def workflow(tmp_path: Path, cluster: Cluster) -> Iterator[WorkflowCopy]:
+    """A workflow whose trials are pretended; its jobs end with the test."""
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.pretend()
+    yield workflow
+    (workflow.path / "hold").unlink(missing_ok=True)
     cluster.empty()
 
 
-def start(house: House, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
+def start(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
     """Snakemake through the shipped profile; of its settings only those that cost a test time are replaced."""
     quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick]
     command += ["--config", f"devices=[{devices}]"]
-    with (house.path / "snakemake.log").open("w") as log:
-        options = {"cwd": house.path, "stdout": log, "stderr": log, "text": True}
+    with (workflow.path / "snakemake.log").open("w") as log:
+        options = {"cwd": workflow.path, "stdout": log, "stderr": log, "text": True}
         return subprocess.Popen([*command, *arguments], preexec_fn=hear_interruptions, **options)
 
 
@@ -61,31 +61,31 @@ def hear_interruptions() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def printed(house: House) -> str:
-    return (house.path / "snakemake.log").read_text()
+def printed(workflow: WorkflowCopy) -> str:
+    return (workflow.path / "snakemake.log").read_text()
 
 
-def finish(house: House, *arguments: str, devices: str = "cuda", status: int = 0) -> None:
-    assert start(house, *arguments, devices=devices).wait(PATIENCE_S) == status, printed(house)
+def finish(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda", status: int = 0) -> None:
+    assert start(workflow, *arguments, devices=devices).wait(PATIENCE_S) == status, printed(workflow)
 
 
-def rows(house: House) -> pd.DataFrame:
+def rows(workflow: WorkflowCopy) -> pd.DataFrame:
     """All rows of trials that lie in the results, one file each."""
-    files = sorted((house.path / "results" / "cells").rglob("trial-*.parquet"))
+    files = sorted((workflow.path / "results" / "cells").rglob("trial-*.parquet"))
     return pd.concat([pd.read_parquet(path) for path in files]) if files else pd.DataFrame({"started_at": []})
 
 
 def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None:
-    house = House(tmp_path / "house")
-    house.config(studies=["disc_depth"])
-    house.edit("studies/disc_depth", sizes=[2], figures=["times"])
-    finish(house, devices="cpu")
-    assert (house.path / "results" / "report.html").is_file()
-    measured = rows(house)
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.config(studies=["disc_depth"])
+    workflow.edit("studies/disc_depth", sizes=[2], figures=["times"])
+    finish(workflow, devices="cpu")
+    assert (workflow.path / "results" / "report.html").is_file()
+    measured = rows(workflow)
     assert list(measured["status"]) == ["ok"]
     assert set(measured["threads"]) == {cluster.cores}
     jobs = {job["JobId"]: job for job in cluster.jobs()}
-    logs = [path.read_text() for path in (house.path / "results" / "logs" / "measure_cell").rglob("*.log")]
+    logs = [path.read_text() for path in (workflow.path / "results" / "logs" / "measure_cell").rglob("*.log")]
     (named,) = (re.match(r"SLURM_JOB_ID=(\d+) on (\S+)", log) for log in logs)
     assert named is not None, logs
     assert named[2] == os.uname().nodename
@@ -100,12 +100,12 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
 def test_a_cpu_cell_is_not_measured_on_a_part_of_its_node(tmp_path: Path, cluster: Cluster) -> None:
     if cluster.cores < 2:
         pytest.skip("this machine has one core, which has no part")
-    house = House(tmp_path / "house")
-    house.config(studies=["disc_depth"], cluster={"classes": {"small": {"slurm_partition": "cpu", "cores": 1}}})
-    house.edit("studies/disc_depth", sizes=[2], figures=["times"])
-    finish(house, "--until", "measure_cell", "--retries", "0", devices="cpu", status=1)
-    assert rows(house).empty
-    (log,) = (house.path / "results" / "logs" / "measure_cell").rglob("*.log")
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.config(studies=["disc_depth"], cluster={"classes": {"small": {"slurm_partition": "cpu", "cores": 1}}})
+    workflow.edit("studies/disc_depth", sizes=[2], figures=["times"])
+    finish(workflow, "--until", "measure_cell", "--retries", "0", devices="cpu", status=1)
+    assert rows(workflow).empty
+    (log,) = (workflow.path / "results" / "logs" / "measure_cell").rglob("*.log")
     (job,) = (job["JobId"] for job in cluster.jobs() if f"SLURM_JOB_ID={job['JobId']} " in log.read_text())
     said = f"Slurm job {job}: it has {cluster.cores} CPUs of its node, but its step may use 1,"
     assert said in log.read_text()
@@ -113,17 +113,17 @@ def test_a_cpu_cell_is_not_measured_on_a_part_of_its_node(tmp_path: Path, cluste
 
 
 def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
-    house: House, cluster: Cluster
+    workflow: WorkflowCopy, cluster: Cluster
 ) -> None:
-    house.edit("studies/disc_depth", sizes=[2, 3, 4])
-    (house.path / "hold").write_text("cuda")
-    run = start(house, "--until", "measure_cell", "--retries", "0")
-    wait_for(lambda: len(house.notes()) == 2, "two trials")
-    cancelled, late = (note["job"] for note in house.notes())
+    workflow.edit("studies/disc_depth", sizes=[2, 3, 4])
+    (workflow.path / "hold").write_text("cuda")
+    run = start(workflow, "--until", "measure_cell", "--retries", "0")
+    wait_for(lambda: len(workflow.notes()) == 2, "two trials")
+    cancelled, late = (note["job"] for note in workflow.notes())
     cluster.limit(late, 1)
     jobs = {job["JobId"]: job for job in cluster.jobs()}
-    assert {note["gpus"] for note in house.notes()} == {"0", "1"}
-    for note in house.notes():
+    assert {note["gpus"] for note in workflow.notes()} == {"0", "1"}
+    for note in workflow.notes():
         job = jobs[note["job"]]
         assert job["Partition"] == "gpu"
         assert job["NumTasks"] == "1"
@@ -131,73 +131,75 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
         assert note["cpus"] == max(1, cluster.cores // 2)
 
     cluster.cancel(cancelled)
-    wait_for(lambda: len(house.notes()) == 3, "the third trial")
+    wait_for(lambda: len(workflow.notes()) == 3, "the third trial")
     wait_for(lambda: late not in cluster.active(), "the time limit")
-    (house.path / "hold").unlink()
+    (workflow.path / "hold").unlink()
     wait_for(lambda: not cluster.active(), "the third trial's end")
     # Snakemake would see that in most of a minute only; here it never does.
     run.kill()
     run.wait()
-    finish(house, "--unlock")
+    finish(workflow, "--unlock")
     states = {job["JobId"]: job["JobState"] for job in cluster.jobs()}
     assert (states[cancelled], states[late]) == ("CANCELLED", "TIMEOUT")
-    first = rows(house)
+    first = rows(workflow)
     assert len(first) == 1
 
     cluster.update_node(State="DRAIN", Reason="test")
-    run = start(house, "--until", "measure_cell")
-    wait_for(lambda: printed(house).count("has been submitted") == 2, "two jobs in the queue")
+    run = start(workflow, "--until", "measure_cell")
+    wait_for(lambda: printed(workflow).count("has been submitted") == 2, "two jobs in the queue")
     run.send_signal(signal.SIGINT)
     assert run.wait(PATIENCE_S) != 0
     wait_for(lambda: not cluster.active(), "Snakemake to cancel its jobs")
     cluster.update_node(State="RESUME")
 
-    finish(house, "--until", "measure_cell")
-    second = rows(house)
+    finish(workflow, "--until", "measure_cell")
+    second = rows(workflow)
     assert sorted(second["size"]) == [2, 3, 4]
     assert set(first["started_at"]) < set(second["started_at"])
 
 
-def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house: House, cluster: Cluster) -> None:
-    house.config(trials=KILLS)
+def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(
+    workflow: WorkflowCopy, cluster: Cluster
+) -> None:
+    workflow.config(trials=KILLS)
     chance = random.Random(time.time_ns())
     finished: dict[tuple[int, int], str] = {}
     for number in range(KILLS):
         victim = ("Snakemake", "a job", "slurmd")[number % 3]
-        run = start(house, "--until", "measure_cell")
-        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), "a job")
+        run = start(workflow, "--until", "measure_cell")
+        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(workflow), "a job")
         moment_s = chance.uniform(0, 12)
         time.sleep(moment_s)
-        kept = finished_rows(house, cluster)
+        kept = finished_rows(workflow, cluster)
         print(f"{victim} is killed after {moment_s:.2f} s, when {len(kept)} trials are finished")
         assert finished.items() <= kept.items()
         finished = kept
-        kill(victim, run, cluster, house)
+        kill(victim, run, cluster, workflow)
         if victim != "Snakemake":
             time.sleep(chance.uniform(0, 5))
             run.send_signal(signal.SIGINT)
             run.wait(PATIENCE_S)
         # As profiles/README.md says.
         cluster.empty()
-        finish(house, "--unlock")
-    finish(house, "--until", "collect_measurements")
-    kept = finished_rows(house, cluster)
+        finish(workflow, "--unlock")
+    finish(workflow, "--until", "collect_measurements")
+    kept = finished_rows(workflow, cluster)
     assert finished.items() <= kept.items()
-    collected = pd.read_parquet(house.path / "results" / "measurements.parquet")
-    assert len(collected) == len(kept) == len(rows(house)) == 2 * KILLS
+    collected = pd.read_parquet(workflow.path / "results" / "measurements.parquet")
+    assert len(collected) == len(kept) == len(rows(workflow)) == 2 * KILLS
     assert not collected.duplicated(["size", "trial"]).any()
-    print(f"{len(kept)} rows of {len(house.notes())} trials that were started")
+    print(f"{len(kept)} rows of {len(workflow.notes())} trials that were started")
 
 
-def finished_rows(house: House, cluster: Cluster) -> dict[tuple[int, int], str]:
+def finished_rows(workflow: WorkflowCopy, cluster: Cluster) -> dict[tuple[int, int], str]:
     """When the trials started that have a row and whose job has ended, by size and number."""
     active = set(cluster.active())
-    at_work = {(note["size"], note["trial"]) for note in house.notes() if note["job"] in active}
-    found = {(row.size, row.trial): row.started_at for row in rows(house).itertuples()}
+    at_work = {(note["size"], note["trial"]) for note in workflow.notes() if note["job"] in active}
+    found = {(row.size, row.trial): row.started_at for row in rows(workflow).itertuples()}
     return {key: started_at for key, started_at in found.items() if key not in at_work}
 
 
-def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, house: House) -> None:
+def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, workflow: WorkflowCopy) -> None:
     """End a process at once, with no chance to tidy up; if no job runs just now, there is none to end."""
     if victim == "Snakemake":
         run.kill()
@@ -207,7 +209,7 @@ def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, house: House
         time.sleep(1)
         cluster.start_slurmd()
     else:
-        for note in house.notes():
+        for note in workflow.notes():
             if "ended" not in note and note["job"] in cluster.active():
                 os.kill(note["pid"], signal.SIGKILL)
                 return

@@ -16,7 +16,7 @@ import pytest
 
 from crossover.plan.outputs import TABLES
 from crossover.tables.run_tables import MARK
-from house import PARTS, House
+from workflow_copy import PARTS, WorkflowCopy
 
 STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
@@ -25,24 +25,24 @@ ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[House, str]:
-    """A house in which the main job has run with the command of the README, and what it said."""
-    house = House(tmp_path_factory.mktemp("finished") / "house")
-    return house, house.run("--resources", "gpu=1")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[WorkflowCopy, str]:
+    """A workflow in which the main job has run with the command of the README, and what it said."""
+    workflow = WorkflowCopy(tmp_path_factory.mktemp("finished") / "workflow")
+    return workflow, workflow.run("--resources", "gpu=1")
 
 
 @pytest.fixture
-def ran(finished: tuple[House, str], tmp_path: Path) -> House:
-    """A copy of the finished house, free to be changed."""
-    return House.copy_of(finished[0], tmp_path / "copy")
+def ran(finished: tuple[WorkflowCopy, str], tmp_path: Path) -> WorkflowCopy:
+    """A copy of the finished workflow, free to be changed."""
+    return WorkflowCopy.copy_of(finished[0], tmp_path / "copy")
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> House:
-    return House(tmp_path / "house")
+def fresh(tmp_path: Path) -> WorkflowCopy:
+    return WorkflowCopy(tmp_path / "workflow")
 
 
-def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[House, str]) -> None:
+def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[WorkflowCopy, str]) -> None:
     results = finished[0].results
     made = {path.name for path in results.iterdir() if path.is_file()}
     tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
@@ -62,7 +62,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[House,
     assert drawn == {f"{kind}.{suffix}" for kind in kinds for suffix in ("svg", "pdf", "png")}
 
 
-def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[House, str]) -> None:
+def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[WorkflowCopy, str]) -> None:
     for name in ("measurements", "cells"):
         table = pd.read_parquet(finished[0].results / f"{name}.parquet")
         assert len(table) == len(ROWS)
@@ -72,27 +72,27 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Ho
     assert (measurements["threads"] == measurements["physical_cores"]).all()  # under --cores 1
 
 
-def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[House, str]) -> None:
-    house, said = finished
+def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
+    workflow, said = finished
     assert "Measured 1 of 6 trials; " in said
     # The other study is answered by the run's last lines.
     assert "First answer, from one trial a cell: disc_depth: " in said
-    assert [path.name for path in (house.results / "first_answers").iterdir()] == ["disc_depth.txt"]
-    assert (house.results / "summary.txt").read_text() in said
-    told = json.loads((house.results / "provenance.json").read_text())
+    assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
+    assert (workflow.results / "summary.txt").read_text() in said
+    told = json.loads((workflow.results / "provenance.json").read_text())
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"
-    assert told["run"]["folder"] == str(house.path)
+    assert told["run"]["folder"] == str(workflow.path)
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
 
 
-def test_jobs_of_this_machine_have_no_rate_limit(fresh: House) -> None:
+def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
     """With one, Snakemake looks for jobs every second beside a trial."""
     with (fresh.path / "Snakefile").open("a") as file:
         file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
     assert "limit: None" in fresh.run("results/plan.json")
 
 
-def test_what_a_run_imports_is_compiled_once_even_where_no_bytecode_may_be_written(fresh: House) -> None:
+def test_what_a_run_imports_is_compiled_once_even_where_no_bytecode_may_be_written(fresh: WorkflowCopy) -> None:
     compiled = [fresh.path / "scripts/crossover" / room / "__pycache__" for room in ("config", "tables")]
     assert not any(folder.exists() for folder in compiled)
     done = fresh.snakemake("results/plan.json", environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
@@ -100,41 +100,41 @@ def test_what_a_run_imports_is_compiled_once_even_where_no_bytecode_may_be_writt
     assert all(any(folder.iterdir()) for folder in compiled)
 
 
-def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: House) -> None:
+def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: WorkflowCopy) -> None:
     fresh.edit("studies/disc_depth", sizes=[2, 3, 4, 5, 6, 7, 8])
     said = fresh.run("--dry-run", "results/first_answers/disc_depth.txt")
     waited_for = re.findall(r"Measuring (\w+): size (\d+) ", said)
     assert sorted(waited_for) == [("disc_depth", size) for size in "24568"]
 
 
-def test_a_second_run_does_nothing(finished: tuple[House, str]) -> None:
+def test_a_second_run_does_nothing(finished: tuple[WorkflowCopy, str]) -> None:
     assert finished[0].would_run() == Counter()
 
 
-def new_title(house: House) -> None:
-    house.edit("studies/disc_depth", title="Another title")
+def new_title(workflow: WorkflowCopy) -> None:
+    workflow.edit("studies/disc_depth", title="Another title")
 
 
-def lost_row(house: House) -> None:
-    next((house.results / "cells" / "hsf_width").rglob("*.parquet")).unlink()
+def lost_row(workflow: WorkflowCopy) -> None:
+    next((workflow.results / "cells" / "hsf_width").rglob("*.parquet")).unlink()
 
 
-def other_workload(house: House) -> None:
+def other_workload(workflow: WorkflowCopy) -> None:
     """The code of one workload, and a comment in what all trials import."""
-    measurement = house.path / "scripts/crossover/measurement"
+    measurement = workflow.path / "scripts/crossover/measurement"
     for name, text in (("workloads/disc_mlp.py", "CHANGED = True\n"), ("trial.py", "# Nothing that a trial does\n")):
         (measurement / name).write_text((measurement / name).read_text() + text)
 
 
-def other_statistics(house: House) -> None:
-    module = house.path / "scripts/crossover/statistics/__init__.py"
+def other_statistics(workflow: WorkflowCopy) -> None:
+    module = workflow.path / "scripts/crossover/statistics/__init__.py"
     module.write_text(module.read_text() + "CHANGED = True\n")
 
 
-def comments(house: House) -> None:
+def comments(workflow: WorkflowCopy) -> None:
     """In a script that measures, and in a module that datasets import."""
     for name in ("measure_cell.py", "crossover/errors.py"):
-        file = house.path / "scripts" / name
+        file = workflow.path / "scripts" / name
         file.write_text(file.read_text() + "# Nothing that a number depends on\n")
 
 
@@ -144,10 +144,10 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
 @pytest.mark.parametrize(
     ("change", "jobs"),
     [
-        (lambda house: house.config(trials=2), {"disc_depth 2": 2, "hsf_width 2": 4, "write_plan": 1}),
-        (lambda house: house.config(effort={"blocks_min": 4}), {"disc_depth 1": 2, "hsf_width 1": 4}),
-        (lambda house: house.edit("studies/disc_depth", batch_sizes=[50]), {"disc_depth 1": 2, "hsf_width 1": 0}),
-        (lambda house: house.edit("studies/disc_depth", sizes=[2, 3, 4]), {"disc_depth 1": 1, "hsf_width 1": 0}),
+        (lambda workflow: workflow.config(trials=2), {"disc_depth 2": 2, "hsf_width 2": 4, "write_plan": 1}),
+        (lambda workflow: workflow.config(effort={"blocks_min": 4}), {"disc_depth 1": 2, "hsf_width 1": 4}),
+        (lambda workflow: workflow.edit("studies/disc_depth", batch_sizes=[50]), {"disc_depth 1": 2, "hsf_width 1": 0}),
+        (lambda workflow: workflow.edit("studies/disc_depth", sizes=[2, 3, 4]), {"disc_depth 1": 1, "hsf_width 1": 0}),
         (other_workload, {"disc_depth 1": 2, "hsf_width 1": 0}),
         (lost_row, {"disc_depth 1": 0, "hsf_width 1": 1, "write_plan": 0}),
         (comments, {"measure_cell": 0, "write_plan": 1}),
@@ -156,7 +156,7 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
     ],
 )
 def test_what_has_changed_is_made_again_and_nothing_else(
-    ran: House, change: Callable[[House], None], jobs: dict[str, int]
+    ran: WorkflowCopy, change: Callable[[WorkflowCopy], None], jobs: dict[str, int]
 ) -> None:
     change(ran)
     found = ran.would_run()
@@ -165,7 +165,7 @@ def test_what_has_changed_is_made_again_and_nothing_else(
     assert found["make_dataset"] == 0
 
 
-def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: House) -> None:
+def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) -> None:
     user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "--quiet"], ["add", "Snakefile", *PARTS], [*user, "commit", "--quiet", "-m", "all"]):
         subprocess.run(["git", *arguments], cwd=ran.path, check=True)
@@ -177,7 +177,7 @@ def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: House) -> None:
     assert pd.read_parquet(lost)["code_version"].tolist() == [commit.stdout.strip()]
 
 
-def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: House) -> None:
+def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCopy) -> None:
     """A row of another machine stops the collection."""
     path = next((ran.results / "cells").rglob("*.parquet"))
     row = pq.read_table(path)
@@ -196,7 +196,7 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: House) -> N
 
 
 @pytest.mark.parametrize("script", ["measure_cell", "analyse_run"])
-def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: House, script: str) -> None:
+def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: WorkflowCopy, script: str) -> None:
     """No trial ends, or the analysis alone is made anew and fails before it does anything."""
     if script == "measure_cell":
         next((ran.results / "cells").rglob("*.parquet")).unlink()
@@ -206,7 +206,7 @@ def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran
     assert MARK in (ran.results / "outdated" / "report.html").read_text()
 
 
-def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: House) -> None:
+def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: WorkflowCopy) -> None:
     next((ran.results / "cells").rglob("*.parquet")).unlink()
     script = ran.path / "scripts" / "analyse_run.py"
     works = script.read_text()
@@ -224,7 +224,7 @@ def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(
 
 
 @pytest.mark.slow
-def test_failed_cells_keep_the_others(fresh: House) -> None:
+def test_failed_cells_keep_the_others(fresh: WorkflowCopy) -> None:
     """How many rows a CSV file has is not known before it is read."""
     for name in ("signal", "background"):
         (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
@@ -238,7 +238,7 @@ def test_failed_cells_keep_the_others(fresh: House) -> None:
     assert fresh.would_run()["measure_cell"] == 2
 
 
-def test_a_users_mistake_is_one_line_before_any_job(fresh: House) -> None:
+def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None:
     """Which mistakes there are is tested without Snakemake; a text that is no YAML is read before anything else."""
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
     config = fresh.path / "config" / "config.yaml"
@@ -255,7 +255,7 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: House) -> None:
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 
 
-def test_it_runs_from_another_folder_and_as_a_module(fresh: House, tmp_path: Path) -> None:
+def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert fresh.would_run("--directory", str(elsewhere)) == fresh.would_run()
@@ -267,7 +267,7 @@ def test_it_runs_from_another_folder_and_as_a_module(fresh: House, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_study_that_only_trains_ends_in_a_report(fresh: House) -> None:
+def test_a_study_that_only_trains_ends_in_a_report(fresh: WorkflowCopy) -> None:
     fresh.config(studies=["quality"])
     quality = {"seeds": 2, "classes": ["outside", "inside"]}
     small = {"workload": "disc_mlp", "sizes": [2], "batch_sizes": [100], "precisions": ["fp32"]}
@@ -282,7 +282,7 @@ def test_a_study_that_only_trains_ends_in_a_report(fresh: House) -> None:
 
 
 @pytest.mark.slow
-def test_the_largest_batches_are_searched_where_they_are_asked_for(fresh: House) -> None:
+def test_the_largest_batches_are_searched_where_they_are_asked_for(fresh: WorkflowCopy) -> None:
     search = {"start": 500, "limit": 2000, "memory_limit": "1 GB", "timed_batches": 3}
     fresh.config(studies=["disc_depth"], largest_batch=search, cpu_threads=2)
     fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100], claims=[], figures=["throughput"])

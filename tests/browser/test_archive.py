@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from house import House
 from opened_page import Opened
 from processes import PATIENCE_S
+from workflow_copy import WorkflowCopy
 
 pytestmark = pytest.mark.slow
 
@@ -31,19 +31,19 @@ SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page in the archive of a CPU's run: studies of one figure to four, with markup for words and in a path."""
     folder = tmp_path_factory.mktemp("archive")
-    house = House(folder / "house")
-    studies = house.path / "config" / "studies"
+    workflow = WorkflowCopy(folder / "workflow")
+    studies = workflow.path / "config" / "studies"
     for name, figures in STUDIES.items():
         (studies / f"{name}.yaml").write_bytes((studies / "disc_depth.yaml").read_bytes())
         published = {"statement": TITLE, "source": QUESTION}
         claims = [{"statement": TITLE, "source": QUESTION, "crossover_between": {"range": [100, 1000]}}]
         words = {"title": TITLE, "question": QUESTION, "published": published, "claims": claims}
-        house.edit(f"studies/{name}", sizes=[2], figures=figures, **words)
-    house.config(studies=list(STUDIES), results=RESULTS)
+        workflow.edit(f"studies/{name}", sizes=[2], figures=figures, **words)
+    workflow.config(studies=list(STUDIES), results=RESULTS)
     for options in ([], ["--report", "report.zip"]):
-        done = house.snakemake(*options)
+        done = workflow.snakemake(*options)
         assert done.returncode == 0, done.stderr
-    zipfile.ZipFile(house.path / "report.zip").extractall(folder)
+    zipfile.ZipFile(workflow.path / "report.zip").extractall(folder)
     return folder / "report" / "report.html"
 
 

@@ -12,19 +12,19 @@ from crossover_coverage import SMALLEST, SPAN, first_grid, judged
 from simulation import PROCESS_SD, SHAPES
 
 from crossover.config.studies import PRESETS, Refinement
-from crossover.statistics.best import Way, WaysAtSizes
+from crossover.statistics.best import Candidate, CandidatesAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.intervals import Floats
-from crossover.statistics.refinement import plan_refinement, trials_of_ways
+from crossover.statistics.refinement import plan_refinement, trials_of_candidates
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
-"""Ways that take the same time; that differ by some percent; whose order changes with the size; and A/A: ways and
-devices all take the same."""
+"""Candidates that take the same time; that differ by some percent; whose order changes with the size; and A/A:
+candidates and devices all take the same."""
 GAP_SD, MOST_TILT = 0.03, 0.3
-"""Standard deviation of the gap between ways, in ln(seconds), and the most that it changes by over ln(size)."""
-FIRST: Way = ("0",)
-"""The way of a device that a study's own grid measures."""
+"""Standard deviation of the gap between candidates, in ln(seconds), and the most that it changes by over ln(size)."""
+FIRST: Candidate = ("0",)
+"""The candidate of a device that a study's own grid measures."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
 """Sizes among which the true crossover is looked for."""
@@ -36,7 +36,7 @@ class BestCase:
 
     differ: str
     shape: str
-    ways: tuple[int, int]
+    candidates: tuple[int, int]
     """Of the CPU and of the GPU."""
     effort: str = "default"
 
@@ -45,35 +45,35 @@ def best_cases() -> list[BestCase]:
     """All settings; those without a crossing last."""
     counts = ((2, 2), (1, 4), (2, 3), (4, 4), (6, 6))
     inside = [
-        BestCase(differ, shape, ways)
+        BestCase(differ, shape, candidates)
         for differ in (EQUAL, NEAR, CROSSING)
         for shape in ("power_laws", "launch_floor")
-        for ways in counts
+        for candidates in counts
     ]
-    return inside + [BestCase(NO_DEVICE, "", ways) for ways in ((2, 2), (6, 6))]
+    return inside + [BestCase(NO_DEVICE, "", candidates) for candidates in ((2, 2), (6, 6))]
 
 
 @dataclass
 class Devices:
-    """Two devices with several ways each, which draw their trials when asked."""
+    """Two devices with several candidates each, which draw their trials when asked."""
 
     case: BestCase
     generator: np.random.Generator
     near: float = 0.0
-    """The size where both devices' first ways take the same time."""
+    """The size where both devices' first candidates take the same time."""
     offsets: tuple[Floats, ...] = ()
-    """Of each device (gap, tilt, size without a gap) of each way, of shape (ways, 3)."""
+    """Of each device (gap, tilt, size without a gap) of each candidate, of shape (candidates, 3)."""
     spreads: tuple[Floats, ...] = ()
-    """Of each device the standard deviation between the trials of each way, in ln(seconds)."""
-    measured: tuple[dict[int, dict[Way, Floats]], ...] = field(default_factory=lambda: ({}, {}))
-    """ln(seconds) of each device by size and way."""
+    """Of each device the standard deviation between the trials of each candidate, in ln(seconds)."""
+    measured: tuple[dict[int, dict[Candidate, Floats]], ...] = field(default_factory=lambda: ({}, {}))
+    """ln(seconds) of each device by size and candidate."""
 
     def __post_init__(self) -> None:
         draw = self.generator
         low, high = map(math.log, PROCESS_SD)
         ends = math.log(SMALLEST * 1.5), math.log(SMALLEST * SPAN / 1.5)
         self.near = math.exp(draw.uniform(*ends))
-        self.spreads = tuple(np.exp(draw.uniform(low, high, count)) for count in self.case.ways)
+        self.spreads = tuple(np.exp(draw.uniform(low, high, count)) for count in self.case.candidates)
         self.offsets = tuple(
             np.column_stack(
                 [
@@ -82,11 +82,11 @@ class Devices:
                     draw.uniform(*ends, count),
                 ]
             )
-            for count in self.case.ways
+            for count in self.case.candidates
         )
 
     def true_logs(self, device: int, sizes: Floats) -> Floats:
-        """The true ln(seconds) of a device's ways, of shape (ways, sizes)."""
+        """The true ln(seconds) of a device's candidates, of shape (candidates, sizes)."""
         gap, tilt, without = self.offsets[device].T[:, :, None]
         base = np.zeros(len(sizes))
         if device == 0 and self.case.differ != NO_DEVICE:
@@ -102,35 +102,37 @@ class Devices:
         found: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
         return found
 
-    def measure(self, device: int, size: int, way: Way, trials: int) -> None:
-        """Measure until a device's way has this many trials at a size."""
-        ways = self.measured[device].setdefault(size, {})
-        place, old = int(way[0]), ways.get(way, np.empty(0))
+    def measure(self, device: int, size: int, candidate: Candidate, trials: int) -> None:
+        """Measure until a device's candidate has this many trials at a size."""
+        candidates = self.measured[device].setdefault(size, {})
+        place, old = int(candidate[0]), candidates.get(candidate, np.empty(0))
         truth = self.true_logs(device, np.array([float(size)]))[place, 0]
         new = self.spreads[device][place] * self.generator.standard_normal(max(0, trials - len(old)))
-        ways[way] = np.concatenate([old, truth + new])
+        candidates[candidate] = np.concatenate([old, truth + new])
 
     def measure_first_grid(self, first: int, *, once: bool) -> None:
-        """Measure every way at each size; all but the first of a device once, or as often as that."""
-        for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.ways)):
+        """Measure every candidate at each size; all but the first of a device once, or as often as that."""
+        for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.candidates)):
             for place in range(count):
                 self.measure(device, size, (str(place),), 1 if once and place else first)
 
     @property
-    def at_sizes(self) -> tuple[WaysAtSizes, ...]:
-        """The ways of each device as they were measured so far."""
-        return tuple(WaysAtSizes(dict(sorted(own.items()))) for own in self.measured)
+    def at_sizes(self) -> tuple[CandidatesAtSizes, ...]:
+        """The candidates of each device as they were measured so far."""
+        return tuple(CandidatesAtSizes(dict(sorted(own.items()))) for own in self.measured)
 
     def refine(self, stage: int, trials: int, refinement: Refinement) -> None:
-        """Measure what a stage adds, in ways in play, as `plan_stage` plans it."""
+        """Measure what a stage adds, in candidates in play, as `plan_stage` plans it."""
         found = self.found()
         plan = plan_refinement(found, {*self.measured[0]}, stage, trials, refinement)
         for place, device in enumerate(self.at_sizes):
-            for (way, size), numbers in trials_of_ways(device, plan, found, refinement.first(trials)).items():
-                self.measure(place, size, way, max(numbers, default=0))
+            for (candidate, size), numbers in trials_of_candidates(
+                device, plan, found, refinement.first(trials)
+            ).items():
+                self.measure(place, size, candidate, max(numbers, default=0))
 
     def found(self, *, corrected: bool = True) -> Crossover:
-        """The crossover of the fastest ways; without the correction, as they were measured."""
+        """The crossover of the fastest candidates; without the correction, as they were measured."""
         sides = [device.best_logs() for device in self.at_sizes]
         if not corrected:
             sides = [
@@ -145,7 +147,7 @@ class Devices:
 def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
     """One row a simulation and method, after refinement: status, whether it holds the truth, and its width.
 
-    `chance` is the mean chance of the first way of the first device, of all sizes.
+    `chance` is the mean chance of the first candidate of the first device, of all sizes.
     """
     rows = []
     for number in range(simulations):

@@ -20,7 +20,7 @@ from crossover.config.words import is_cpu
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_rows
 from planting import plant
@@ -95,7 +95,7 @@ def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
             )
     measurements = collect_rows(rows).to_pandas()
     cells = with_roofs(summarise(measurements), measurements, read_roofs([roofs]))
-    return bottlenecks_of(measurements, cells).drop(columns=[axis for axis in LINE_AXES if axis != "variant"])
+    return bottlenecks_of(measurements, cells).drop(columns=[axis for axis in SERIES_AXES if axis != "variant"])
 
 
 def _run(script: Path, *options: str) -> None:

@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> None:
     claimed = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
     print("Crossings that are not there: share of simulations that found one")
     print(claimed.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
-    bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "effort", "method"])[columns]
+    bracketed = best[best["status"] == "bracketed"].groupby(["differ", "candidates", "effort", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
-    print("Ways and devices that all take the same time: how they come out")
+    print("Candidates and devices that all take the same time: how they come out")
     equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
-    print(equal.set_index(["ways", "effort", "status"])[["share", "chance"]].round(3).to_string())
+    print(equal.set_index(["candidates", "effort", "status"])[["share", "chance"]].round(3).to_string())

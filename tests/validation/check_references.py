@@ -20,9 +20,9 @@ from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.references import agreeing, ends_of, held_against
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 
-LINE = [axis for axis in LINE_AXES if axis != "machine"]
+LINE = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
 """Statuses of crossovers that say on which side of every size it is, or where."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]

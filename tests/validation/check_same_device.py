@@ -19,7 +19,7 @@ import yaml
 from crossover.config.options import new_parser, positive
 from crossover.errors import UserError
 from crossover.tables.frames import read_table
-from house import copy_workflow
+from workflow_copy import copy_workflow
 
 SIZES = {"disc_mlp": [2, 3, 4, 5], "higgs_mlp": [8, 32, 64, 128], "digits_mlp": [8, 32, 64, 128]}
 

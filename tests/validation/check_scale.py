@@ -21,7 +21,7 @@ from crossover.config.options import new_parser, positive
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.frames import write_csv
-from house import copy_workflow
+from workflow_copy import copy_workflow
 
 BATCH_SIZES = 10
 """Cells of a size in a grid that does nothing."""

@@ -23,7 +23,7 @@ MARGINS = {True: 0.05, False: 0.02}
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
     """One row a cell and round, in seconds; prints the harness's cost."""
 
-    from agreement import STEP_S, harness_cost_s, three_ways
+    from agreement import STEP_S, harness_cost_s, three_methods
 
     from crossover.measurement.clock.timing import Stopwatch
     from crossover.measurement.step.conditions import set_switches
@@ -41,7 +41,7 @@ def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFram
         set_switches(cell.precision, threads)
         data = read_dataset(str(dataset_file(cell.workload, folder)), cell.workload)
         task = build_task(cell, data, arithmetic_of(cell.precision, target.device))
-        for times in three_ways(task.step, task.cycle_steps, watch, threads, rounds):
+        for times in three_methods(task.step, task.cycle_steps, watch, threads, rounds):
             rows.append({"device": device, "workload": cell.workload, "size": cell.size, **times})
     return pd.DataFrame(rows)
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
     """Compare on one device, write the table and print it."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default=BASELINE, type=device)
-    parser.add_argument("--pairs", default=80, type=positive, help="rounds of each cell, each with all three ways")
+    parser.add_argument("--pairs", default=80, type=positive, help="rounds of each cell, each with all three methods")
     parser.add_argument("--output", type=Path, help="CSV file to write (default: results/checks/timer-DEVICE.csv)")
     options = parser.parse_args(arguments)
     output = options.output or Path(f"results/checks/timer-{options.device}.csv")
@@ -59,8 +59,8 @@ def main(arguments: list[str]) -> None:
         samples = measure(options.device, output.parent, options.pairs, held.threads)
     by, margin = ["device", "workload", "size"], MARGINS[options.device == BASELINE]
     tables = [
-        pair_table(samples, by, way, "trial_s", margin).rename(columns={way: "other_s"}).assign(other=way[:-2])
-        for way in ("by_hand_s", "timer_s")
+        pair_table(samples, by, method, "trial_s", margin).rename(columns={method: "other_s"}).assign(other=method[:-2])
+        for method in ("by_hand_s", "timer_s")
     ]
     table = pd.concat(tables)
     write_csv(table, output)

@@ -21,13 +21,13 @@ from best_coverage import (
 )
 from crossover_coverage import first_grid
 
-from crossover.config.studies import Refinement, Ways
+from crossover.config.studies import Candidates, Refinement
 from crossover.statistics.crossovers import crossovers_of
 from crossover.tables.frames import records
 
 
 def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
-    """A second GPU way, always e times as fast, moves the crossing of two power laws by e^(1 / 0.7)."""
+    """A second GPU candidate, always e times as fast, moves the crossing of two power laws by e^(1 / 0.7)."""
     devices = Devices(BestCase(EQUAL, "power_laws", (1, 2)), np.random.default_rng(3))
     devices.near = 800.0
     assert devices.crossings() == pytest.approx([800], rel=0.01)
@@ -60,22 +60,22 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
 def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
     """The simulated trials as a run's table: the same crossover comes out of both."""
-    ways = Ways((), ("eager", "compile"), ("fp32",), ("resident",), (), ("eager",), ("fp32",), ())
+    candidates = Candidates((), ("eager", "compile"), ("fp32",), ("resident",), (), ("eager",), ("fp32",), ())
     for seed in range(3):
         devices = Devices(case, np.random.default_rng(seed))
         devices.measure_first_grid(3, once=False)
         trials = [
-            row(size=size, device=side, variant=f"way-{way[0]}", trial=trial, step_time_s=math.exp(log))
+            row(size=size, device=side, variant=f"candidate-{candidate[0]}", trial=trial, step_time_s=math.exp(log))
             for side, of_sizes in zip(("cpu", "cuda"), devices.measured, strict=True)
-            for size, of_ways in of_sizes.items()
-            for way, logs in of_ways.items()
+            for size, of_candidates in of_sizes.items()
+            for candidate, logs in of_candidates.items()
             for trial, log in enumerate(logs, start=1)
         ]
-        crossovers = crossovers_of(pd.DataFrame(trials), {"disc_depth": "size"}, ways={"disc_depth": ways})
+        crossovers = crossovers_of(pd.DataFrame(trials), {"disc_depth": "size"}, candidates={"disc_depth": candidates})
         (run,) = records(crossovers[crossovers["pair"] == "best"])
         simulated = devices.found()
         assert run["status"] == simulated.status
-        assert run["doubt_at"] == list(simulated.doubt_at)
+        assert run["caveat_at"] == list(simulated.caveat_at)
         ends = [run["crossover"], run["crossover_low"], run["crossover_high"]]
         assert ends == pytest.approx([simulated.size, simulated.low, simulated.high])
 

@@ -11,9 +11,9 @@ import pandas as pd
 from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
-from crossover.config.studies import Ways
+from crossover.config.studies import Candidates
 from crossover.config.words import threads_of_side
-from crossover.statistics.best import best_ways_of, of_own_grid
+from crossover.statistics.best import best_configurations_of, of_own_grid
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.cores_worth import cores_worth_of
@@ -52,11 +52,11 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `ways` added count in the comparison of devices at their best and among the problems only;
+    Trials of cells that only `candidates` added count among the problems, and where devices at their best are compared;
     `references`, machines measured elsewhere, in pairs `reference` and their answers only.
     """
-    ways = {name: spec for name, study in studies.items() if (spec := Ways.of(study))}
-    all_trials, measurements = measurements, of_own_grid(measurements, ways)
+    candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
+    all_trials, measurements = measurements, of_own_grid(measurements, candidates)
     studies = with_x_axes(studies, measurements)
     # Pairs select rows of these; with all hundred columns that takes seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
@@ -74,8 +74,8 @@ def analyse(
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
         ratios=_joined(ratios_of(compared), ratios_across),
-        crossovers=_joined(crossovers_of(all_compared, x_axes, prices, ways), across),
-        best_ways=best_ways_of(all_compared, ways),
+        crossovers=_joined(crossovers_of(all_compared, x_axes, prices, candidates), across),
+        best_configurations=best_configurations_of(all_compared, candidates),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality_table(trainings, classes),

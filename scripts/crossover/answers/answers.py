@@ -22,7 +22,7 @@ from crossover.tables.labels import name_by
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
-LISTS = ("near", "winner_ways", "loser_ways", "doubts")
+LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 """Columns whose empty value is an empty list."""
 
 
@@ -105,7 +105,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
     return {
         "kind": "claim",
         "machine": row["machine"],
-        "line": row["statement"],
+        "series": row["statement"],
         "status": row["verdict"],
         **estimate(row, "measured"),
         "quantity": row["metric"] or row["form"],

@@ -10,7 +10,7 @@ from crossover.answers.vocabulary import Row, estimate, trials_columns
 from crossover.config.words import BASELINE
 from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, LINE_AXES, REMEDIES, SPLIT
+from crossover.tables.registry import CELL_AXES, REMEDIES, SERIES_AXES, SPLIT
 
 
 def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: str) -> list[Row]:
@@ -20,7 +20,7 @@ def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: s
     """
     sizes = cells[[*CELL_AXES, "size_name", "parameters"]]
     rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values("size", kind="stable")
-    several = varying(cells, LINE_AXES)
+    several = varying(cells, SERIES_AXES)
     answers = [_answer(records(line), several, x_axis) for _, line in rows.groupby(DEVICE_LINE_AXES, sort=False)]
     main = next((row for row in answers if row["device"] != side_word(BASELINE)), None)
     return [row | {"main": row is main} for row in answers]
@@ -34,7 +34,7 @@ def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
     return {
         "kind": "bottleneck",
         "machine": first["machine"],
-        "line": name_by(first, several),
+        "series": name_by(first, several),
         "device": side_word(first["device"]),
         "status": "throughout" if changed == len(rows) else "up_to",
         "quantity": SPLIT[cause],

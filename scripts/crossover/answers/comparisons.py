@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate, interval_columns, ratio_columns, trials_columns
+from crossover.answers.vocabulary import Row, caveats_of, estimate, interval_columns, ratio_columns, trials_columns
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
@@ -28,7 +28,7 @@ from crossover.statistics.intervals import (
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, DETERMINISTIC, LINE_AXES, WAYS
+from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 
 BOUND = 0.5
@@ -68,7 +68,7 @@ def _of_devices(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> l
         for device in DEVICES:
             of_device = of_machine[of_machine["device"] == device]
             if len(of_device):
-                answers.append({"machine": machine, "line": line, "device": side_word(device)} | answer(of_device))
+                answers.append({"machine": machine, "series": line, "device": side_word(device)} | answer(of_device))
     return answers
 
 
@@ -91,7 +91,7 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         **interval_columns(rate, "samples/s"),
         "place": name_by(cell, ["batch_size", *named]),
         "trials": cell["trials"],
-        "doubts": doubts_of(pd.DataFrame([cell])),
+        "caveats": caveats_of(pd.DataFrame([cell])),
     }
 
 
@@ -122,7 +122,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         "loser": name_by(other, named),
         "place": at_size,
         "trials": min(best["trials"], other["trials"]),
-        "doubts": doubts_of(pd.DataFrame([best, other])),
+        "caveats": caveats_of(pd.DataFrame([best, other])),
     }
 
 
@@ -135,20 +135,20 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
         "device": side_word(cell["device"]),
         **interval_columns(Interval(*(cell[f"step_time{end}_s"] for end in ("", "_low", "_high"))), "s"),
         "trials": cell["trials"],
-        "doubts": doubts_of(pd.DataFrame([cell])),
+        "caveats": caveats_of(pd.DataFrame([cell])),
     }
 
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
     """The CPU's time at both ends of each series, the plainest series first."""
     cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
-    several = varying(cells, LINE_AXES)
+    several = varying(cells, SERIES_AXES)
     switched_on = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
     lines = (
-        cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(LINE_AXES, sort=False)
+        cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(SERIES_AXES, sort=False)
     )
     return [
-        _step_time(cell) | {"place": name_by(cell, ["size"]), "line": name_by(cell, several), "main": True}
+        _step_time(cell) | {"place": name_by(cell, ["size"]), "series": name_by(cell, several), "main": True}
         for _, line in lines
         for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES))
     ]
@@ -159,8 +159,8 @@ def _ratios(tables: RunTables) -> list[Row]:
     table = tables.ratios
     of_devices = table[(table["pair"] == "device") & (table["baseline"] == BASELINE)]
     of_devices = of_devices[of_devices["baseline_machine"] == of_devices["machine"]]
-    several = varying(tables.cells, LINE_AXES)
-    lines = (line for _, line in of_devices.groupby([*LINE_AXES, "contender"], sort=False))
+    several = varying(tables.cells, SERIES_AXES)
+    lines = (line for _, line in of_devices.groupby([*SERIES_AXES, "contender"], sort=False))
     return [_ratio(first_row(line), tables.cells, several) for line in lines if len(line) == 1]
 
 
@@ -169,18 +169,18 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     ratio = Interval(row["ratio"], row["ratio_low"], row["ratio_high"])
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
-    both = rows_with(cells, [*LINE_AXES, "size"], row)
+    both = rows_with(cells, [*SERIES_AXES, "size"], row)
     return {
         "kind": "ratio",
         "machine": row["machine"],
-        "line": name_by(row, several),
+        "series": name_by(row, several),
         **ratio_columns(ratio if ahead else ratio.inverted()),
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],
         "winner_s": min(seconds),
         "loser_s": max(seconds),
         "trials": row["trials"],
-        "doubts": doubts_of(both[both["device"].isin([row["contender"], row["baseline"]])]),
+        "caveats": caveats_of(both[both["device"].isin([row["contender"], row["baseline"]])]),
     }
 
 
@@ -188,7 +188,7 @@ def _loading(tables: RunTables) -> list[Row]:
     """The share of a step that loading and moving its data takes."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
-    several = [axis for axis in varying(tables.cells, [*LINE_AXES, "size"]) if axis != "protocol"]
+    several = [axis for axis in varying(tables.cells, [*SERIES_AXES, "size"]) if axis != "protocol"]
     return [_share(row, tables.cells, several) for row in records(pairs)]
 
 
@@ -199,7 +199,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     return {
         "kind": "loading",
         "machine": row["machine"],
-        "line": name_by(row, several),
+        "series": name_by(row, several),
         "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
         "value": value,
         "low": low,
@@ -209,7 +209,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "winner_s": row["contender_s"],
         "loser_s": row["baseline_s"],
         "trials": row["trials"],
-        "doubts": doubts_of(both),
+        "caveats": caveats_of(both),
     }
 
 
@@ -219,25 +219,25 @@ def _latencies(tables: RunTables) -> list[Row]:
     accelerated = table[~table["device"].map(is_cpu)]
     table = accelerated if len(accelerated) else table[table["device"] == BASELINE]
     answers = []
-    for (machine, device), ways in table.groupby(["machine", "device"], sort=False):
-        mistakes = ways[ways["kind"] == "mistake"].dropna(subset=["ratio"])
-        if len(ways.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
+    for (machine, device), candidates in table.groupby(["machine", "device"], sort=False):
+        mistakes = candidates[candidates["kind"] == "mistake"].dropna(subset=["ratio"])
+        if len(candidates.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
             continue
-        cell = rows_with(tables.cells, CELL_AXES, first_row(ways))
+        cell = rows_with(tables.cells, CELL_AXES, first_row(candidates))
         row: Row = {
             "kind": "latency",
             "machine": machine,
-            "line": machine if table["machine"].nunique() > 1 else "",
+            "series": machine if table["machine"].nunique() > 1 else "",
             "device": side_word(str(device)),
             "status": "none_found",
             "trials": int(cell["trials"].min()),
-            "doubts": doubts_of(cell),
+            "caveats": caveats_of(cell),
         }
         sure = mistakes[mistakes["is_error"].astype(bool)]
         if len(sure):
             factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
             worst = first_row(sure.loc[[factors.idxmax()]])
-            row |= {"status": "error", "quantity": WAYS[worst["way"]], **estimate(worst, "ratio", "times")}
+            row |= {"status": "error", "quantity": METHODS[worst["method"]], **estimate(worst, "ratio", "times")}
         answers.append(row)
     return answers
 
@@ -255,10 +255,10 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
         return []
     series = [axis for axis in shared if axis != "size"]
     largest = both[both["size"] == both.groupby(series)["size"].transform("max")]
-    several = [axis for axis in varying(both, LINE_AXES) if axis in shared]
+    several = [axis for axis in varying(both, SERIES_AXES) if axis in shared]
     ordered = largest.sort_values("device", key=lambda devices: devices.map(is_cpu), kind="stable")
     answers = (
-        _asked(metric, {axis: cell[axis] for axis in shared}, tables, asks) | {"line": name_by(cell, several)}
+        _asked(metric, {axis: cell[axis] for axis in shared}, tables, asks) | {"series": name_by(cell, several)}
         for cell in records(ordered)
         for metric in asks.metrics
     )
@@ -294,19 +294,19 @@ def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks
         "device": side_word(shared["device"]),
         "place": name_by(first_row(cells), [*varying(tables.cells, ["size"]), *alike]),
         "trials": trials,
-        "doubts": [] if counted else doubts_of(cells),
+        "caveats": [] if counted else caveats_of(cells),
     }
 
 
 def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
     """How many CPU cores each accelerator is worth, on every line and size; the main answer is at the largest size."""
-    several = varying(cells, LINE_AXES)
-    largest = table.groupby([*LINE_AXES, "contender"])["size"].transform("max")
+    several = varying(cells, SERIES_AXES)
+    largest = table.groupby([*SERIES_AXES, "contender"])["size"].transform("max")
     return [
         {
             "kind": "cores",
             "machine": row["machine"],
-            "line": name_by(row, several),
+            "series": name_by(row, several),
             "main": row["size"] == most,
             "status": row["status"],
             **estimate(row, "cores", "cores"),

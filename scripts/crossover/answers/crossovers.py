@@ -12,14 +12,14 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
-from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
+from crossover.statistics.best import BEST, BEST_AXES, CANDIDATE_AXES
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, short_name, side_word, varying
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
 
 RESIDENT = PROTOCOLS[0]
@@ -42,7 +42,7 @@ def crossover_answers(tables: RunTables) -> list[Row]:
     else:
         costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
         main = {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
-    several = varying(tables.cells, LINE_AXES)
+    several = varying(tables.cells, SERIES_AXES)
     labelled = headline_rows(crossovers)["contender"].nunique() > 1
     order = sorted(crossovers.index, key=lambda index: index not in main)
     return [
@@ -57,8 +57,8 @@ def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labe
     return {
         **columns,
         "kind": "crossover",
-        "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
-        "doubts": columns["doubts"] + doubts_of_series(row, tables.cells),
+        "series": name_by(row, [axis for axis in several if axis != row["pair"]]),
+        "caveats": columns["caveats"] + caveats_of_series(row, tables.cells),
         **reach_of(row, tables.ratios, contender, baseline),
     }
 
@@ -68,14 +68,14 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """The columns of every answer on a crossover: its place, its sides and its doubts."""
+    """The columns of every answer on a crossover: its place, its sides and its caveats."""
     decided = row["status"] not in ("incomplete", "undecided")
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
-    doubts = ["one_trial"] if row["trials"] == 1 and without_interval else []
+    caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
     if row["crossover"] is not None and without_interval:
-        doubts.append("no_interval")
-    if row["doubt"] and decided and row["status"] != "edge_tie":  # whose sizes are part of the answer
-        doubts.append(row["doubt"])
+        caveats.append("no_interval")
+    if row["caveat"] and decided and row["status"] != "edge_tie":  # whose sizes are part of the answer
+        caveats.append(row["caveat"])
     behind = row["status"] == "above_range"
     return {
         "machine": row["machine"],
@@ -86,10 +86,10 @@ def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
         "cost": row["cost"],
         "bracket_low": row["bracket_low"],
         "bracket_high": row["bracket_high"],
-        "near": row["doubt_at"] if row["doubt"] else row["roots"],
-        "reason": None if decided else row["doubt"],
+        "near": row["caveat_at"] if row["caveat"] else row["roots"],
+        "reason": None if decided else row["caveat"],
         "trials": row["trials"],
-        "doubts": doubts,
+        "caveats": caveats,
     }
 
 
@@ -111,7 +111,7 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
     """The range of sizes measured on both sides; for a side ahead in time, its speed-ups and up to where."""
-    same_pair = rows_with(ratios, [*LINE_AXES, "pair", "device", "baseline", "baseline_machine", "contender"], row)
+    same_pair = rows_with(ratios, [*SERIES_AXES, "pair", "device", "baseline", "baseline_machine", "contender"], row)
     same_pair = same_pair.dropna(subset=[row["x_axis"]])
     return _reach(row, same_pair.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
 
@@ -134,7 +134,7 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
         if bound not in speedups.index:  # ties at both ends have no bound
             return ends
         wins = bool(speedups[bound] > 1)
-        unsure = row["doubt_at"]
+        unsure = row["caveat_at"]
         speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
         if speedups.empty:
             return ends
@@ -148,9 +148,9 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
     }
 
 
-def doubts_of_series(row: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
-    """The doubts from lost cells of a crossover's series, and from flags within its bracket."""
-    line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
+def caveats_of_series(row: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
+    """The caveats from lost cells of a crossover's series, and from flags within its bracket."""
+    line = rows_with(cells, [axis for axis in SERIES_AXES if axis != row["pair"]], row)
     sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
     return lost + flags_of(sides[_in_bracket(sides[row["x_axis"]], row)])
@@ -166,7 +166,7 @@ def transfers(tables: RunTables) -> list[Row]:
     """The crossover with transfers in each step over that on resident data, for each line."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in DEVICE_LINE_AXES if axis != "protocol"]
-    several = [axis for axis in varying(tables.cells, LINE_AXES) if axis != "protocol"]
+    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "protocol"]
     answers = []
     for _, rows in headlines[headlines["status"] == "bracketed"].groupby(axes, sort=False):
         by_protocol = {row["protocol"]: row for row in records(rows)}
@@ -181,7 +181,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
     return {
         "kind": "transfers",
         "machine": moved["machine"],
-        "line": name_by(moved, several),
+        "series": name_by(moved, several),
         "status": compared(ratio, more="differ", less="differ"),
         **interval_columns(ratio, "times"),
         "winner": side_word(moved["contender"]),
@@ -191,23 +191,24 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
 
 
 def best_answers(tables: RunTables) -> list[Row]:
-    """The crossover of each accelerator over the CPU with both at their best, in which ways, and how far it moved."""
-    several = [axis for axis in varying(tables.cells, LINE_AXES) if axis in BEST_AXES]
+    """The crossover of each accelerator over the CPU, both at their best; in which configurations, and how it moved."""
+    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis in BEST_AXES]
     headlines = headline_rows(tables.crossovers)
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
     if at_best.empty:
-        return _fastest_ways(tables.best_ways, several)
+        return _fastest_candidates(tables.best_configurations, several)
     return [
-        _best(row, tables.best_ways, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
+        _best(row, tables.best_configurations, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
         for row in records(at_best)
     ]
 
 
-def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
-    """The fastest way of each device, against the plain one, at the largest size with several ways."""
+def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str]) -> list[Row]:
+    """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
     answers = []
-    for _, ways in best_ways[best_ways["trials"] > 0].groupby([*BEST_AXES, "device"], sort=False):
-        counted = ways[ways["counts"] & ways.duplicated("size", keep=False)]
+    timed = best_configurations[best_configurations["trials"] > 0]
+    for _, candidates in timed.groupby([*BEST_AXES, "device"], sort=False):
+        counted = candidates[candidates["counts"] & candidates.duplicated("size", keep=False)]
         at_largest = counted[counted["size"] == counted["size"].max()].sort_values("step_time_s")
         if at_largest.empty:
             continue
@@ -225,12 +226,12 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
             {
                 "kind": "setting",
                 "machine": best["machine"],
-                "line": name_by(best, several),
+                "series": name_by(best, several),
                 **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
                 "place": name_by(best, ["size"]),
-                "winner": _way_words(best, ways),
-                "loser": _way_words(other, ways),
+                "winner": _candidate_words(best, candidates),
+                "loser": _candidate_words(other, candidates),
                 "winner_s": best["step_time_s"],
                 "loser_s": other["step_time_s"],
                 **trials_columns(min(best["trials"], other["trials"])),
@@ -239,11 +240,13 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
     return answers
 
 
-def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]) -> Row:
-    ways = rows_with(best_ways, BEST_AXES, row)
-    chosen = ways[ways["chosen"] & ways["counts"]].sort_values("size")
+def _best(
+    row: dict[str, Any], best_configurations: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]
+) -> Row:
+    candidates = rows_with(best_configurations, BEST_AXES, row)
+    chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values("size")
     sides = {
-        side: _ways_that_won(chosen[chosen["device"] == row[side]], ways, row) for side in ("baseline", "contender")
+        side: _fastest_of(chosen[chosen["device"] == row[side]], candidates, row) for side in ("baseline", "contender")
     }
     contender, baseline = side_word(row["contender"]), side_word(row["baseline"])
     columns = answer_of(row, contender, baseline)
@@ -258,9 +261,9 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
         **columns,
         "kind": "best",
         "main": True,
-        "line": name_by(row, several),
-        "winner_ways": sides[winner],
-        "loser_ways": sides[loser],
+        "series": name_by(row, several),
+        "winner_configurations": sides[winner],
+        "loser_configurations": sides[loser],
         "moved_status": plain["status"],
         "moved_from": plain["crossover"],
         "factor": row["crossover"] / plain["crossover"] if both_cross else None,
@@ -275,24 +278,25 @@ def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
     return nearest or {"status": None, "crossover": None}
 
 
-def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
-    """A device's fastest ways within the bracket, or at both ends of the sizes measured."""
+def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
+    """A device's fastest candidates within the bracket, or at both ends of the sizes measured."""
     x = row["x_axis"]
     beside = chosen[_in_bracket(chosen[x], row)]
     ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
-    return list(dict.fromkeys(_way_words(way, ways) for way in records(ends)))
+    return list(dict.fromkeys(_candidate_words(candidate, candidates) for candidate in records(ends)))
 
 
-def _way_words(way: dict[str, Any], ways: pd.DataFrame) -> str:
-    """The name of a way: its execution and what else differs among the ways."""
-    named = [axis for axis in WAY_AXES if axis != "device" and (axis == "execution" or ways[axis].nunique() > 1)]
-    cores = [side_word(way["side"]).partition(" ")[2]] if threads_of_side(way["side"]) else []
-    return ", ".join([name_by(way, named), *cores])
+def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
+    """The name of a candidate: its execution and what else differs among the candidates."""
+    axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
+    named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
+    cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []
+    return ", ".join([name_by(candidate, named), *cores])
 
 
 def reference_answers(tables: RunTables, accelerated: bool) -> list[Row]:
     """One answer for each line and reference: its GPU against the CPU here; with a GPU here, device against device."""
-    several = varying(tables.cells, [axis for axis in LINE_AXES if axis != "machine"])
+    several = varying(tables.cells, [axis for axis in SERIES_AXES if axis != "machine"])
     if accelerated:
         return _set_ups(tables, several)
     crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
@@ -309,9 +313,9 @@ def _would_pay_off(
         **answer_of(row, gpu, "this CPU"),
         "kind": "reference",
         "main": row["cost"] == "time" or row["status"] != "incomplete",
-        "line": name_by(row, several),
+        "series": name_by(row, several),
         "measured_on": measured_on,
-        "factor": factors.get(tuple(row[axis] for axis in LINE_AXES)),
+        "factor": factors.get(tuple(row[axis] for axis in SERIES_AXES)),
         **reach_of(row, tables.ratios, gpu, "this CPU"),
     }
 
@@ -322,7 +326,7 @@ def _set_ups(tables: RunTables, several: Sequence[str]) -> list[Row]:
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]
     answers = []
-    for _, line in ratios.groupby([*LINE_AXES, "device"], sort=False):
+    for _, line in ratios.groupby([*SERIES_AXES, "device"], sort=False):
         first = records(line)[0]
         facts = _facts(tables, first["machine"])
         name = facts["cpu_model"] if is_cpu(first["device"]) else facts["device_name"]
@@ -330,7 +334,7 @@ def _set_ups(tables: RunTables, several: Sequence[str]) -> list[Row]:
             {
                 "kind": "set_up",
                 "machine": first["machine"],
-                "line": name_by(first, several),
+                "series": name_by(first, several),
                 "status": "measured",
                 "value": geometric_mean(line["ratio"].astype(float)),
                 "low": line["ratio"].min(),

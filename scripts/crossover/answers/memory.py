@@ -105,7 +105,7 @@ def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
         {
             "kind": "largest_batch",
             "machine": row["machine"],
-            "line": name_by(row, named),
+            "series": name_by(row, named),
             "device": device_label(row["device"], row["device_name"]),
             "unit": "rows",
             "capacity": row["memory_limit_bytes"],

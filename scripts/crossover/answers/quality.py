@@ -32,7 +32,7 @@ def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
     if not (baseline["predicted_classes"] > 1).any():
         return answer | {"status": "nothing_learnt"}
     if not trained["status"].isin(["ok", "unsupported"]).all():
-        answer["doubts"] = ["lost_cells"]
+        answer["caveats"] = ["lost_cells"]
     accuracies = pairs[pairs["metric"] == answer["quantity"]]
     accelerated = accuracies[accuracies["device"] != BASELINE]
     compared = accelerated if len(accelerated) else accuracies

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import answer_of, doubts_of_series
+from crossover.answers.crossovers import answer_of, caveats_of_series
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import VERSION
 
@@ -34,7 +34,7 @@ def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
 
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
-    axes = [*LINE_AXES, "baseline", "baseline_machine", "contender"]
+    axes = [*SERIES_AXES, "baseline", "baseline_machine", "contender"]
     speedups = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).set_index(row["x_axis"]).sort_index()
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
@@ -42,7 +42,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     here = _host(tables, row["baseline_machine"], row["baseline"])
     there = _host(tables, row["machine"], row["contender"])
     return {
-        **{axis: row[axis] for axis in LINE_AXES},
+        **{axis: row[axis] for axis in SERIES_AXES},
         "device": row["contender"],
         "gpu": row["contender_name"],
         "cpu": row["baseline_name"],
@@ -54,7 +54,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": [*answer_of(row, GPU, CPU)["doubts"], *doubts_of_series(row, tables.cells)],
+        "caveats": [*answer_of(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables.cells)],
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "ranges": list(_ranges(row, sizes, log_ratios, half_widths)) if len(sizes) else [],

@@ -10,8 +10,8 @@ import pandas as pd
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
+from crossover.tables.registry import CAVEATS as CROSSOVER_DOUBTS
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
-from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
 
 Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
@@ -46,7 +46,7 @@ KINDS = {
 }
 """The kinds of answers with their statuses; report/words.j2 puts them into words."""
 
-DOUBTS = {
+CAVEATS = {
     "one_trial": "a cell that gives it has one trial only",
     "no_interval": "no 95 % interval can be given",
     "lost_cells": "cells of its line have no result",
@@ -72,8 +72,8 @@ def ratio_columns(ratio: Interval) -> Row:
 
 
 def trials_columns(trials: int) -> Row:
-    """The fewest trials behind an answer, and the doubt about a single one."""
-    return {"trials": trials, "doubts": ["one_trial"] if trials == 1 else []}
+    """The fewest trials behind an answer, and the caveat about a single one."""
+    return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
@@ -81,6 +81,6 @@ def flags_of(cells: pd.DataFrame) -> list[str]:
     return sorted(set(cells["flags"].explode().dropna()))
 
 
-def doubts_of(cells: pd.DataFrame) -> list[str]:
-    """The doubts about an answer from some cells: a single trial, and their flags."""
+def caveats_of(cells: pd.DataFrame) -> list[str]:
+    """The caveats about an answer from some cells: a single trial, and their flags."""
     return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

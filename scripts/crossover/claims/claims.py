@@ -123,7 +123,7 @@ def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame
     status = str(line["status"])
     if status == "no_accelerator":
         raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
-    if status == "incomplete" and line["doubt"] == "no_common_size":
+    if status == "incomplete" and line["caveat"] == "no_common_size":
         raise NoFindingError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
     ends = [_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high")]
     point, low, high = ends if status == "bracketed" else (None, None, None)
@@ -156,7 +156,7 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
     if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
         bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()
         return Finding("one_trial", point, low, high, _places(line, bracket))
-    places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["doubt_at"])
+    places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["caveat_at"])
     return Finding(status, point, low, high, _places(line, places))
 
 

@@ -91,7 +91,7 @@ class Effort:
     )
     latencies_max_s: float = number(
         60.0,
-        "Longest run in seconds of a study's `latency_steps` in each of its ways. Fewer steps are timed where they do "
+        "Longest run in seconds of a study's `latency_steps` in each of its methods. Fewer are timed where they do "
         "not fit, at least 50; fewer than 72 have no 95th percentile, fewer than 368 no 99th.",
         gt=0,
         le=LONGEST_S,
@@ -133,7 +133,7 @@ class Refinement:
         le=MOST_TRIALS,
     )
     pairs: tuple[str, ...] = ("device",)
-    """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""
+    """What is compared where crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
         4,
         "Trials of every size at first. The other `trials` go to the sizes that a crossover depends on, and to those "
@@ -233,13 +233,13 @@ class Asks:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Further ways to compute a study's cells, for devices at their best, and what its own grid holds of them."""
+class Candidates:
+    """Further candidates to compute a study's cells, for devices at their best, and what its own grid holds of them."""
 
     sizes: Sequence[int]
     executions: Sequence[str]
     precisions: Sequence[str]
-    """The accuracy class: ways of these precisions count as equal, others are no ways."""
+    """The accuracy class: candidates of these precisions count as equal, others are no candidates."""
     protocols: Sequence[str]
     cpu_threads: Sequence[int | str]
     own_executions: Sequence[str]
@@ -247,17 +247,17 @@ class Ways:
     own_threads: Sequence[int | str]
 
     @classmethod
-    def of(cls, study: Mapping[str, Any]) -> Ways | None:
+    def of(cls, study: Mapping[str, Any]) -> Candidates | None:
         """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
-        if not study.get("ways"):
+        if not study.get("candidates"):
             return None
-        ways = study["ways"]
+        candidates = study["candidates"]
         return cls(
-            sizes=ways["sizes"],
-            executions=ways.get("executions", ()),
-            precisions=ways.get("precisions") or study["precisions"][:1],
-            protocols=ways.get("protocols") or study["protocols"],
-            cpu_threads=ways.get("cpu_threads", ()),
+            sizes=candidates["sizes"],
+            executions=candidates.get("executions", ()),
+            precisions=candidates.get("precisions") or study["precisions"][:1],
+            protocols=candidates.get("protocols") or study["protocols"],
+            cpu_threads=candidates.get("cpu_threads", ()),
             own_executions=study["executions"],
             own_precisions=study["precisions"],
             own_threads=study["cpu_threads"],
@@ -335,7 +335,7 @@ class Study:
     effort: Mapping[str, Any] = field(default_factory=dict)
     trials: int | None = None
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
-    ways: Mapping[str, Any] | None = None
+    candidates: Mapping[str, Any] | None = None
     time_limit_s: float | None = None
     mem_mb: int | None = None
     latency_steps: int = 0
@@ -380,21 +380,21 @@ class Study:
         ]
 
 
-def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells that a study's `ways` add to its grid.
+def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
+    """The cells that a study's `candidates` add to its grid.
 
     A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone.
     """
-    ways = Ways.of(vars(study))
-    if ways is None:
+    candidates = Candidates.of(vars(study))
+    if candidates is None:
         return []
     widened = replace(
         study,
-        sizes=tuple(ways.sizes),
-        protocols=tuple(ways.protocols),
-        precisions=tuple(ways.precisions),
-        executions=tuple(dict.fromkeys([*study.executions, *ways.executions])),
-        cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *ways.cpu_threads])),
+        sizes=tuple(candidates.sizes),
+        protocols=tuple(candidates.protocols),
+        precisions=tuple(candidates.precisions),
+        executions=tuple(dict.fromkeys([*study.executions, *candidates.executions])),
+        cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *candidates.cpu_threads])),
     )
     grid = {*study.cells(devices)}
     return [
@@ -458,7 +458,7 @@ PREVIEW_SIZES = 5
 def preview(study: Study) -> Study:
     """The part of a study that its first answer is given from.
 
-    Of many sizes these are a few, evenly spread, in the first of the study's ways; a study of few sizes is taken whole.
+    Of many sizes these are a few, evenly spread, in its first configuration; a study of few sizes is taken whole.
     """
     sizes, gaps = sorted(study.sizes), PREVIEW_SIZES - 1
     if len(sizes) <= PREVIEW_SIZES:

@@ -12,7 +12,7 @@ from typing import Any
 from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
-from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Study, Ways, cells_of_ways
+from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
@@ -143,20 +143,21 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _way_problems(study: Study) -> Iterator[str]:
-    """What a study's `ways` name that it does not have, or that they add nothing to it."""
-    ways = Ways.of(vars(study))
-    if ways is None:
+    """What a study's `candidates` name that it does not have, or that they add nothing to it."""
+    candidates = Candidates.of(vars(study))
+    if candidates is None:
         return
     if not study.timed:
-        yield "ways: given, but the study times nothing; allowed: null, or timed: true"
-    for key, values, grid in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
+        yield "candidates: given, but the study times nothing; allowed: null, or timed: true"
+    grids = (("sizes", candidates.sizes, study.sizes), ("protocols", candidates.protocols, study.protocols))
+    for key, values, grid in grids:
         others = [str(value) for value in values if value not in grid]
         if others:
-            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, grid))}"
-    if study.timed and not cells_of_ways(study, DEVICES):
+            yield f"candidates.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, grid))}"
+    if study.timed and not cells_of_candidates(study, DEVICES):
         yield (
-            "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "
-            "or threads, in a study of the CPU and another device"
+            "candidates: nothing to compare that the study does not measure; allowed: null, or other executions, "
+            "precisions or threads, in a study of the CPU and another device"
         )
 
 

@@ -189,9 +189,9 @@ class AsksKeys(GivenKeys):
     )
 
 
-class WaysKeys(Keys):
+class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] = Field(
-        description="The study's sizes to measure them at; each costs every way a process, `compile` up to a minute."
+        description="The study's sizes to measure them at; each costs a process a candidate, and `compile` a minute."
     )
     executions: Set[Execution] = Field(
         [], description="Executions besides the study's own; `cuda-graph` is left out on a CPU."
@@ -290,9 +290,9 @@ class StudyKeys(Keys):
         default_factory=dict,
         description="Numbers that differ from the run's `effort.refinement` for this study; null for no refinement.",
     )
-    ways: WaysKeys | None = Field(
+    candidates: CandidatesKeys | None = Field(
         None,
-        description="Further ways to compute the study's cells, so that each device is also compared at its best. Each "
+        description="Further configurations of the study's cells, to compare each device at its best as well. Each "
         "is measured once at `sizes`; refinement adds trials where it could win. Null for none.",
     )
     time_limit_s: Seconds | None = Field(

@@ -62,7 +62,7 @@ FLAGS = {
         "let the machine cool down, measure again",
         "with times that drift",
     ),
-    "unchecked": Word(
+    "not_checked": Word(
         "the step's answer could not be checked",
         "see the reason column, or raise time_limit_s",
         "whose answer was not checked",

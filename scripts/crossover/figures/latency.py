@@ -24,7 +24,7 @@ from crossover.figures.style import (
 from crossover.figures.view import Kind, StudyView
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
-from crossover.tables.registry import CELL_AXES, WAYS
+from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.text import number_text, seconds_text
 
 ROW_IN = 0.33
@@ -33,7 +33,7 @@ NAME_LETTERS = 34
 
 
 def _draw(view: StudyView) -> Figure:
-    """One panel per cell, one row per way to measure."""
+    """One panel per cell, one row per method to measure."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):
@@ -58,7 +58,7 @@ def _draw(view: StudyView) -> Figure:
 
 def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str, Any]], colour: str) -> None:
     right = next(row for row in rows if row["kind"] == "right")
-    names = [f"{row['kind']}: {WAYS[row['way']]}" for row in rows] + ["mistake: one sample"]
+    names = [f"{row['kind']}: {METHODS[row['method']]}" for row in rows] + ["mistake: one sample"]
     names += [wrapped(f"published: {published_name(row)}", NAME_LETTERS) for row in published]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -128,7 +128,7 @@ def _write(axes: Axes, height: int, words: str, colour: str = INK) -> None:
 
 
 LATENCY = Kind(
-    "The right ways to measure a latency and each mistake. Of all trials together, box: quartiles; whiskers: 5th to "
+    "The right methods to measure a latency and each mistake. Of all trials together, box: quartiles; whiskers: 5th to "
     "95th percentile; ring: mean; upright line: the right mean. Square: 99th percentile with its 95 % interval over "
     "trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, and how "
     "far off a mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same "

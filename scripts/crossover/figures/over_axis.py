@@ -44,7 +44,7 @@ from crossover.figures.view import Kind, StudyView, published_series
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
-from crossover.tables.registry import CELL_AXES, LINE_AXES, SEARCH_AXES
+from crossover.tables.registry import CELL_AXES, SEARCH_AXES, SERIES_AXES
 from crossover.text import money_text, number_text, place_text, rate_text, share_text
 
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
@@ -83,7 +83,7 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Mark each crossover of the panel's lines, and its interval as a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
-    for row in records(view.tables.crossovers.merge(cells[LINE_AXES].drop_duplicates())):
+    for row in records(view.tables.crossovers.merge(cells[SERIES_AXES].drop_duplicates())):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
         words = f"crossover {place_text(row['crossover'], view.x_label())}"
@@ -121,10 +121,10 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Draw times of machines measured elsewhere as dashed lines, in the colour of their device."""
-    shared = [axis for axis in LINE_AXES if axis != "machine"]
+    shared = [axis for axis in SERIES_AXES if axis != "machine"]
     rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates()).dropna(subset=["step_time_s"])
     several = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
-    for _, line in on_all_cores(rows).sort_values("x").groupby([*LINE_AXES, "device"], sort=False):
+    for _, line in on_all_cores(rows).sort_values("x").groupby([*SERIES_AXES, "device"], sort=False):
         first = first_row(line)
         times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
         reach(axes, times_s.tolist())

@@ -31,7 +31,7 @@ from crossover.figures.style import (
 from crossover.figures.view import StudyView, published_series
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
-from crossover.tables.registry import CELLS, LINE_AXES
+from crossover.tables.registry import CELLS, SERIES_AXES
 from crossover.text import count_text, place_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -186,7 +186,7 @@ def line_of(
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
     """The line of a pair's ratios; a size is lost if either side is not ok."""
     first, x = first_row(rows), column(rows, "x")
-    cells = rows_with(view.cells, LINE_AXES, first)
+    cells = rows_with(view.cells, SERIES_AXES, first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
     return Line(name, look, x, ratio, low, high, _refined_x(cells), lost=_lost_x(cells))

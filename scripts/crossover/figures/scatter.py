@@ -26,7 +26,7 @@ from crossover.figures.style import (
 from crossover.figures.view import NOTE_LETTERS, Kind, StudyView
 from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
 from crossover.tables.labels import NAMED_AXES, name_by, varying
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 from crossover.tables.roofs import Roofs
 from crossover.text import bytes_text, listed, number_text, spaced
 
@@ -129,7 +129,7 @@ def _draw_roofline(view: StudyView) -> Figure:
 
 def _draw_roofline_panel(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs: Roofs) -> None:
     device = str(cells["device"].iloc[0])
-    colour, named = side_look(device)[0], varying(cells, LINE_AXES)
+    colour, named = side_look(device)[0], varying(cells, SERIES_AXES)
     intensity = (cells["flops_per_step"] / cells["bytes_per_step"]).astype(float)
     rate = (cells["flops_per_step"] / cells["step_time_s"]).astype(float)
     for number, (_, line) in enumerate(cells.sort_values("size").groupby(DEVICE_LINE_AXES, sort=False)):

@@ -1,4 +1,4 @@
-"""Remedies for a slow step: ways to run it without data loading, transfer, launch overhead or too many threads.
+"""Remedies for a slow step: methods to run it without data loading, transfer, launch overhead or too many threads.
 
 The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
@@ -22,7 +22,7 @@ from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.clock.timing import Stopwatch, time_block
-from crossover.measurement.clock.turns import Way, time_in_turns
+from crossover.measurement.clock.turns import Method, time_in_turns
 from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operators import host_work_s
@@ -58,16 +58,16 @@ def time_remedies(
     with HostCopies() as copies:
         inputs = task.next_inputs()
     batch = held_batch(inputs, task.arithmetic.device)
-    ways = remedies_of(task, execution, name, step_time_s, inputs, batch, copies)
+    methods = remedies_of(task, execution, name, step_time_s, inputs, batch, copies)
     if task.arithmetic.device.type == "cuda" and name != "cuda-graph":
         with suppress(Exception):
             replay, columns["fits_graph"] = replayed(build(), name, batch)
-            ways |= replay
+            methods |= replay
     # An operator within compiled code would be hidden.
     eager = torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
     with suppress(Exception), eager:
         columns["host_work_s"] = host_work_s(_step_on(task, execution, batch))
-    return columns | time_in_turns(ways, TURN_S, watch)
+    return columns | time_in_turns(methods, TURN_S, watch)
 
 
 def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
@@ -96,31 +96,32 @@ def remedies_of(
     inputs: Inputs,
     batch: Inputs,
     copies: HostCopies,
-) -> dict[str, Way]:
+) -> dict[str, Method]:
     """The step as it is, first, and with each remedy except a CUDA graph, by column of `Measurement`.
 
     `inputs` is a batch of the task, `batch` the same on the device, `copies` what was copied to make the inputs.
     """
     on_batch = _step_on(task, execution, batch)
-    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on_batch)}
+    methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
+    methods["held_s"] = Method(on_batch)
     if task.arithmetic.device.type == "cpu":
         threads = torch.get_num_threads()
         if step_time_s < FEWER_THREADS_S and threads > 1:
-            ways["one_thread_s"] = Way(on_batch, partial(_threads, 1))
+            methods["one_thread_s"] = Method(on_batch, partial(_threads, 1))
             if threads > 3:
-                ways["half_threads_s"] = Way(on_batch, partial(_threads, threads // 2))
+                methods["half_threads_s"] = Method(on_batch, partial(_threads, threads // 2))
         # A compiled model would recompile, and only a batch of rows can be repeated.
         if name != "compile" and task.batched and are_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
             with suppress(Exception):  # a model may take batches of one size only
-                ways |= _larger(task, execution, batch)
-        return ways
+                methods |= _larger(task, execution, batch)
+        return methods
     tensors = tensors_of(inputs)
     late = _is_late(inputs)
     if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
-            ways |= _from_the_host(task, execution, inputs, batch, pinned, early=not late)
-    return ways
+            methods |= _from_the_host(task, execution, inputs, batch, pinned, early=not late)
+    return methods
 
 
 def are_rows(batch: Inputs) -> bool:
@@ -178,7 +179,7 @@ class HostCopies(TorchDispatchMode):
 
 def _from_the_host(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, early: bool
-) -> dict[str, Way]:
+) -> dict[str, Method]:
     """The step on a batch in host memory, also pinned if it is not yet; and the copies alone.
 
     `pinned`: whether the step's batch is. `early`: whether `next_inputs` copies it, rather than the forward pass.
@@ -196,19 +197,19 @@ def _from_the_host(
     dense = all(tensor.layout == torch.strided for tensor in tensors_of(host))
     in_pinned = map_tensors(torch.Tensor.pin_memory, host) if dense and task.arithmetic.device.type == "cuda" else None
     source = in_pinned if pinned and in_pinned else host
-    ways = {
-        "prepared_s": Way(partial(step, source, not pinned, early)),
-        "transfer_s": Way(partial(copied, source, not pinned)),
+    methods = {
+        "prepared_s": Method(partial(step, source, not pinned, early)),
+        "transfer_s": Method(partial(copied, source, not pinned)),
     }
     if in_pinned and not pinned:
-        ways |= {
-            "pinned_s": Way(partial(step, in_pinned, False, True)),
-            "pinned_transfer_s": Way(partial(copied, in_pinned, False)),
+        methods |= {
+            "pinned_s": Method(partial(step, in_pinned, False, True)),
+            "pinned_transfer_s": Method(partial(copied, in_pinned, False)),
         }
-    return ways
+    return methods
 
 
-def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Way], bool | None]:
+def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
     """The step on a batch on the device as one CUDA graph, and whether it can be captured; None if not tried.
 
     The task must not have run yet, since state of earlier steps would belong to another stream. Its results are not
@@ -234,10 +235,10 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Way], bool
         if not reads_back:
             task.end_step()
 
-    return {"replayed_s": Way(step)}, True
+    return {"replayed_s": Method(step)}, True
 
 
-def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Way]:
+def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
     """The step on LARGER_BATCH times the rows; empty if they may not fit into the free memory.
 
     They fit if LARGER_BATCH times the step's memory and batch do, which are at most the peak of this process so far.
@@ -251,7 +252,7 @@ def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Way]:
     larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), batch)
     step = _step_on(task, execution, larger)
     step()
-    return {"larger_s": Way(step)}
+    return {"larger_s": Method(step)}
 
 
 @contextmanager

@@ -21,11 +21,11 @@ from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
-    Way,
+    Method,
     fitting,
     measure_latencies,
-    mistaken_ways,
-    right_ways,
+    mistaken_methods,
+    right_methods,
     time_cold,
 )
 from crossover.measurement.clock.phases import Phases, process_age_s
@@ -99,7 +99,7 @@ TRIALS_WITH_REMEDIES = 3
 
 @dataclass
 class Trial:
-    """A trial under way: its columns and flags so far."""
+    """A trial under method: its columns and flags so far."""
 
     job: TrialJob
     cell: OpenCell
@@ -230,12 +230,12 @@ class Trial:
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
-        answer = "wrong" if self.wrong else "right" if self.checked else "unchecked"
+        check = "failed" if self.wrong else "passed" if self.checked else "not_checked"
         first = self.job.trial == 1
-        more = {"unchecked": first and not self.checked, "incomplete": bool(self.undone)}
+        more = {"not_checked": first and not self.checked, "incomplete": bool(self.undone)}
         return {
             **self.columns,
-            "answer": answer if first else None,
+            "check": check if first else None,
             "flags": [
                 *self.flags,
                 *self.task.flags,
@@ -248,13 +248,13 @@ class Trial:
         }
 
     def _latencies(self) -> Columns:
-        ways: dict[str, Way] = right_ways(self.execution.step, self.watch)
+        methods: dict[str, Method] = right_methods(self.execution.step, self.watch)
         if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # nothing to wait for, nothing to move
             transferring = step_with_transfers(self.task, self.job.cell.execution)
-            ways |= mistaken_ways(self.execution.step, transferring, self.watch)
+            methods |= mistaken_methods(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
         steps = fitting(self.job.latency_steps, self.columns["step_time_s"], longest_s)
-        columns = measure_latencies(ways, steps, self.job.seed + self.job.trial)
+        columns = measure_latencies(methods, steps, self.job.seed + self.job.trial)
         self._read_back()
         return columns
 

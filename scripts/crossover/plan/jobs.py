@@ -20,7 +20,7 @@ from crossover.config.options import (
     setting_options,
     training_options,
 )
-from crossover.config.studies import Study, Ways, effort_of, quality_of
+from crossover.config.studies import Candidates, Study, effort_of, quality_of
 from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of, digests_of
@@ -88,7 +88,7 @@ class Jobs:
         axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
-            precisions |= {*ways.precisions} if (ways := Ways.of(vars(study))) else set()
+            precisions |= {*candidates.precisions} if (candidates := Candidates.of(vars(study))) else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
         given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
         return {

@@ -15,7 +15,7 @@ TABLES = (
     "bottlenecks",
     "ratios",
     "crossovers",
-    "best_ways",
+    "best_configurations",
     "latencies",
     "cores_worth",
     "quality",

@@ -36,7 +36,7 @@ class Rounds:
     def _places(self) -> dict[Trial, int]:
         plan = self.plan
         first = {cell for study in plan.measured for cell, _ in plan.preview(study)}
-        rounds = in_rounds(plan.cells, plan.rounds, plan.seed, plan.cells_of_ways, first)
+        rounds = in_rounds(plan.cells, plan.rounds, plan.seed, plan.cells_of_candidates, first)
         order = [(trial, cell) for trial, cell in rounds if trial <= plan.first_trials(cell.study)]
         if self.at_once > 1:
             order = [*in_blocks(order, self.at_once, first)]

@@ -13,11 +13,11 @@ from crossover.config.studies import (
     CELL_PATH,
     SEARCH_PATH,
     TRAINING_PATH,
+    Candidates,
     Cell,
     Refinement,
     Study,
-    Ways,
-    cells_of_ways,
+    cells_of_candidates,
     preview,
     quality_of,
     trained_cells,
@@ -96,21 +96,21 @@ class RunPlan:
         return self._on_classes(cell for study in self.studies for cell in study.cells(self.devices))
 
     @cached_property
-    def cells_of_ways(self) -> list[Cell]:
-        """The cells that `ways` add, measured once in the first grid; none in a study with a single first trial."""
+    def cells_of_candidates(self) -> list[Cell]:
+        """The cells that `candidates` add, measured once in the first grid; none in a study with one first trial."""
         compared = [study for study in self.studies if self.first_trials(study.name) > 1]
-        return self._on_classes(cell for study in compared for cell in cells_of_ways(study, self.devices))
+        return self._on_classes(cell for study in compared for cell in cells_of_candidates(study, self.devices))
 
     @cached_property
-    def ways(self) -> dict[str, Ways]:
-        """The `ways` of the studies that compare devices at their best."""
-        return {study.name: ways for study in self.studies if (ways := Ways.of(vars(study)))}
+    def candidates(self) -> dict[str, Candidates]:
+        """The `candidates` of the studies that compare devices at their best."""
+        return {study.name: candidates for study in self.studies if (candidates := Candidates.of(vars(study)))}
 
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
         grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
-        return [*grid, *((cell, 1) for cell in self.cells_of_ways)]
+        return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
     def trials_of(self, study: str) -> int:
         """Most trials of a cell of a study, before those that refinement adds for a wide interval."""

@@ -26,7 +26,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
         "execution": bool(sides) and _with_others(PLAIN_SIDES["execution"], study.executions),
     }
     pairs = tuple(pair for pair in refinement.pairs if compared[pair])
-    if study.ways is not None and BASELINE in sides and len(sides) > 1:
+    if study.candidates is not None and BASELINE in sides and len(sides) > 1:
         pairs += ("best",)
     return replace(refinement, pairs=pairs) if pairs else None
 

@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]]:
-    """Each run's `name`, `folder`, its `provenance` (None: not known), and `doubt`: why not to rely on it.
+    """Each run's `name`, `folder`, its `provenance` (None: not known), and `caveat`: why not to rely on it.
 
     A run that was merged itself is followed by the runs that it holds.
     """
@@ -183,10 +183,10 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     return content, "other_rows" if others else None
 
 
-def _with_merged(name: str, folder: str, content: dict[str, Any] | None, doubt: str | None) -> list[dict[str, Any]]:
+def _with_merged(name: str, folder: str, content: dict[str, Any] | None, caveat: str | None) -> list[dict[str, Any]]:
     runs = content["runs"] if content else []
     return [
-        {"name": name, "folder": folder, "provenance": content, "doubt": doubt},
+        {"name": name, "folder": folder, "provenance": content, "caveat": caveat},
         *({**run, "name": f"{name}, {run['name']}"} for run in runs),
     ]
 

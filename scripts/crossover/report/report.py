@@ -32,7 +32,7 @@ from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
+from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
@@ -90,9 +90,9 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     tables = run.tables
     answers = records(tables.answers)
     trust = trust_of(tables.cells)
-    common = _common_doubts(answers, trust)
+    common = _common_caveats(answers, trust)
     for answer in answers:
-        answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
+        answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
     flags = sorted({flag for cell_flags in tables.cells["flags"] for flag in cell_flags})
@@ -100,7 +100,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "studies": studies,
         "answers": answers,
-        "common_doubts": common,
+        "common_caveats": common,
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust,
         "cells": records(tables.cells),
@@ -156,12 +156,12 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
+def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
     """Doubts of more than half of the answers or cells (flags, a single trial), which the page says once."""
-    doubts_of_answers = [answer["doubts"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(doubt for doubts in doubts_of_answers for doubt in doubts if doubt in ("one_trial", *FLAGS))
+    doubts_of_answers = [answer["caveats"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(caveat for caveats in doubts_of_answers for caveat in caveats if caveat in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
-    return [doubt for doubt, count in counts.items() if count > len(doubts_of_answers) / 2 or doubt in often]
+    return [caveat for caveat, count in counts.items() if count > len(doubts_of_answers) / 2 or caveat in often]
 
 
 def _study(
@@ -267,8 +267,8 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:
     """The ratios of one device's times on two machines, with a label for their line."""
-    several = [axis for axis in varying(tables.cells, LINE_AXES) if axis != "machine"]
+    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "machine"]
     return [
-        row | {"line": name_by(row, several), "device": side_word(row["device"])}
+        row | {"series": name_by(row, several), "device": side_word(row["device"])}
         for row in records(tables.ratios[tables.ratios["pair"] == "machine"])
     ]

@@ -36,7 +36,9 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
     )
     alike = [other for other in main if other["kind"] == answer["kind"] and other["cost"] == answer["cost"]]
     ends = [
-        other for other in alike if other["kind"] == "step_time" and (other["line"], other["device"]) == _series(answer)
+        other
+        for other in alike
+        if other["kind"] == "step_time" and (other["series"], other["device"]) == _series(answer)
     ]
     also = [
         other
@@ -58,7 +60,7 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def _series(answer: Answer) -> tuple[Any, Any]:
-    return answer["line"], answer["device"]
+    return answer["series"], answer["device"]
 
 
 def _changes_the_answer(best: Answer) -> bool:

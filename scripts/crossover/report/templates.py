@@ -40,7 +40,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
     It is what the study's row says at the end, without the caveat that all of it shares.
     """
     main = main_answers(records(answers))
-    answers_shown = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
+    answers_shown = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
     return template.render(row=row_of(answers_shown, ()), measured=measured, sizes=sizes)
 

@@ -1,6 +1,6 @@
-"""Devices at their best: the fastest way of a device at each size, and the comparison of two devices so run.
+"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two devices so run.
 
-A way is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
+A candidate is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.config.studies import Ways
+from crossover.config.studies import Candidates
 from crossover.config.words import BASELINE, is_cpu
 from crossover.statistics.choices import Fastest, fastest
 from crossover.statistics.intervals import Floats, Interval, time_over_trials
@@ -24,63 +24,64 @@ from crossover.tables.registry import table_of
 
 BEST_AXES = ["study", "workload", "protocol", "batch_size", "machine"]
 """The axes of a line on which devices are compared at their best."""
-WAY_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a way; `device` is its side, as `cpu-1`."""
+CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
+"""The columns that identify a candidate; `device` is its side, as `cpu-1`."""
 BEST = "best"
 """The pair, and the value of `execution` in its rows."""
 
-WAY_MARGIN = 1.1
-"""A way is in play if it takes at most this many times as long as the fastest."""
+CANDIDATE_MARGIN = 1.1
+"""A candidate is in play if it takes at most this many times as long as the fastest."""
 
-WaysByStudy = Mapping[str, Ways]
-Way = tuple[str, ...]
-"""The values of WAY_AXES."""
+CandidatesByStudy = Mapping[str, Candidates]
+Candidate = tuple[str, ...]
+"""The values of CANDIDATE_AXES."""
 
 
 @dataclass(frozen=True)
-class WaysAtSizes:
-    """The ways of a device, each measured at some sizes."""
+class CandidatesAtSizes:
+    """The candidates of a device, each measured at some sizes."""
 
-    logs: Mapping[int, Mapping[Way, Floats]]
-    """ln(seconds) of the ok trials of each way by size; empty where none is ok."""
-
-    @cached_property
-    def ways(self) -> list[Way]:
-        """The ways with a time at any size."""
-        return list(dict.fromkeys(way for ways in self.logs.values() for way, logs in ways.items() if len(logs)))
+    logs: Mapping[int, Mapping[Candidate, Floats]]
+    """ln(seconds) of the ok trials of each candidate by size; empty where none is ok."""
 
     @cached_property
-    def at_best(self) -> dict[int, tuple[Way, Fastest, dict[Way, float]]]:
-        """At each size with a time: the fastest way, corrected for selection bias, and each way's chance."""
+    def candidates(self) -> list[Candidate]:
+        """The candidates with a time at any size."""
+        timed = (candidate for at_size in self.logs.values() for candidate, logs in at_size.items() if len(logs))
+        return list(dict.fromkeys(timed))
+
+    @cached_property
+    def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
+        """At each size with a time: the fastest candidate, corrected for selection bias, and the chance of each."""
         at_sizes = {}
-        for size, ways in self.logs.items():
-            if timed := [way for way, logs in ways.items() if len(logs)]:
-                best = fastest([ways[way] for way in timed])
+        for size, candidates in self.logs.items():
+            if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
+                best = fastest([candidates[candidate] for candidate in timed])
                 at_sizes[size] = timed[best.index], best, dict(zip(timed, best.chances.tolist(), strict=True))
         return at_sizes
 
-    def in_play(self, way: Way, size: int) -> bool:
-        """Whether a way may be the fastest at a size; where it was not measured, by the nearest that were."""
-        if way in self.logs.get(size, {}):
-            return self._is_close(way, size)
-        measured = [other for other, ways in self.logs.items() if way in ways]
+    def in_play(self, candidate: Candidate, size: int) -> bool:
+        """Whether a candidate may be the fastest at a size; where it was not measured, by the nearest that were."""
+        if candidate in self.logs.get(size, {}):
+            return self._is_close(candidate, size)
+        measured = [other for other, candidates in self.logs.items() if candidate in candidates]
         below = max((other for other in measured if other < size), default=None)
         above = min((other for other in measured if other > size), default=None)
-        return any(self._is_close(way, other) for other in (below, above) if other is not None)
+        return any(self._is_close(candidate, other) for other in (below, above) if other is not None)
 
-    def _is_close(self, way: Way, size: int) -> bool:
-        ways = self.logs[size]
-        if not len(ways[way]):
+    def _is_close(self, candidate: Candidate, size: int) -> bool:
+        candidates = self.logs[size]
+        if not len(candidates[candidate]):
             return False
-        least = min(logs.mean() for logs in ways.values() if len(logs))
-        return bool(ways[way].mean() - least <= math.log(WAY_MARGIN))
+        least = min(logs.mean() for logs in candidates.values() if len(logs))
+        return bool(candidates[candidate].mean() - least <= math.log(CANDIDATE_MARGIN))
 
     def counts(self, size: int) -> bool:
-        """Whether every way in play at a size was measured there."""
-        return all(way in self.logs[size] for way in self.ways if self.in_play(way, size))
+        """Whether every candidate in play at a size was measured there."""
+        return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest way's trials at the sizes that count, as `fastest` corrects them.
+        """ln(seconds) of the fastest candidate's trials at the sizes that count, as `fastest` corrects them.
 
         Empty at a size where all trials failed.
         """
@@ -90,53 +91,53 @@ class WaysAtSizes:
             if self.counts(size)
         }
 
-    def numbers(self, way: Way, size: int) -> set[int]:
-        """Numbers of the trials measured of a way at a size."""
-        return {*range(1, 1 + len(self.logs.get(size, {}).get(way, ())))}
+    def numbers(self, candidate: Candidate, size: int) -> set[int]:
+        """Numbers of the trials measured of a candidate at a size."""
+        return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
-    def unfinished(self, trials: int) -> dict[tuple[Way, int], set[int]]:
-        """Numbers of the trials, of 1 to `trials`, that ways in play lack, by way and size."""
+    def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
+        """Numbers of the trials, of 1 to `trials`, that candidates in play lack, by candidate and size."""
         return {
-            (way, size): missing
-            for size, of_ways in self.logs.items()
-            for way in of_ways
-            if (missing := {*range(1, trials + 1)} - self.numbers(way, size)) and self.in_play(way, size)
+            (candidate, size): missing
+            for size, of_candidates in self.logs.items()
+            for candidate in of_candidates
+            if (missing := {*range(1, trials + 1)} - self.numbers(candidate, size)) and self.in_play(candidate, size)
         }
 
 
 @dataclass(frozen=True)
-class Device(WaysAtSizes):
-    """A device on a line, with the trials of its ways."""
+class Device(CandidatesAtSizes):
+    """A device on a line, with the trials of its candidates."""
 
     device: str
-    trials: Mapping[tuple[Way, int], pd.DataFrame]
+    trials: Mapping[tuple[Candidate, int], pd.DataFrame]
 
     @classmethod
     def of(cls, device: str, rows: pd.DataFrame) -> Device:
         """The device of some trials."""
         trials = {}
-        logs: dict[int, dict[Way, Floats]] = {}
-        for key, cell in rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False):
+        logs: dict[int, dict[Candidate, Floats]] = {}
+        for key, cell in rows.sort_values("size", kind="stable").groupby([*CANDIDATE_AXES, "size"], sort=False):
             *axes, size_text = map(str, key)
-            way, size = tuple(axes), int(size_text)
-            trials[way, size] = cell
+            candidate, size = tuple(axes), int(size_text)
+            trials[candidate, size] = cell
             seconds = pd.to_numeric(cell.loc[_is_timed(cell), "step_time_s"])
-            logs.setdefault(size, {})[way] = np.log(seconds.to_numpy(float))
+            logs.setdefault(size, {})[candidate] = np.log(seconds.to_numpy(float))
         return cls(logs, device, trials)
 
-    def numbers(self, way: Way, size: int) -> set[int]:
-        """Numbers of the trials measured of a way at a size, however they ended."""
-        return {*map(int, self.trials[way, size]["trial"])} if (way, size) in self.trials else set()
+    def numbers(self, candidate: Candidate, size: int) -> set[int]:
+        """Numbers of the trials measured of a candidate at a size, however they ended."""
+        return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of its fastest ways at the sizes that count, with corrected times.
+        """The trials of its fastest candidates at the sizes that count, with corrected times.
 
         Where all failed, one trial without a time.
         """
         parts = []
         for size, logs in self.best_logs().items():
-            way = self.at_best[size][0] if len(logs) else next(iter(self.logs[size]))
-            rows = self.trials[way, size]
+            candidate = self.at_best[size][0] if len(logs) else next(iter(self.logs[size]))
+            rows = self.trials[candidate, size]
             rows = rows[_is_timed(rows)] if len(logs) else rows.head(1)
             time_s = np.exp(logs) if len(logs) else math.nan
             parts.append(rows.assign(step_time_s=time_s, time=time_s, energy=math.nan, money=math.nan))
@@ -150,17 +151,17 @@ def _is_timed(trials: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True)
 class BestLine:
-    """A line of a study with `ways`, and its devices."""
+    """A line of a study with `candidates`, and its devices."""
 
     axes: dict[str, Any]
     precisions: tuple[str, ...]
     devices: Mapping[str, Device]
 
     def pairings(self) -> Iterator[Pairing]:
-        """Each accelerator against the CPU, both at their best, if either has several ways."""
+        """Each accelerator against the CPU, both at their best, if either has several candidates."""
         baseline = self.devices.get(BASELINE)
         for name, contender in self.devices.items():
-            if baseline is None or is_cpu(name) or max(len(baseline.ways), len(contender.ways)) < 2:
+            if baseline is None or is_cpu(name) or max(len(baseline.candidates), len(contender.candidates)) < 2:
                 continue
             sides = [baseline.side(), contender.side()]
             if not all(map(len, sides)):
@@ -168,7 +169,8 @@ class BestLine:
             both = pd.concat(sides)
             common = at_common_sizes(both, "side")
             both = common if len(common) else both
-            variants = {way[WAY_AXES.index("variant")] for device in (baseline, contender) for way in device.ways}
+            names = {*baseline.candidates, *contender.candidates}
+            variants = {name[CANDIDATE_AXES.index("variant")] for name in names}
             line = {
                 **self.axes,
                 "variant": variants.pop() if len(variants) == 1 else BEST,
@@ -178,9 +180,9 @@ class BestLine:
             yield Pairing(BEST, line, name, BASELINE, name, both)
 
 
-def best_lines(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[BestLine]:
-    """The lines of the studies that have `ways`."""
-    for study, spec in ways.items():
+def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> Iterator[BestLine]:
+    """The lines of the studies that have `candidates`."""
+    for study, spec in candidates.items():
         rows = measurements[
             (measurements["study"] == study)
             & measurements["precision"].isin(spec.precisions)
@@ -192,29 +194,32 @@ def best_lines(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[BestLi
             yield BestLine(first_row(line[BEST_AXES]), tuple(spec.precisions), devices)
 
 
-def of_own_grid(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
-    """The trials without those of cells that only `ways` added, which no other comparison uses."""
-    if not ways:
+def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
+    """The trials without those of cells that only `candidates` added, which no other comparison uses."""
+    if not candidates:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", "execution", "precision", "device")]
-    in_grid = [study not in ways or ways[study].has_own(*way) for study, *way in zip(*columns, strict=True)]
+    in_grid = [
+        study not in candidates or candidates[study].has_own(*candidate)
+        for study, *candidate in zip(*columns, strict=True)
+    ]
     return measurements[np.array(in_grid, dtype=bool)]
 
 
-def best_ways_of(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
-    """Table `best_ways`: one row a way, device and size, with the way's chance to be the fastest."""
+def best_configurations_of(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
+    """Table `best_configurations`: one row a candidate, device and size, with its chance to be the fastest."""
     rows = [
-        {**line.axes, **_row(device, way, size)}
-        for line in best_lines(measurements, ways)
+        {**line.axes, **_row(device, candidate, size)}
+        for line in best_series(measurements, candidates)
         for device in line.devices.values()
-        for way, size in device.trials
+        for candidate, size in device.trials
     ]
-    return table_of("best_ways", rows)
+    return table_of("best_configurations", rows)
 
 
-def _row(device: Device, way: Way, size: int) -> dict[str, Any]:
-    trials, logs = device.trials[way, size], device.logs[size][way]
-    execution, precision, variant, side = way
+def _row(device: Device, candidate: Candidate, size: int) -> dict[str, Any]:
+    trials, logs = device.trials[candidate, size], device.logs[size][candidate]
+    execution, precision, variant, side = candidate
     time = time_over_trials(np.exp(logs).tolist()) if len(logs) else Interval(math.nan)
     failed = trials[trials["status"] != "ok"]
     first = first_row(failed if len(failed) else trials)
@@ -234,9 +239,9 @@ def _row(device: Device, way: Way, size: int) -> dict[str, Any]:
         "step_time_low_s": time.low,
         "step_time_high_s": time.high,
         "trials": len(logs),
-        "in_play": device.in_play(way, size),
+        "in_play": device.in_play(candidate, size),
         "counts": device.counts(size),
-        "chosen": way == chosen,
-        "chance": chances.get(way),
-        "optimism": math.expm1(best.optimism) if best and way == chosen else None,
+        "chosen": candidate == chosen,
+        "chance": chances.get(candidate),
+        "selection_bias": math.expm1(best.selection_bias) if best and candidate == chosen else None,
     }

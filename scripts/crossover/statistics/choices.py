@@ -69,7 +69,7 @@ class Fastest:
     index: int
     logs: Floats
     """ln(seconds) of its trials, corrected for selection bias; only their mean and spread count."""
-    optimism: float
+    selection_bias: float
     """Selection bias in ln(seconds); 0 where no cell has two trials."""
     chances: Floats
     """For each cell, the chance that its mean would be the smallest of new trials."""
@@ -83,11 +83,11 @@ def fastest(cells: Sequence[Floats]) -> Fastest:
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())
     spreads = _spreads(cells)
-    chances, optimism = expected_minimum(means, spreads / np.sqrt([len(logs) for logs in cells]))
+    chances, selection_bias = expected_minimum(means, spreads / np.sqrt([len(logs) for logs in cells]))
     logs, scale = cells[index], 1.0
     if len(logs) > 1 and chances[index] < SURE and (deviation := float(logs.std(ddof=1))) > 0:
         scale = max(1.0, spreads[index] / deviation)
-    return Fastest(index, means[index] + optimism + scale * (logs - means[index]), optimism, chances)
+    return Fastest(index, means[index] + selection_bias + scale * (logs - means[index]), selection_bias, chances)
 
 
 def _spreads(cells: Sequence[Floats]) -> Floats:

@@ -17,7 +17,7 @@ from crossover.statistics.crossover import crossover_of
 from crossover.statistics.crossover_curve import Advantages, curve_through
 from crossover.statistics.intervals import Floats, SampleMean
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
-from crossover.tables.registry import LINE_AXES, table_of
+from crossover.tables.registry import SERIES_AXES, table_of
 
 
 def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def cores_worth_of(measurements: pd.DataFrame) -> pd.DataFrame:
     The trials of CPU sides with the same number of threads are pooled.
     """
     rows = []
-    for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
+    for key, line in with_ok_times(measurements).groupby(SERIES_AXES, sort=False):
         for size, cell in at_common_sizes(line, "device").groupby("size"):
-            axes = dict(zip(LINE_AXES, key, strict=True)) | {"size": size}
+            axes = dict(zip(SERIES_AXES, key, strict=True)) | {"size": size}
             cpu = cell[cell["device"].map(is_cpu)]
             for contender, accelerator in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
                 rows.append(axes | _compare(str(contender), cpu, accelerator))

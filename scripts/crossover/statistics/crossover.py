@@ -37,10 +37,10 @@ class Crossover:
     """
     roots: tuple[float, ...] = ()
     """One for each significant crossing."""
-    doubt: str | None = None
-    """One of DOUBTS in `crossover.tables.registry`."""
-    doubt_at: tuple[float, ...] = ()
-    """The sizes that the doubt is about."""
+    caveat: str | None = None
+    """One of CAVEATS in `crossover.tables.registry`."""
+    caveat_at: tuple[float, ...] = ()
+    """The sizes that the caveat is about."""
     slower_up_to: float | None = None
     """The largest size at which the contender is significantly slower, simultaneously over all sizes."""
     faster_from: float | None = None
@@ -88,7 +88,7 @@ def crossover_of(advantages: Advantages) -> Crossover:
 
 def _crossing(advantages: Advantages) -> Crossover:
     if not len(advantages.sizes):
-        return Crossover("incomplete", doubt="no_common_size")
+        return Crossover("incomplete", caveat="no_common_size")
     sure = advantages.sure_signs()
     decided = np.flatnonzero(sure).tolist()
     changes = [(low, high) for low, high in pairwise(decided) if sure[low] != sure[high]]
@@ -101,14 +101,14 @@ def _crossing(advantages: Advantages) -> Crossover:
     if len(crossings) > 1:
         spans = [(advantages.sizes[zeros[0].below], advantages.sizes[zeros[-1].above]) for zeros in crossings]
         lost = [size for size in advantages.incomplete if any(below < size < above for below, above in spans)]
-        return Crossover("multiple", roots=roots, **_doubt("lost_between", lost[:1]))
+        return Crossover("multiple", roots=roots, **_caveat("lost_between", lost[:1]))
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
     return _single_crossing(status, curve, crossings[0], zeros, changes[0])
 
 
-def _doubt(word: str, sizes: Sequence[float]) -> dict[str, Any]:
-    """The fields of a doubt about some sizes; none without any."""
-    return {"doubt": word, "doubt_at": tuple(map(float, sizes))} if len(sizes) else {}
+def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
+    """The fields of a caveat about some sizes; none without any."""
+    return {"caveat": word, "caveat_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
 def _zeros(curve: Curve) -> list[_Zero]:
@@ -140,11 +140,11 @@ def _single_crossing(
     bracket = float(advantages.sizes[below]), float(advantages.sizes[above])
     ends = advantages.sizes[zeros[0].below], advantages.sizes[zeros[-1].above]
     if missing := [size for size in advantages.incomplete if ends[0] < size < ends[1]]:
-        return Crossover("incomplete", bracket=bracket, **_doubt("lost_between", missing[:1]))
+        return Crossover("incomplete", bracket=bracket, **_caveat("lost_between", missing[:1]))
     low, high = _interval(curve, zeros[0], zeros[-1]) if advantages.known else (None, None)
     others = [math.exp(zero.log_size) for zero in all_zeros if zero not in zeros]
     size = _root(advantages, zero)
-    return Crossover(status, size, low, high, bracket, (size,), **_doubt("may_cross_again", others[:1]))
+    return Crossover(status, size, low, high, bracket, (size,), **_caveat("may_cross_again", others[:1]))
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
@@ -168,15 +168,15 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
         if (signs != {-1.0} and size < advantages.sizes[0]) or (signs != {1.0} and size > advantages.sizes[-1])
     ]
     if beyond:
-        return Crossover("incomplete", **_doubt("lost_beyond", beyond[:1]))
+        return Crossover("incomplete", **_caveat("lost_beyond", beyond[:1]))
     if not decided:
         return Crossover("undecided")
     first, last = decided[0], decided[-1]
     sign = sure[first]
     against = [advantages.sizes[index] for index in range(first, last) if advantages.mean[index] * sign < 0]
     if against:
-        return Crossover("undecided", **_doubt("may_cross_back", against[:1]))
-    unsure = _doubt("unsure_sizes", advantages.sizes[sure == 0])
+        return Crossover("undecided", **_caveat("may_cross_back", against[:1]))
+    unsure = _caveat("unsure_sizes", advantages.sizes[sure == 0])
     if first > 0 or last < len(sure) - 1:
         return _edge_tie(advantages, first, last, unsure)
     return Crossover("below_range" if sign > 0 else "above_range", **unsure)

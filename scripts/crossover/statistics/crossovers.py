@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.best import WaysByStudy, best_lines, of_own_grid
+from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR
 from crossover.statistics.crossover import estimate_crossover
 from crossover.statistics.intervals import RESOLUTIONS
@@ -25,17 +25,17 @@ def crossovers_of(
     measurements: pd.DataFrame,
     x_axes: Mapping[str, str],
     prices: Mapping[str, float] | None = None,
-    ways: WaysByStudy | None = None,
+    candidates: CandidatesByStudy | None = None,
 ) -> pd.DataFrame:
     """One row for each line, pair and cost that a side has; always one for the time of the headline pair.
 
     `x_axes` maps a study to the x axis of its crossovers, `prices` a device to the price of an hour on its machine,
-    `ways` the studies that compare devices at their best.
+    `candidates` the studies that compare devices at their best.
     """
-    priced = with_costs(of_own_grid(measurements, ways or {}), prices)
-    at_best = (line.pairings() for line in best_lines(measurements, ways or {}))
+    priced = with_costs(of_own_grid(measurements, candidates or {}), prices)
+    at_best = (line.pairings() for line in best_series(measurements, candidates or {}))
     rows = [
-        _row(pairing, cost, x_axes[str(pairing.line["study"])])
+        _row(pairing, cost, x_axes[str(pairing.series["study"])])
         for pairing in chain(pairings(priced), machine_pairings(priced), *at_best)
         for cost in COSTS
         if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
@@ -92,7 +92,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
     unknown = _unknown_side(pairing, cost)
     measured = trials[trials[cost].notna()]
     row: dict[str, Any] = {
-        **pairing.line,
+        **pairing.series,
         "pair": pairing.pair,
         "cost": cost,
         "device": pairing.device,
@@ -101,8 +101,8 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
         "contender": pairing.contender,
         "x_axis": x_axis,
         "status": crossover.status,
-        "doubt": unknown or crossover.doubt,
-        "doubt_at": [] if unknown else list(crossover.doubt_at),
+        "caveat": unknown or crossover.caveat,
+        "caveat_at": [] if unknown else list(crossover.caveat_at),
         "crossover": crossover.size,
         "crossover_low": crossover.low,
         "crossover_high": crossover.high,
@@ -114,7 +114,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
         "trials": min(Counter(zip(measured["size"], measured["side"], strict=True)).values(), default=0),
         "size_name": trials["size_name"].iloc[0],
         "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
-        "contender_name": _device_name(trials, pairing.line["machine"], pairing.device),
+        "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
     for end in ("", "_low", "_high"):
@@ -124,7 +124,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The doubt about a side that has times but not the cost."""
+    """The caveat about a side that has times but not the cost."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

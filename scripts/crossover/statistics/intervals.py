@@ -154,8 +154,8 @@ def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of
     ONE_TRIAL_LEAD or more is sure.
     """
-    doubts = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
-    return np.where(np.abs(log_ratios) >= doubts, np.sign(log_ratios), 0.0)
+    caveats = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
+    return np.where(np.abs(log_ratios) >= caveats, np.sign(log_ratios), 0.0)
 
 
 def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:

@@ -14,37 +14,37 @@ from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
-from crossover.tables.registry import CELL_AXES, WAYS, table_of
+from crossover.tables.registry import CELL_AXES, METHODS, table_of
 
 Trial = Mapping[str, Any]
-"""The samples of one trial by way, in seconds; None where it has none."""
+"""The samples of one trial by method, in seconds; None where it has none."""
 
 Samples = NDArray[np.float64]
 
 RIGHT = "latencies_s"
-"""The right way on every device: each pass synchronised, by the host's clock."""
+"""The right method on every device: each pass synchronised, by the host's clock."""
 
 COLD = "latencies_cold_s"
-"""The first steps of a process, the only ones that do not alternate with the right way."""
+"""The first steps of a process, the only ones that do not alternate with the right method."""
 
 LOWERS = "latencies_unsynchronised_s"
 """The mistake that can only lower a mean, since it leaves time out; the others can only raise it."""
 
-MISTAKES = [way for way in WAYS if way not in (RIGHT, "latencies_device_s")]
+MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
 POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 """Percentiles that describe the samples of all trials together; those with an interval are taken trial by trial."""
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `latencies`: one row a cell and way that an ok trial has."""
-    ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(WAYS), how="all")
-    axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(WAYS)].to_dict("records")
+    """Table `latencies`: one row a cell and method that an ok trial has."""
+    ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
+    axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
     # Readers look for the largest mistake, so the intervals of all of a study on a machine hold together.
     together: Counter[tuple[str, str]] = Counter()
     for cell, trials in cells:
-        together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, way)) for way in MISTAKES)
+        together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, method)) for method in MISTAKES)
     return table_of(
         "latencies",
         [cell | row for cell, trials in cells for row in _ways(trials, together[cell["study"], cell["machine"]])],
@@ -53,15 +53,15 @@ def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
     """The rows of a cell; `together` is the number of intervals of ratios that hold at once."""
-    for way in WAYS:
-        samples_of_trials = [np.asarray(trial[way], float) for trial in trials if trial[way] is not None]
+    for method in METHODS:
+        samples_of_trials = [np.asarray(trial[method], float) for trial in trials if trial[method] is not None]
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
-            ratio = _over_right(trials, way, together) if way in MISTAKES else None
-            error = "lowered" if way == LOWERS else "raised"  # a shift the other way is no error
+            ratio = _over_right(trials, method, together) if method in MISTAKES else None
+            error = "lowered" if method == LOWERS else "raised"  # a shift the other method is no error
             yield {
-                "way": way,
-                "kind": "mistake" if way in MISTAKES else "right",
+                "method": method,
+                "kind": "mistake" if method in MISTAKES else "right",
                 "mean_s": samples.mean(),
                 "deviation_s": samples.std(ddof=1) if len(samples) > 1 else None,
                 "low_s": samples.min(),
@@ -94,21 +94,23 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
     return columns
 
 
-def _with_right(trials: Sequence[Trial], way: str) -> list[Trial]:
-    """The trials that hold both a mistake and the right way."""
-    return [trial for trial in trials if trial[way] is not None and trial[RIGHT] is not None]
+def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
+    """The trials that hold both a mistake and the right method."""
+    return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
 
 
-def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | None:
+def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
     """A mistake's mean over the right one, paired by trial; None where no trial holds both."""
-    both = _with_right(trials, way)
-    of = [float(np.mean(trial[way])) for trial in both]
-    return paired_ratio(of, [float(np.mean(right_samples(trial, way))) for trial in both], together) if both else None
+    both = _with_right(trials, method)
+    of = [float(np.mean(trial[method])) for trial in both]
+    return (
+        paired_ratio(of, [float(np.mean(right_samples(trial, method))) for trial in both], together) if both else None
+    )
 
 
-def right_samples(trial: Trial, way: str) -> Any:
-    """The samples that a trial's mistake is compared with: those of the right way.
+def right_samples(trial: Trial, method: str) -> Any:
+    """The samples that a trial's mistake is compared with: those of the right method.
 
-    Cold steps are compared with their own later half, since the right way ran later, perhaps at another pace.
+    Cold steps are compared with their own later half, since the right method ran later, perhaps at another pace.
     """
-    return trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT]
+    return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

@@ -9,9 +9,9 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu
 from crossover.tables.frames import at_common_sizes, on_all_cores
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 
-SHARED_AXES = [axis for axis in LINE_AXES if axis != "machine"]
+SHARED_AXES = [axis for axis in SERIES_AXES if axis != "machine"]
 """The axes of a line that machines have in common."""
 
 
@@ -21,7 +21,7 @@ class Pairing:
 
     pair: str
     """device, precision, execution, machine or best."""
-    line: dict[str, object]
+    series: dict[str, object]
     """The line's axes; that of the pair has the contender's value."""
     device: str | None
     """The contender's device; None where the machine has no accelerator."""
@@ -40,7 +40,7 @@ class Pairing:
     @property
     def baseline_machine(self) -> object:
         """The machine of the baseline."""
-        return self.other_machine or self.line["machine"]
+        return self.other_machine or self.series["machine"]
 
     @property
     def is_headline(self) -> bool:
@@ -77,8 +77,8 @@ def compare_across(devices: Collection[str], other: Collection[str]) -> bool:
 
 
 def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    for key, rows in measurements.groupby(LINE_AXES, sort=False):
-        line = dict(zip(LINE_AXES, key, strict=True))
+    for key, rows in measurements.groupby(SERIES_AXES, sort=False):
+        line = dict(zip(SERIES_AXES, key, strict=True))
         devices = list(rows["device"].unique())
         fewer_threads = [device for device in devices if is_cpu(device) and device != BASELINE]
         accelerators = [device for device in devices if not is_cpu(device)]
@@ -93,14 +93,14 @@ def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
 
 def _settings(measurements: pd.DataFrame, axis: str) -> Iterator[Pairing]:
     """The precisions, or the executions, of each device against the plain one."""
-    fixed = [name for name in (*LINE_AXES, "device") if name != axis]
+    fixed = [name for name in (*SERIES_AXES, "device") if name != axis]
     plain = PLAIN_SIDES[axis]
     for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
         offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
         for contender in offered if plain in offered else ():
             if contender != plain:
                 values = {**dict(zip(fixed, key, strict=True)), axis: contender}
-                line = {name: values[name] for name in LINE_AXES}
+                line = {name: values[name] for name in SERIES_AXES}
                 sides = _sides(rows, axis, [plain, contender])
                 yield Pairing(axis, line, str(values["device"]), plain, contender, sides)
 

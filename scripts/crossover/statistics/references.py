@@ -14,7 +14,7 @@ from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import CELL_AXES, LINE_AXES, table_of
+from crossover.tables.registry import CELL_AXES, SERIES_AXES, table_of
 
 Row = Mapping[str, Any]
 
@@ -70,7 +70,7 @@ def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
     smallest size. `ratios` are of pair `reference`; the machine of a line is the reference.
     """
     factors = {}
-    for _, line in ratios.groupby(list(LINE_AXES), sort=False):
+    for _, line in ratios.groupby(list(SERIES_AXES), sort=False):
         hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values("size")
         speedups = line[
             [not is_cpu(device) and device == side for device, side in line[["device", "contender"]].values]
@@ -78,7 +78,7 @@ def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
         small = hosts["size"].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, "size"])
         if len(hosts):
             small_steps = hosts[small] if small.any() else hosts.head(1)
-            factors[tuple(small_steps[list(LINE_AXES)].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
+            factors[tuple(small_steps[list(SERIES_AXES)].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
     return factors
 
 
@@ -93,9 +93,9 @@ def spanned(there: Row, here: Row) -> Row:
     if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
         return {**here, **undecided}
     base = min(here, there, key=lambda row: LEAST_SURE.index(row["status"]))
-    unsure = sorted({*there["doubt_at"], *here["doubt_at"]})
+    unsure = sorted({*there["caveat_at"], *here["caveat_at"]})
     if unsure and base["status"] in ("edge_tie", "below_range", "above_range"):
-        base = {**base, "doubt": "unsure_sizes", "doubt_at": unsure}
+        base = {**base, "caveat": "unsure_sizes", "caveat_at": unsure}
     if base["status"] not in ESTIMATED:
         return base
     of = "bracket" if base["trials"] == 1 else "crossover"
@@ -124,7 +124,7 @@ def ends_of(row: Row, of: str) -> tuple[float, float]:
 def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame) -> pd.DataFrame:
     """The trials, with the times of accelerators scaled to the CPU here."""
     factors = host_factors(ratios)
-    keys = zip(*(joined[axis] for axis in LINE_AXES), strict=True)
+    keys = zip(*(joined[axis] for axis in SERIES_AXES), strict=True)
     scales = [
         1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(joined["device"], keys, strict=True)
     ]

@@ -12,12 +12,19 @@ import pandas as pd
 
 from crossover.config.studies import Cell, Refinement
 from crossover.config.workloads import workload_traits
-from crossover.statistics.best import WAY_AXES, Way, WaysAtSizes, WaysByStudy, best_lines, of_own_grid
+from crossover.statistics.best import (
+    CANDIDATE_AXES,
+    Candidate,
+    CandidatesAtSizes,
+    CandidatesByStudy,
+    best_series,
+    of_own_grid,
+)
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, pairings
 from crossover.tables.frames import first_row, with_ok_times, x_axes_of
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import SERIES_AXES
 
 REFINED = ("bracketed", "reversed")
 """Statuses with one bracket to measure in; with any other it is unknown where more would help."""
@@ -130,17 +137,17 @@ def plan_stage(
     refinements: Mapping[str, Refinement],
     x_axes: Mapping[str, str],
     trials: Mapping[str, int],
-    ways: WaysByStudy | None = None,
+    candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The trials that a stage, from 1, adds to each cell, and for each line and pair what was found and decided.
 
     `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
-    `trials` how many trials a cell has at most, before those that a wide interval asks for, and `ways` which studies
-    compare devices at their best.
+    `trials` how many trials a cell has at most, before those that a wide interval asks for, and `candidates` which
+    studies compare devices at their best.
     """
     every = with_ok_times(measurements)
-    timed = of_own_grid(every, ways or {})
-    lines = dict(iter(timed.groupby(LINE_AXES)))
+    timed = of_own_grid(every, candidates or {})
+    lines = dict(iter(timed.groupby(SERIES_AXES)))
     x_axes = x_axes_of(x_axes, timed)
     first = {study: refinements[study].first(most) for study, most in trials.items()}
     wanted: dict[Cell, set[int]] = defaultdict(set)
@@ -161,7 +168,7 @@ def plan_stage(
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
             | {
                 "status": found.status,
-                "doubt": found.doubt,
+                "caveat": found.caveat,
                 "bracket": found.bracket,
                 "crossover": found.size,
                 "interval": (found.low, found.high),
@@ -173,40 +180,43 @@ def plan_stage(
         return plan, found
 
     for pairing, contender in _asked_for(timed, refinements):
-        line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
-        axes = first_row(line[LINE_AXES])
+        line = lines[tuple(pairing.series[axis] for axis in SERIES_AXES)]
+        axes = first_row(line[SERIES_AXES])
         plan, _ = decide(pairing, contender, line, axes)
         for size, numbers in plan.numbers(first[axes["study"]]).items():
             for side in (pairing.baseline, contender):
                 cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
                 wanted[Cell(**cell)].update(numbers)
-    refined = {study: own for study, own in (ways or {}).items() if "best" in refinements[study].pairs}
-    for best in best_lines(every, refined):
+    refined = {study: own for study, own in (candidates or {}).items() if "best" in refinements[study].pairs}
+    for best in best_series(every, refined):
         for pairing in best.pairings():
-            plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.line)
+            plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.series)
             own = first[str(best.axes["study"])]
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (way, size), added in trials_of_ways(device, plan, found, own).items():
-                    wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(added)
+                for (candidate, size), added in trials_of_candidates(device, plan, found, own).items():
+                    axes = best.axes | {"size": size} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
+                    wanted[Cell(**axes)].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
 
 
-def trials_of_ways(device: WaysAtSizes, plan: Plan, found: Crossover, first: int) -> dict[tuple[Way, int], set[int]]:
-    """The trials that a plan adds to a device's ways, and those that ways in play lack of the `first` of every size."""
+def trials_of_candidates(
+    device: CandidatesAtSizes, plan: Plan, found: Crossover, first: int
+) -> dict[tuple[Candidate, int], set[int]]:
+    """The trials that a plan adds to a device's candidates, and those of the `first` that candidates in play lack."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in found.bracket or () if end is not None] if size in plan.sizes else [size]
-        for way in device.ways:
-            if any(device.in_play(way, end) for end in near):
-                new = set(numbers).difference(device.numbers(way, size))
-                added.setdefault((way, size), set()).update(new)
+        for candidate in device.candidates:
+            if any(device.in_play(candidate, end) for end in near):
+                new = set(numbers).difference(device.numbers(candidate, size))
+                added.setdefault((candidate, size), set()).update(new)
     return {key: numbers for key, numbers in added.items() if numbers}
 
 
 def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]) -> Iterator[tuple[Pairing, str]]:
     """The pairings to narrow down, each with its contender; of devices, those with the CPU on all of its cores."""
     for pairing in pairings(measurements):
-        asked = pairing.pair in refinements[str(pairing.line["study"])].pairs
+        asked = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
             yield pairing, pairing.contender

@@ -20,7 +20,7 @@ from crossover.config.words import EXECUTIONS, HERE, STATUSES
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 TRAINING_VERSION = 3
 
 
@@ -153,7 +153,7 @@ class Measurement(Row):
     )
     others_s: float | None = column("the same of all other operators, less a tiny sum's each", "s")
     working_s: float | None = column("the step without taking its batch, synchronised, within whole steps", "s")
-    answer: str | None = column("whether the answer of a cell's first trial is right: right, wrong, unchecked")
+    check: str | None = column("the numerical check of a cell's first trial: passed, failed, not_checked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
     checked_rows: int | None = column("rows of the batch that the check compared; batch_size: all", "samples")

@@ -16,9 +16,9 @@ from crossover.config.words import BASELINE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
-from crossover.tables.registry import LINE_AXES, TABLES
+from crossover.tables.registry import SERIES_AXES, TABLES
 
-DEVICE_LINE_AXES = [*LINE_AXES, "device"]
+DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
 """The columns that name one device's line."""
 
 MARK = b"crossover"
@@ -159,6 +159,6 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     counted = rows.dropna(subset="parameters")
     if requested != "parameters" or counted.empty:
         return requested
-    values = counted.groupby(LINE_AXES)[["size", "parameters"]].nunique()
+    values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()
     return "parameters" if distinct else "size"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.config.words import HALF, HERE, is_cpu, threads_of_side
 from crossover.tables.columns import Measurement
-from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS
+from crossover.tables.registry import CELLS, METHODS, QUALITY_METRICS
 from crossover.text import cores_text, spaced
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
@@ -82,7 +82,7 @@ def axis_label(row: Mapping[str, Any]) -> str:
 
 METRIC_TITLES = {
     **QUALITY_METRICS,
-    **{way: f"latency ({words})" for way, words in WAYS.items()},
+    **{method: f"latency ({words})" for method, words in METHODS.items()},
     "latency_p50_s": "median latency",
     "latency_p95_s": "95th percentile of the latency",
     "latency_p99_s": "99th percentile of the latency",

@@ -18,7 +18,7 @@ from crossover.text import spaced
 
 CELL_AXES = list(AXES)
 """The columns that name a cell."""
-LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
+SERIES_AXES = [axis for axis in AXES if axis not in ("size", "device")]
 """The columns that name a line of a figure; a crossover lies on a line."""
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
 """The columns that name a search for the largest batch."""
@@ -30,7 +30,7 @@ PAIRS = {
     "settings": "a precision with an execution against the study's plain ones, on one device",
     "protocol": "data resident on the device against the published protocol, on one device",
     "machine": "the same device of two machines",
-    "best": "an accelerator against the CPU, each in its fastest way at each size",
+    "best": "an accelerator against the CPU, each in its fastest candidate at each size",
 }
 """What is compared with what."""
 
@@ -50,13 +50,13 @@ CROSSOVER_STATUSES = {
 }
 """How the search for a crossover can end."""
 
-DOUBTS = {
+CAVEATS = {
     "no_common_size": "no size has a result on both sides",
-    "lost_between": "a size between those that the crossover was found between lacks a side (`doubt_at`)",
-    "lost_beyond": "a size beyond the measured range lacks a side, where the sides might cross (`doubt_at`)",
-    "may_cross_again": "the sides may cross once more, which the trials do not tell (`doubt_at`)",
-    "may_cross_back": "the sides may cross and cross back, which the trials do not tell (`doubt_at`)",
-    "unsure_sizes": "which side is ahead is not beyond doubt at some sizes (`doubt_at`)",
+    "lost_between": "a size between those that the crossover was found between lacks a side (`caveat_at`)",
+    "lost_beyond": "a size beyond the measured range lacks a side, where the sides might cross (`caveat_at`)",
+    "may_cross_again": "the sides may cross once more, which the trials do not tell (`caveat_at`)",
+    "may_cross_back": "the sides may cross and cross back, which the trials do not tell (`caveat_at`)",
+    "unsure_sizes": "which side is ahead is not beyond doubt at some sizes (`caveat_at`)",
     "baseline_unknown": "the baseline has times, but its energy was not measured or it has no price",
     "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
 }
@@ -72,14 +72,14 @@ CORES_STATUSES = {
 }
 """How the search for a number of cores can end."""
 
-WAYS = {
+METHODS = {
     "latencies_s": "host clock, synchronised",
     "latencies_device_s": "device events",
     "latencies_transfer_s": "transfer in the loop",
     "latencies_cold_s": "no warm-up",
     "latencies_unsynchronised_s": "no synchronisation",
 }
-"""Ways to measure a latency, by their column of measurements; the first two are right, the others are mistakes."""
+"""Methods to measure a latency, by their column of measurements; the first two are right, the others mistakes."""
 
 QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
 """What is compared of trained models; all are shares, and more is better."""
@@ -320,7 +320,7 @@ CELLS = _axes(CELL_AXES) | {
     **_of_record(["device_name", "hostname", "threads"]),
 }
 
-RATIOS = _axes([*LINE_AXES, "size"]) | {
+RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
         "what is compared: device, settings, protocol, machine; of `reference` a device of a machine measured "
@@ -340,7 +340,7 @@ RATIOS = _axes([*LINE_AXES, "size"]) | {
 
 END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
-CROSSOVERS = _axes(LINE_AXES) | {
+CROSSOVERS = _axes(SERIES_AXES) | {
     "pair": _text(
         "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
         "`execution` is best, `precision` the accuracy class, and `variant` best where there are several. Of "
@@ -355,8 +355,8 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "contender": _text("what is compared; empty where the machine has no accelerator"),
     "x_axis": _text("what the crossover is read over: size or parameters"),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
-    "doubt": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(DOUBTS)),
-    "doubt_at": _many("places on the x axis that the doubt is about"),
+    "caveat": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(CAVEATS)),
+    "caveat_at": _many("places on the x axis that the caveat is about"),
     **_estimate("crossover{}", "the crossover on the x axis; empty unless one is found", ends=END_OF_SET),
     "bracket_low": Column(
         "largest measured point on the x axis before the sign changes; with one trial, before the lead is in doubt"
@@ -437,7 +437,7 @@ BOTTLENECKS = _axes(CELL_AXES) | {
     "trials": _count("ok trials that tried"),
 }
 
-BEST_WAYS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
+BEST_CONFIGURATIONS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
     **_of_record(["execution", "precision", "variant"]),
     "side": _text("the device, of a CPU with its number of cores: cpu, cpu-1"),
     **_of_record(["size_name", "parameters"]),
@@ -445,15 +445,15 @@ BEST_WAYS = _axes(["study", "workload", "protocol", "batch_size", "machine", "si
     "reason": _text("why, where the status is not ok"),
     **_estimate("step_time{}_s", "time of a step", "s"),
     "trials": _count("trials that ended ok"),
-    "in_play": _yes("whether it is the fastest way of the device at the size, or nearly so"),
-    "counts": _yes("whether every way in play at the size was measured, so that the size counts"),
-    "chosen": _yes("whether it is the fastest way of the device at the size"),
+    "in_play": _yes("whether it is the fastest candidate of the device at the size, or nearly so"),
+    "counts": _yes("whether every candidate in play at the size was measured, so that the size counts"),
+    "chosen": _yes("whether it is the fastest candidate of the device at the size"),
     "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
-    "optimism": Column("share by which the fastest looks faster than it is, for being chosen; empty for the others"),
+    "selection_bias": Column("share by which the fastest looks faster than it is, being chosen; empty for the others"),
 }
 
 LATENCIES = _axes(CELL_AXES) | {
-    "way": _text("column of measurements that holds the samples: " + ", ".join(WAYS)),
+    "method": _text("column of measurements that holds the samples: " + ", ".join(METHODS)),
     "kind": _text("`right` or `mistake`"),
     "mean_s": Column("mean over the samples of all ok trials", "s"),
     "deviation_s": Column("their standard deviation", "s"),
@@ -476,12 +476,12 @@ LATENCIES = _axes(CELL_AXES) | {
         "of a mistake: its mean over the right way's, paired by trial; the first steps over later ones",
         ends="end of its 95 % interval; those of a study's mistakes on a machine hold together",
     ),
-    "is_error": _yes("whether the interval shows that the mistake moves the mean, in the way that it can"),
+    "is_error": _yes("whether the interval shows that the mistake moves the mean, in the candidate that it can"),
     "samples": _count("number of samples"),
     "trials": _count("ok trials that hold them"),
 }
 
-CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
+CORES_WORTH = _axes([*SERIES_AXES, "size"]) | {
     "contender": _text("the accelerator"),
     **_of_record(["size_name", "parameters"]),
     "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
@@ -590,7 +590,7 @@ PROBLEMS = {
 ANSWERS = {
     "study": _text("the study"),
     "machine": _text("machine that it was measured on"),
-    "line": _text("which lines of the study it is about, by what sets them apart; of a claim, its statement"),
+    "series": _text("which lines of the study it is about, by what sets them apart; of a claim, its statement"),
     "kind": _text("what is answered: one of `KINDS` in crossover.answers.vocabulary"),
     "main": Column("whether it answers the study's question; the others stand beside it", dtype="bool"),
     "status": _text("how the search for it ended"),
@@ -600,12 +600,14 @@ ANSWERS = {
     "unit": _text("unit of the value"),
     "winner": _text("the side that is ahead; the contender where no side is"),
     "loser": _text("the other side"),
-    "winner_ways": _many("at their best: the fastest ways of the side ahead, beside the crossover or at both ends"),
-    "loser_ways": _many("and of the other side"),
-    "moved_status": _text("how the search for the crossover of the plain ways ended"),
+    "winner_configurations": _many(
+        "at their best: the fastest configurations of the side ahead, beside the crossover or at both ends"
+    ),
+    "loser_configurations": _many("and of the other side"),
+    "moved_status": _text("how the search for the crossover of the plain candidates ended"),
     "moved_from": Column("that crossover"),
     "factor": Column(
-        "crossover at their best over that of the plain ways; of a machine measured elsewhere, time of the CPU here "
+        "crossover at their best over that of the plain ones; of a machine measured elsewhere, time of the CPU here "
         "over time of its CPU, geometric mean over the sizes of small steps; empty unless both are known"
     ),
     "device": _text("the device that it is about"),
@@ -621,7 +623,7 @@ ANSWERS = {
     ),
     "ratio_low": Column("where one side wins everywhere: how many times as fast it is at least"),
     "ratio_high": Column("and at most"),
-    "near": _many("sizes that the status or a doubt names"),
+    "near": _many("sizes that the status or a caveat names"),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
     "capacity": Column("what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent"),
@@ -634,7 +636,7 @@ ANSWERS = {
     "measured_on": _text("of a machine that was measured elsewhere: the day"),
     "published": _text("the published value"),
     "verdict": _text("whether it holds here"),
-    "doubts": _many("why it deserves less trust: words of `DOUBTS` in crossover.answers.vocabulary, and flags"),
+    "caveats": _many("why it deserves less trust: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
 }
 
 TABLES: Mapping[str, Mapping[str, Column]] = {
@@ -643,7 +645,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "bottlenecks": BOTTLENECKS,
     "ratios": RATIOS,
     "crossovers": CROSSOVERS,
-    "best_ways": BEST_WAYS,
+    "best_configurations": BEST_CONFIGURATIONS,
     "latencies": LATENCIES,
     "cores_worth": CORES_WORTH,
     "quality": QUALITY,

@@ -27,7 +27,7 @@ from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES, table_of
 ROWS_AT_ONCE = 500
 """Files joined at once: tables of one row take far more memory than their rows joined."""
 
-CUT_SHORT = {"incomplete", "unchecked"}
+CUT_SHORT = {"incomplete", "not_checked"}
 """Flags of a row that lacks what another row of its trial may have."""
 
 JUDGED = ("status", "reason", "flags")
@@ -189,15 +189,15 @@ def resting_on_first(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
     Those that are ok become `invalid` where the first is and has a wrong answer, or none, as after a crash or a switch
-    that was changed. They are flagged `unchecked` where the first is missing, ended before the check, or was disturbed
-    and could not be checked. Those beside trials on other GPUs are flagged `side_by_side` where the first one's profile
-    shows a step that mostly waits for the host.
+    that was changed. They are flagged `not_checked` where the first is missing, ended before the check, or was
+    disturbed and could not be checked. Those beside trials on other GPUs are flagged `side_by_side` where the first
+    one's profile shows a step that mostly waits for the host.
     """
     sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0
     if alone and sound.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
         return trials
-    rows = trials.select([*AXES, "trial", "answer", "leased_beside", "host_bound_share", *JUDGED]).to_pylist()
+    rows = trials.select([*AXES, "trial", "check", "leased_beside", "host_bound_share", *JUDGED]).to_pylist()
     firsts = {_cell(row): row for row in rows if row["trial"] == 1}
     judged = [_beside(_judged(row, firsts.get(_cell(row))), firsts.get(_cell(row))) for row in rows]
     for name in JUDGED:
@@ -212,13 +212,13 @@ def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
     if row["trial"] == 1 or row["status"] != "ok":
         return row
-    if first and (first["status"] == "ok" or first["answer"] == "right"):
+    if first and (first["status"] == "ok" or first["check"] == "passed"):
         return row
-    if first and first["status"] == "invalid" and first["answer"] != "unchecked":
+    if first and first["status"] == "invalid" and first["check"] != "not_checked":
         return {**row, "status": "invalid", "reason": first["reason"]}
     why = f"ended with status {first['status']}" if first else "is not among these rows"
     reason = row["reason"] or f"its first trial, which alone is checked, {why}"
-    return {**row, "reason": reason, "flags": [*(row["flags"] or []), "unchecked"]}
+    return {**row, "reason": reason, "flags": [*(row["flags"] or []), "not_checked"]}
 
 
 def _beside(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:

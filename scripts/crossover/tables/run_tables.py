@@ -60,10 +60,10 @@ class RunTables:
     """One row per pair of cells: how many times as fast one is as the other."""
     crossovers: pd.DataFrame
     """One row per line, pair of sides and cost: where they cross."""
-    best_ways: pd.DataFrame
-    """One row per way of a device at a size, of studies that have `ways`."""
+    best_configurations: pd.DataFrame
+    """One row per candidate of a device at a size, of studies that have `candidates`."""
     latencies: pd.DataFrame
-    """One row per cell and way to measure its latency."""
+    """One row per cell and candidate to measure its latency."""
     cores_worth: pd.DataFrame
     """One row per line, size and accelerator: how many CPU cores it is worth."""
     quality: pd.DataFrame

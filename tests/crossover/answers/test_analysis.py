@@ -98,15 +98,17 @@ def test_ways_change_no_other_table(row: Row) -> None:
     ]
     lost = row(size=100, device="cuda", execution="compile", status="oom", step_time_s=None, trial=2)
     claims = [{"statement": "from 2000 on", "source": "ours", "crossover_between": {"range": [1000, 10_000]}}]
-    spec = study(sizes=list(sizes), claims=claims, executions=["eager"], precisions=["fp32"], cpu_threads=[], ways=None)
-    ways = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
+    spec = study(
+        sizes=list(sizes), claims=claims, executions=["eager"], precisions=["fp32"], cpu_threads=[], candidates=None
+    )
+    candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
-    after = tables(*plain, *added, lost, disc_depth={**spec, "ways": ways})
-    for name in set(DERIVED) - {"crossovers", "best_ways", "answers", "problems"}:
+    after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
+    for name in set(DERIVED) - {"crossovers", "best_configurations", "answers", "problems"}:
         assert getattr(after, name).map(str).equals(getattr(before, name).map(str)), name
     assert before.claims["verdict"].tolist() == ["reproduced"]
     crossovers = after.crossovers[after.crossovers["pair"] != "best"]
     assert crossovers.map(str).equals(before.crossovers.map(str))
-    assert len(before.best_ways) == 0
-    assert len(after.best_ways) == len(sizes) * 2 + len(added)
+    assert len(before.best_configurations) == 0
+    assert len(after.best_configurations) == len(sizes) * 2 + len(added)
     assert after.problems["kind"].tolist() == ["oom"]

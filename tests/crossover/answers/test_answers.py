@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
@@ -29,7 +29,7 @@ def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> li
     answered = records(table)
     for answer in answered:
         assert answer["status"] in KINDS[answer["kind"]]
-        assert set(answer["doubts"]) <= DOUBTS.keys()
+        assert set(answer["caveats"]) <= CAVEATS.keys()
     return answered
 
 
@@ -78,13 +78,13 @@ def test_a_crossover_has_its_interval_bracket_and_sides(line: Row) -> None:
     assert answer["value"] == pytest.approx(2000)
     assert 1000 < answer["low"] < 2000 < answer["high"] < 10_000
     assert (answer["bracket_low"], answer["bracket_high"]) == (1000, 10_000)
-    assert (answer["unit"], answer["cost"], answer["trials"], answer["doubts"]) == ("linear layers", "time", 3, [])
+    assert (answer["unit"], answer["cost"], answer["trials"], answer["caveats"]) == ("linear layers", "time", 3, [])
 
 
 def test_one_trial_gives_no_interval(line: Row) -> None:
     answer = only(answers(line(2e-3, 1)), "crossover")
     assert (answer["low"], answer["high"]) == (None, None)
-    assert answer["doubts"] == ["one_trial", "no_interval"]
+    assert answer["caveats"] == ["one_trial", "no_interval"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
     assert (answer["status"], answer["winner"], answer["loser"]) == ("edge_tie", *sides)
     assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios, rel=0.01)
-    assert "unsure_sizes" not in answer["doubts"]
+    assert "unsure_sizes" not in answer["caveats"]
     said = WORDS.said(answer)
     assert said.startswith(words)
     assert said.endswith(f"x; no significant difference at {tied:,} linear layers")
@@ -154,13 +154,13 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 100:
             trial["flags"] = ["drift"]
-    assert only(answers(rows), "crossover")["doubts"] == []
+    assert only(answers(rows), "crossover")["caveats"] == []
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 10_000:
             trial["flags"] = ["throttled"]
-    assert only(answers(rows), "crossover")["doubts"] == ["throttled"]
+    assert only(answers(rows), "crossover")["caveats"] == ["throttled"]
     lost = [trial | {"status": "oom", "step_time_s": None} if trial["size"] == 100 else trial for trial in rows]
-    assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
+    assert "lost_cells" in only(answers(lost), "crossover")["caveats"]
 
 
 def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
@@ -190,7 +190,7 @@ def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about
         for source, pinned in (("ours", other), ("A", protocol))
     ]
     main = [row for row in answers(rows, study(claims=claims)) if row["main"] and row["kind"] == "crossover"]
-    assert main[0]["line"] == protocol.replace("_", " ")
+    assert main[0]["series"] == protocol.replace("_", " ")
     assert len(main) == 2
 
 
@@ -341,7 +341,7 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
     assert (time["winner"], time["loser"], time["place"]) == ("tf32", "fp32", "1,000 linear layers")
     assert time["value"] == pytest.approx(5)
     assert time["low"] < 5 < time["high"]
-    assert (error["value"], error["low"], error["doubts"]) == (pytest.approx(50), None, [])
+    assert (error["value"], error["low"], error["caveats"]) == (pytest.approx(50), None, [])
     assert WORDS.row_sentence(row_of(main, [])) == (
         "GPU, 1,000 linear layers: tf32 5.00x faster than fp32; largest relative error of tf32 50.0x that of fp32"
     )
@@ -494,10 +494,10 @@ def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Ro
 def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
     spec = study(figures=[])
-    assert only(answers([row()], spec, trainings=trained), "quality")["doubts"] == []
+    assert only(answers([row()], spec, trainings=trained), "quality")["caveats"] == []
     failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
     answer = only(answers([row()], spec, trainings=[values | {"generated_data": True} for values in failed]), "quality")
-    assert (answer["status"], answer["doubts"]) == ("equivalent", ["lost_cells"])
+    assert (answer["status"], answer["caveats"]) == ("equivalent", ["lost_cells"])
     assert answer["data"] == "1,000 generated rows"
 
 
@@ -514,7 +514,11 @@ def test_a_study_without_an_answer_says_why(row: Row) -> None:
 def test_claims_are_answers_with_the_published_value(line: Row) -> None:
     claim = {"statement": "from 2,000 on", "source": "A", "crossover_between": {"range": [1500, 2500]}}
     answer = only(answers(line(2e-3), study(claims=[claim])), "claim")
-    assert (answer["line"], answer["verdict"], answer["published"]) == ("from 2,000 on", "reproduced", "1,500 to 2,500")
+    assert (answer["series"], answer["verdict"], answer["published"]) == (
+        "from 2,000 on",
+        "reproduced",
+        "1,500 to 2,500",
+    )
     assert answer["value"] == pytest.approx(2000)
 
 
@@ -533,25 +537,25 @@ def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 
 
-def with_ways() -> dict[str, Any]:
-    ways = {"executions": ["cuda-graph"], "sizes": list(SIZES)}
-    return study(ways=ways, precisions=["fp32"], executions=["eager"], cpu_threads=[])
+def with_candidates() -> dict[str, Any]:
+    candidates = {"executions": ["cuda-graph"], "sizes": list(SIZES)}
+    return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
 
 
 def test_devices_at_their_best_name_their_ways_and_what_moved(line: Row, row: Row) -> None:
-    answered = answers([*line(5e-3), *graphs(row, 5e-4)], with_ways())
+    answered = answers([*line(5e-3), *graphs(row, 5e-4)], with_candidates())
     best = only(answered, "best")
     assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)
-    assert (best["winner_ways"], best["loser_ways"]) == (["cuda-graph"], ["eager"])
+    assert (best["winner_configurations"], best["loser_configurations"]) == (["cuda-graph"], ["eager"])
     assert (best["value"], best["moved_from"]) == (pytest.approx(500, rel=0.02), pytest.approx(5000, rel=0.02))
     assert (best["factor"], best["moved_status"]) == (pytest.approx(0.1, rel=0.05), "bracketed")
     assert best["low"] < 500 < best["high"]
-    assert (best["trials"], best["doubts"], best["unit"]) == (3, [], "linear layers")
+    assert (best["trials"], best["caveats"], best["unit"]) == (3, [], "linear layers")
     assert only(answered, "crossover") == only(answers(line(5e-3)), "crossover")
 
 
 def test_a_crossover_that_vanishes_at_their_best_is_told_beside_the_plain_one(line: Row, row: Row) -> None:
-    best = only(answers([*line(5e-3), *graphs(row, 1e-6)], with_ways()), "best")
+    best = only(answers([*line(5e-3), *graphs(row, 1e-6)], with_candidates()), "best")
     assert (best["status"], best["moved_status"], best["value"], best["factor"]) == (
         "below_range",
         "bracketed",
@@ -559,4 +563,4 @@ def test_a_crossover_that_vanishes_at_their_best_is_told_beside_the_plain_one(li
         None,
     )
     assert best["moved_from"] == pytest.approx(5000, rel=0.02)
-    assert best["winner_ways"] == ["cuda-graph"]
+    assert best["winner_configurations"] == ["cuda-graph"]

@@ -73,7 +73,7 @@ def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row)
     )
     sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
     finding = verdict({"ratio_between": {**sides, "range": [1.9, 2.1]}}, rows)
-    table = latencies_of(rows).set_index("way")
+    table = latencies_of(rows).set_index("method")
     assert finding["measured"] == pytest.approx(table.loc["latencies_cold_s", "ratio"]) == pytest.approx(2)
     assert finding["verdict"] == "reproduced"
 

@@ -173,7 +173,7 @@ def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:
     ("results", "problem"),
     [
         ("/", "holds the working directory"),
-        ("house/scripts", "is the workflow's own"),
+        ("workflow/scripts", "is the workflow's own"),
         (".", "holds the working directory"),
         ("none/..", "holds the working directory"),
         ("notes.txt", "cannot be made, since notes.txt is no folder"),
@@ -183,19 +183,19 @@ def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:
 def test_results_are_a_folder_for_the_run_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complaint: Complaint, results: str, problem: str
 ) -> None:
-    """The workflow lies in `house`, and the run in the folder that holds it."""
+    """The workflow lies in `workflow`, and the run in the folder that holds it."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "house").mkdir()
-    (tmp_path / "house" / "config").symlink_to(CONFIG)
+    (tmp_path / "workflow").mkdir()
+    (tmp_path / "workflow" / "config").symlink_to(CONFIG)
     (tmp_path / "notes.txt").touch()
     (tmp_path / "loop").symlink_to("loop")
 
     def read(name: str) -> Any:
-        return read_configuration([("mine.yaml", {"results": name})], tmp_path / "house" / "config")
+        return read_configuration([("mine.yaml", {"results": name})], tmp_path / "workflow" / "config")
 
     assert complaint(lambda: read(results)).startswith(f"mine.yaml: results: {results} {problem}; allowed: ")
     assert [read(name).results for name in ("a/", "./a//b", "../a")] == ["a", "a/b", "../a"]
-    assert {path.name for path in tmp_path.iterdir()} == {"house", "notes.txt", "loop"}
+    assert {path.name for path in tmp_path.iterdir()} == {"workflow", "notes.txt", "loop"}
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "results: a/b cannot be written, since . is not yours" in complaint(lambda: read("a/b"))
 

@@ -6,12 +6,12 @@ import pytest
 
 from crossover.config.studies import (
     TRAINING_PATH,
+    Candidates,
     Cell,
     Effort,
     Quality,
     Study,
-    Ways,
-    cells_of_ways,
+    cells_of_candidates,
     check_any_for,
     effort_of,
     in_rounds,
@@ -82,9 +82,13 @@ def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ..
 
 
 def test_a_preview_of_many_sizes_is_of_the_first_way_on_all_sides_and_of_few_sizes_of_all() -> None:
-    ways = {"protocols": ("resident", "loaded"), "precisions": ("fp32", "tf32"), "executions": ("eager", "compile")}
+    axes = {
+        "protocols": ("resident", "loaded"),
+        "precisions": ("fp32", "tf32"),
+        "executions": ("eager", "compile"),
+    }
     more = {"batch_sizes": (32, 64), "variants": ("plain", "other"), "cpu_threads": (1,)}
-    study = replace(STUDY, sizes=tuple(range(1, 8)), **{**ways, **more})
+    study = replace(STUDY, sizes=tuple(range(1, 8)), **{**axes, **more})
     cells = preview(study).cells(["cpu", "cuda"])
     assert len(cells) == 5 * 3
     assert {cell.device for cell in cells} == {"cpu", "cpu-1", "cuda"}
@@ -159,24 +163,30 @@ def test_what_changes_no_model_is_trained_once() -> None:
 
 def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
-    ways = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
-    study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), ways=ways)
-    found = cells_of_ways(study, ["cpu", "cuda"])
+    candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
+    study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
+    found = cells_of_candidates(study, ["cpu", "cuda"])
     assert {(cell.execution, cell.device) for cell in found} == {
         *{("compile", "cpu"), ("compile", "cuda"), ("eager", "cpu-1"), ("cuda-graph", "cuda")},
     }
     assert len(found) == len(set(found)) == 4
     assert {(cell.size, cell.precision) for cell in found} == {(3, "tf32")}
-    assert set(study.cells(["cpu", "cuda"])) == set(replace(study, ways=None).cells(["cpu", "cuda"]))
-    assert cells_of_ways(replace(study, timed=False), ["cpu", "cuda"]) == cells_of_ways(STUDY, ["cpu", "cuda"]) == []
-    assert {cell.execution for cell in cells_of_ways(study, ["cpu"])} == {"eager", "compile"}
+    assert set(study.cells(["cpu", "cuda"])) == set(replace(study, candidates=None).cells(["cpu", "cuda"]))
+    assert (
+        cells_of_candidates(replace(study, timed=False), ["cpu", "cuda"])
+        == cells_of_candidates(STUDY, ["cpu", "cuda"])
+        == []
+    )
+    assert {cell.execution for cell in cells_of_candidates(study, ["cpu"])} == {"eager", "compile"}
 
 
 def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
-    study = replace(STUDY, protocols=("resident", "as_published"), ways={"executions": ["compile"], "sizes": [2, 3]})
-    named = replace(study, ways={**(study.ways or {}), "protocols": ["resident"]})
-    assert {cell.protocol for cell in cells_of_ways(study, ["cpu", "cuda"])} == {"resident", "as_published"}
-    assert {cell.protocol for cell in cells_of_ways(named, ["cpu", "cuda"])} == {"resident"}
+    study = replace(
+        STUDY, protocols=("resident", "as_published"), candidates={"executions": ["compile"], "sizes": [2, 3]}
+    )
+    named = replace(study, candidates={**(study.candidates or {}), "protocols": ["resident"]})
+    assert {cell.protocol for cell in cells_of_candidates(study, ["cpu", "cuda"])} == {"resident", "as_published"}
+    assert {cell.protocol for cell in cells_of_candidates(named, ["cpu", "cuda"])} == {"resident"}
 
 
 def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come_first() -> None:
@@ -199,9 +209,11 @@ def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
 
 
 def test_a_cell_belongs_to_the_grid_by_its_execution_precision_and_threads() -> None:
-    ways = Ways.of(vars(replace(STUDY, cpu_threads=(1,), ways={"sizes": [2], "cpu_threads": ["half"]})))
-    assert ways is not None
+    candidates = Candidates.of(
+        vars(replace(STUDY, cpu_threads=(1,), candidates={"sizes": [2], "cpu_threads": ["half"]}))
+    )
+    assert candidates is not None
     own = [("eager", "fp32", "cpu"), ("eager", "fp32", "cpu-1"), ("eager", "fp32", "cuda")]
     added = [("compile", "fp32", "cpu"), ("eager", "tf32", "cuda"), ("eager", "fp32", "cpu-half")]
-    assert [ways.has_own(*way) for way in own + added] == [True] * 3 + [False] * 3
-    assert Ways.of(vars(STUDY)) is None
+    assert [candidates.has_own(*candidate) for candidate in own + added] == [True] * 3 + [False] * 3
+    assert Candidates.of(vars(STUDY)) is None

@@ -27,7 +27,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
     ]
     published = [
         {"device": "cuda", "hardware": "Old G0", "precision": "fp32", "step_time_s": 2e-3},
-        {"device": "cuda", "hardware": "Old G0", "precision": "tf32", "label": "a new way", "step_time_s": 1e-3},
+        {"device": "cuda", "hardware": "Old G0", "precision": "tf32", "label": "a new candidate", "step_time_s": 1e-3},
     ]
     time, held = FIGURES["comparison"].draw(view_of(rows, published)).axes
 
@@ -38,7 +38,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
         "GPU (Brand G1)",
         "fp32",
         "Old G0",
-        "a new way, Old G0",
+        "a new candidate, Old G0",
     ]
     assert words(time) == ["1.00 ms", "unsupported", "500 µs", "2.00 ms", "1.00 ms"]
     assert marked(time, "D") == [(2e-3, 5), (1e-3, 6)]

@@ -81,7 +81,7 @@ def laid_out(figure: Figure) -> Figure:
 def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> None:
     """Panels keep their width, and nothing is written outside of the figure."""
     published = [
-        {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a way to train {number}"}
+        {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a candidate to train {number}"}
         | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
         | {"run_time_s": 1.0, "step_time_s": 1.0, "latency_s": 1.0}
         for device, number in product(("cpu", "cuda"), range(6))

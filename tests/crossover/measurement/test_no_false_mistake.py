@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossover.measurement.clock.latency import Way, measure_latencies, right_ways, time_cold
+from crossover.measurement.clock.latency import Method, measure_latencies, right_methods, time_cold
 from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
@@ -23,23 +23,23 @@ Trial = Callable[[int], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
-    """The ways that the table calls a mistake, after a number of trials of a cell."""
+    """The methods that the table calls a mistake, after a number of trials of a cell."""
 
     def mistakes_of(measure: Trial, trials: int) -> list[str]:
         rows = [row(device="cuda", trial=trial, **measure(trial)) for trial in range(1, trials + 1)]
         table = latencies_of(pd.DataFrame(rows))
-        return list(table.loc[table["is_error"].astype(bool), "way"])
+        return list(table.loc[table["is_error"].astype(bool), "method"])
 
     return mistakes_of
 
 
-def same_way(ways: Mapping[str, Way]) -> dict[str, Way]:
-    """The correct way, and again under the names of the mistakes."""
-    return {RIGHT: ways[RIGHT]} | {name: ways[RIGHT] for name in MISTAKES if name != COLD}
+def same_way(methods: Mapping[str, Method]) -> dict[str, Method]:
+    """The correct method, and again under the names of the mistakes."""
+    return {RIGHT: methods[RIGHT]} | {name: methods[RIGHT] for name in MISTAKES if name != COLD}
 
 
 def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> Trial:
-    """A trial of 1,422 steps on a noisy machine: 300 cold, 204 in between, and three ways of 300 and what settles them.
+    """A trial of 1,422 steps on a noisy machine: 300 cold, 204 in between, three methods of 300 and what settles them.
 
     Trials differ by 10 %; within each the pace drifts by a share that differs from `drift` by 10 % more, wanders by
     10 % for a hundred steps at a time, and leaps at one step by 20 %; steps scatter by 5 %. One in fifty takes four
@@ -64,8 +64,10 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
         cold = time_cold(host.step, 300, watch)
         for _ in range(204):
             host.step()
-        ways = same_way(right_ways(host.step, watch)) | {"latencies_transfer_s": right_ways(longer_step, watch)[RIGHT]}
-        return {COLD: list(cold), **measure_latencies(ways, 300, seed=trial)}
+        methods = same_way(right_methods(host.step, watch)) | {
+            "latencies_transfer_s": right_methods(longer_step, watch)[RIGHT]
+        }
+        return {COLD: list(cold), **measure_latencies(methods, 300, seed=trial)}
 
     return measure
 

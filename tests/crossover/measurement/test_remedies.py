@@ -72,13 +72,13 @@ def test_a_cpu_holds_its_batch_and_tries_fewer_threads(
 
 
 def test_a_held_batch_is_not_taken_again_and_a_larger_one_has_more_rows(task: Loading) -> None:
-    ways = ways_of(task)
+    methods = ways_of(task)
     taken = task.taken
-    ways["held_s"].step()
+    methods["held_s"].step()
     assert (task.taken, task.rows) == (taken, 5)
-    ways["larger_s"].step()
+    methods["larger_s"].step()
     assert (task.taken, task.rows) == (taken, 5 * LARGER_BATCH)
-    ways["split_step_s"].step()
+    methods["split_step_s"].step()
     assert (task.taken, task.rows) == (taken + 1, 5)
 
 
@@ -94,8 +94,8 @@ def test_threads_are_as_before(task: Loading) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        way = ways_of(task)["one_thread_s"]
-        with way.setting():
+        method = ways_of(task)["one_thread_s"]
+        with method.setting():
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 2
     finally:
@@ -276,8 +276,8 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
     try:
         measured = new(3)
         prepare(measured, "compile").step()
-        ways, fits = remedies.replayed(new(3), "compile", (torch.randn(5, 2),))
-        assert (list(ways), fits) == (["replayed_s"], True)
+        methods, fits = remedies.replayed(new(3), "compile", (torch.randn(5, 2),))
+        assert (list(methods), fits) == (["replayed_s"], True)
         with pytest.raises(RuntimeError, match="recompile"):
             remedies.replayed(new(4), "compile", (torch.randn(5, 2),))
     finally:

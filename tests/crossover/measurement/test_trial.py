@@ -257,7 +257,7 @@ def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
     first = [row.flops_per_step, row.relative_error, row.peak_rss_bytes]
     assert [value is not None for value in first] == [number == 1] * 3
     assert (row.split_step_s is not None) is split
-    assert "unchecked" not in (row.flags or [])
+    assert "not_checked" not in (row.flags or [])
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
 
 
@@ -301,7 +301,7 @@ def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
     kind = "" if is_result else f"{type(error).__name__}: "
     assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
     assert "incomplete" in (row.flags or [])
-    assert ("unchecked" in (row.flags or [])) is (name == "numerical check")
+    assert ("not_checked" in (row.flags or [])) is (name == "numerical check")
     assert row.step_time_s is not None
     for _, column in LATER.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
@@ -358,10 +358,10 @@ def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> Non
     assert {(so_far["status"], so_far["step_time_s"]) for so_far in rows} == {("ok", row.step_time_s)}
     assert ["latencies_s" in so_far for so_far in rows] == [False, *[True] * 6]
     assert ["relative_error" in so_far for so_far in rows] == [False, False, *[True] * 5]
-    assert ["unchecked" in so_far["flags"] for so_far in rows] == [True, True, *[False] * 5]
+    assert ["not_checked" in so_far["flags"] for so_far in rows] == [True, True, *[False] * 5]
     assert rows[-1]["peak_rss_bytes"] == row.peak_rss_bytes
     assert row.reason is None
-    assert not {"unchecked", "incomplete"} & set(row.flags or [])
+    assert not {"not_checked", "incomplete"} & set(row.flags or [])
 
 
 def test_foreign_work_on_the_gpu_is_in_the_row_before_the_passes(
@@ -406,9 +406,9 @@ def test_a_step_that_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob
     save_file({"features": torch.full((100, 2), math.nan), "labels": torch.arange(100) % 2}, job.dataset or "")
     row = run_trial(job)
     assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
-    assert "unchecked" in (row.flags or [])
+    assert "not_checked" in (row.flags or [])
     assert row.relative_error is row.gradient_error is None
-    assert row.answer == "unchecked"
+    assert row.check == "not_checked"
     assert (row.step_time_s or 0) > 0
     write_record(row, tmp_path / "row.parquet")
 
@@ -422,12 +422,12 @@ def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
     row, told = with_messages(job)
-    assert (row.status, row.answer) == ("invalid", "wrong")
+    assert (row.status, row.check) == ("invalid", "failed")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
     assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
-    assert "unchecked" not in (row.flags or [])
+    assert "not_checked" not in (row.flags or [])
     assert [message["row"]["status"] for message in told] == ["ok", *["invalid"] * 5]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 

@@ -20,7 +20,7 @@ def written(folder: Path, **values: object) -> Path:
     """The plan of a run of two sizes, as its rule writes it."""
     config = configured(trials=2, **values)
     run = planned(config)
-    run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3), ways=None),))
+    run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3), candidates=None),))
     path = folder / "plan.json"
     write_plan(run, config.complete, jobs().settings, True, ["h200"], "no GPU", path)
     return path

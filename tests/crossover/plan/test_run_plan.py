@@ -20,7 +20,7 @@ def plan(**values: object) -> RunPlan:
 def of_one_study(**changes: object) -> RunPlan:
     """One study with two sizes on a CPU and a GPU."""
     whole = plan()
-    return replace(whole, studies=(replace(whole.studies[0], **{"sizes": (2, 3), "ways": None, **changes}),))
+    return replace(whole, studies=(replace(whole.studies[0], **{"sizes": (2, 3), "candidates": None, **changes}),))
 
 
 def test_every_cell_has_a_row_for_each_trial() -> None:
@@ -102,7 +102,7 @@ def test_a_plan_is_made_of_its_values() -> None:
 
 
 def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
-    plain, run = of_one_study(), of_one_study(ways={"executions": ["compile", "cuda-graph"], "sizes": [2]})
+    plain, run = of_one_study(), of_one_study(candidates={"executions": ["compile", "cuda-graph"], "sizes": [2]})
     assert (run.cells, run.measured, list(run.searches)) == (plain.cells, plain.measured, list(plain.searches))
     added = [trial for trial in run.trials_of_grid if trial not in plain.trials_of_grid]
     assert [(cell.execution, cell.device, number) for cell, number in added] == [
@@ -128,4 +128,4 @@ def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert (fixed.first_trials("hsf_width"), fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)
-    assert (quick.rounds, quick.last_stage, quick.cells_of_ways) == (1, 1, [])
+    assert (quick.rounds, quick.last_stage, quick.cells_of_candidates) == (1, 1, [])

@@ -33,7 +33,7 @@ def read(folder: Path, text: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "doubt"),
+    ("text", "caveat"),
     [
         (None, "no_file"),
         ("{", "unreadable"),
@@ -43,23 +43,23 @@ def read(folder: Path, text: str | None) -> dict[str, Any]:
         (json.dumps(TOLD), None),
     ],
 )
-def test_a_doubt_is_named(tmp_path: Path, text: str | None, doubt: str | None) -> None:
+def test_a_doubt_is_named(tmp_path: Path, text: str | None, caveat: str | None) -> None:
     found = read(tmp_path, text)
-    assert (found["name"], found["doubt"]) == ("h200", doubt)
-    assert (found["provenance"] is not None) is (doubt in (None, "other_rows"))
+    assert (found["name"], found["caveat"]) == ("h200", caveat)
+    assert (found["provenance"] is not None) is (caveat in (None, "other_rows"))
 
 
 def test_the_rows_of_the_report_raise_no_doubt(tmp_path: Path) -> None:
     (tmp_path / "measurements.parquet").write_bytes(b"rows")
     listed = {"name": "measurements.parquet", "sha256": sha256_of(tmp_path / "measurements.parquet")}
-    assert read(tmp_path, json.dumps(TOLD | {"files": [listed]}))["doubt"] is None
+    assert read(tmp_path, json.dumps(TOLD | {"files": [listed]}))["caveat"] is None
 
 
 def test_a_merged_run_is_followed_by_those_that_it_holds(tmp_path: Path) -> None:
-    held = {"name": "laptop", "folder": "results", "provenance": TOLD, "doubt": None}
+    held = {"name": "laptop", "folder": "results", "provenance": TOLD, "caveat": None}
     (tmp_path / "provenance.json").write_text(json.dumps(TOLD | {"config": None, "runs": [held]}))
     found = read_provenances([("both", tmp_path)])
-    assert [(run["name"], run["doubt"]) for run in found] == [("both", None), ("both, laptop", None)]
+    assert [(run["name"], run["caveat"]) for run in found] == [("both", None), ("both, laptop", None)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
@@ -119,7 +119,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
     others |= {"throughout", "not_found", "see_figures"}
     assert {status for statuses in KINDS.values() for status in statuses} - others <= said
-    assert set(DOUBTS) - set(FLAGS) <= said
+    assert set(CAVEATS) - set(FLAGS) <= said
     assert set(REASONS) <= said
 
 

@@ -19,7 +19,7 @@ def answer(**known: Any) -> dict[str, Any]:
     plain = {
         "kind": "crossover",
         "machine": "here",
-        "line": "",
+        "series": "",
         "status": "bracketed",
         "value": 100.0,
         "low": 80.0,
@@ -31,16 +31,16 @@ def answer(**known: Any) -> dict[str, Any]:
         "smallest": 1.0,
         "largest": 10_000.0,
         "near": [],
-        "doubts": [],
+        "caveats": [],
         "trials": 3,
     }
     return dict.fromkeys(ANSWERS) | plain | known
 
 
 def best(**known: Any) -> dict[str, Any]:
-    ways = {"winner_ways": ["one CUDA graph"], "loser_ways": ["1 core"]}
+    candidates = {"winner_configurations": ["one CUDA graph"], "loser_configurations": ["1 core"]}
     moved = {"moved_status": "bracketed", "moved_from": 100.0}
-    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **ways) | moved | known
+    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **candidates) | moved | known
 
 
 def claim(**known: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> No
         claim(machine="there", published="5"),
         claim(published="90 to 110", verdict="reproduced"),
     ]
-    row = row_of([answer(line="resident"), answer(line="as published", value=200.0), best()], claims)
+    row = row_of([answer(series="resident"), answer(series="as published", value=200.0), best()], claims)
     assert str(WORDS.row_said(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
     assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
@@ -116,13 +116,13 @@ def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> No
 
 
 def test_a_tuned_answer_of_another_series_names_it() -> None:
-    row = row_of([answer(line="as published"), answer(line="resident"), best(line="resident")], [])
+    row = row_of([answer(series="as published"), answer(series="resident"), best(series="resident")], [])
     assert str(WORDS.tuned_said(row)) == "resident: GPU faster above 30 neurons (95 % CI 20 to 40)"
 
 
 def test_times_of_a_headline_are_of_one_series() -> None:
     times = [
-        answer(kind="step_time", device="CPU", line=line, value=seconds, place=place, low=None, high=None, cost=None)
+        answer(kind="step_time", device="CPU", series=line, value=seconds, place=place, low=None, high=None, cost=None)
         for line, seconds, place in (
             ("bf16", 2.59e-3, "64 neurons"),
             ("bf16", 7e-3, "256 neurons"),

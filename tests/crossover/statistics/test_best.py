@@ -1,4 +1,4 @@
-"""Devices at their best, on planted ways: a CPU whose time grows with the size beside a GPU that has a floor."""
+"""Devices at their best, on planted candidates: a CPU whose time grows with the size beside a GPU that has a floor."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.config.studies import Refinement, Ways
+from crossover.config.studies import Candidates, Refinement
 from crossover.plan.stages import planned_trials, write_stage
-from crossover.statistics.best import best_lines, best_ways_of
+from crossover.statistics.best import best_configurations_of, best_series
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.refinement import plan_stage
 from crossover.tables.frames import records
@@ -20,7 +20,9 @@ from crossover.tables.frames import records
 Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
 SIZES = (100, 400, 1600, 6400)
-WAYS = Ways((100, 1600, 6400), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ())
+CANDIDATES = Candidates(
+    (100, 1600, 6400), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ()
+)
 X = {STUDY: "size"}
 Times = Mapping[tuple[str, str], Mapping[int, float | None]]
 """Seconds of a step by execution, side and size; None: not supported."""
@@ -38,7 +40,7 @@ def rows(row: Row) -> Callable[..., pd.DataFrame]:
                     trial=trial,
                     step_time_s=None if time is None else time * 1.01 ** (trial % 3 - 1),
                     status="unsupported" if time is None else "ok",
-                    reason="no such way" if time is None else None,
+                    reason="no such candidate" if time is None else None,
                     **values,
                 )
                 for (execution, side), times_of_way in times.items()
@@ -56,7 +58,7 @@ def at(sizes: tuple[int, ...], time: Callable[[int], float | None]) -> dict[int,
 
 PLAIN: Times = {("eager", "cpu"): at(SIZES, lambda n: n * 1e-6), ("eager", "cuda"): at(SIZES, lambda _: 1e-3)}
 """The GPU pays off from 1000 on."""
-GRAPH: Times = {("cuda-graph", "cuda"): at(WAYS.sizes, lambda _: 3e-4)}
+GRAPH: Times = {("cuda-graph", "cuda"): at(CANDIDATES.sizes, lambda _: 3e-4)}
 """At its best, from 300 on."""
 
 
@@ -67,7 +69,7 @@ def only_best(table: pd.DataFrame) -> dict[str, Any]:
 
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     """At 400 the graph was not measured, but it is in play on either side: the size does not count."""
-    crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, ways={STUDY: WAYS}))
+    crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["cost"], crossover["device"], crossover["baseline"]) == (
         "bracketed",
         "time",
@@ -85,46 +87,54 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
     """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
-    crossover = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
     assert crossover["crossover"] == pytest.approx(1000, rel=0.05)
     assert (crossover["bracket_low"], crossover["bracket_high"]) == (400, 1600)
-    ways = best_ways_of(table, {STUDY: WAYS})
-    assert ways["counts"].all()
-    assert not ways.loc[ways["side"] == "cpu-1", "in_play"].any()
-    assert ways.loc[ways["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
+    candidates = best_configurations_of(table, {STUDY: CANDIDATES})
+    assert candidates["counts"].all()
+    assert not candidates.loc[candidates["side"] == "cpu-1", "in_play"].any()
+    assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
 
 
 def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
-    ways = best_ways_of(rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: WAYS})
-    on_cuda = ways[ways["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
+    candidates = best_configurations_of(
+        rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: CANDIDATES}
+    )
+    on_cuda = candidates[candidates["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
     assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
 
 
 def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
-    ways = best_ways_of(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(WAYS.sizes, lambda _: None)}), {STUDY: WAYS})
-    lost = ways[ways["execution"] == "compile"]
+    candidates = best_configurations_of(
+        rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}), {STUDY: CANDIDATES}
+    )
+    lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
-    assert set(lost["reason"]) == {"no such way"}
+    assert set(lost["reason"]) == {"no such candidate"}
     assert not (lost["in_play"] | lost["chosen"]).any()
     assert lost["chance"].isna().all()
-    assert ways.loc[ways["device"] == "cpu", "counts"].all()
+    assert candidates.loc[candidates["device"] == "cpu", "counts"].all()
 
 
 def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
-    near: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 1e-6)}
-    ways = best_ways_of(rows({**PLAIN, **near}), {STUDY: WAYS})
-    both = ways[(ways["device"] == "cpu") & (ways["size"] == 100)]
+    near: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 1e-6)}
+    candidates = best_configurations_of(rows({**PLAIN, **near}), {STUDY: CANDIDATES})
+    both = candidates[(candidates["device"] == "cpu") & (candidates["size"] == 100)]
     assert both["chance"].tolist() == pytest.approx([0.5, 0.5])
     assert both["step_time_s"].tolist() == pytest.approx([1e-4, 1e-4], rel=0.01)
-    assert (both["chosen"].sum(), both["optimism"].notna().sum()) == (1, 1)
-    assert both["optimism"].max() == pytest.approx(0.0033, rel=0.1)  # 1 % / sqrt(3) / sqrt(pi)
+    assert (both["chosen"].sum(), both["selection_bias"].notna().sum()) == (1, 1)
+    assert both["selection_bias"].max() == pytest.approx(0.0033, rel=0.1)  # 1 % / sqrt(3) / sqrt(pi)
     assert both["trials"].tolist() == [3, 3]
 
 
 def test_other_comparisons_do_not_see_what_ways_add(rows: Any) -> None:
     plain = crossovers_of(rows(PLAIN), X)
-    added: Times = {**GRAPH, ("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6), ("eager", "cpu-1"): {100: 1e-4}}
-    table = crossovers_of(rows({**PLAIN, **added}), X, ways={STUDY: WAYS})
+    added: Times = {
+        **GRAPH,
+        ("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6),
+        ("eager", "cpu-1"): {100: 1e-4},
+    }
+    table = crossovers_of(rows({**PLAIN, **added}), X, candidates={STUDY: CANDIDATES})
     assert table[table["pair"] != "best"].equals(plain)
     assert plain["pair"].tolist() == ["device"]
 
@@ -132,31 +142,33 @@ def test_other_comparisons_do_not_see_what_ways_add(rows: Any) -> None:
 @pytest.mark.parametrize(
     "times",
     [PLAIN, {key: times_of_way for key, times_of_way in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
-    ids=["one way each", "no CPU"],
+    ids=["one candidate each", "no CPU"],
 )
 def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None:
-    assert "best" not in set(crossovers_of(rows(times), X, ways={STUDY: WAYS})["pair"])
+    assert "best" not in set(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES})["pair"])
 
 
 def test_another_accuracy_class_is_no_way(rows: Any) -> None:
     other = rows({("cuda-graph", "cuda"): at(SIZES, lambda _: 1e-6)}, precision="bf16")
     table = pd.concat([rows({**PLAIN, **GRAPH}), other])
-    (line,) = best_lines(table, {STUDY: WAYS})
-    assert {way[1] for way in line.devices["cuda"].ways} == {"fp32"}
-    assert only_best(crossovers_of(table, X, ways={STUDY: WAYS}))["crossover"] == pytest.approx(300, rel=0.05)
+    (line,) = best_series(table, {STUDY: CANDIDATES})
+    assert {candidate[1] for candidate in line.devices["cuda"].candidates} == {"fp32"}
+    assert only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))["crossover"] == pytest.approx(
+        300, rel=0.05
+    )
 
 
 def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
-    crossover = only_best(crossovers_of(rows(times), X, ways={STUDY: WAYS}))
+    crossover = only_best(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
 
 
 def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
     table = rows({**PLAIN, **GRAPH}, {("cuda-graph", "cuda"): 1})
-    crossover = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["crossover_low"], crossover["trials"]) == ("bracketed", None, 1)
 
 
@@ -165,14 +177,14 @@ def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple
     refined = Refinement(
         **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "first_trials": 3, **refinement}
     )
-    cells, _ = plan_stage(table, number, {STUDY: refined}, X, {STUDY: 3}, {STUDY: WAYS})
+    cells, _ = plan_stage(table, number, {STUDY: refined}, X, {STUDY: 3}, {STUDY: CANDIDATES})
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 
 
 @pytest.fixture
 def once(rows: Any) -> pd.DataFrame:
     """The first grid: a graph that wins everywhere and a compiled step that cannot on the CPU, one trial each."""
-    slow: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6)}
+    slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table: pd.DataFrame = rows(
         {**PLAIN, **GRAPH, **slow}, {("cuda-graph", "cuda"): 1, ("compile", "cpu"): 1}, workload="linear_stack"
     )
@@ -180,8 +192,8 @@ def once(rows: Any) -> pd.DataFrame:
 
 
 def test_a_stage_halves_the_bracket_in_ways_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
-    """Between 100 and 1600 the geometric middle was measured for the plain ways alone."""
-    completed = {("cuda-graph", "cuda", size): [2, 3] for size in WAYS.sizes}
+    """Between 100 and 1600 the geometric middle was measured for the plain candidates alone."""
+    completed = {("cuda-graph", "cuda", size): [2, 3] for size in CANDIDATES.sizes}
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
 
 
@@ -203,14 +215,14 @@ def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, r
             step_time_s=3e-4,
             status="invalid" if trial == 3 else "ok",
         )
-        for size in WAYS.sizes
+        for size in CANDIDATES.sizes
         for trial in (2, 3)
     ]
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
 def test_extra_trials_go_to_the_ways_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
-    slow: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6)}
+    slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
     assert stage(table, 2, target_width=1e-6) == {
         (execution, device, size): [4, 5]
@@ -220,11 +232,11 @@ def test_extra_trials_go_to_the_ways_in_play_at_the_ends_of_a_wide_bracket(rows:
 
 
 def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
-    """The winner among the GPU's ways changes between two sizes, which is no crossover."""
+    """The winner among the GPU's candidates changes between two sizes, which is no crossover."""
     times: Times = {
         ("eager", "cpu"): at(SIZES, lambda _: 1.0),
         ("eager", "cuda"): at(SIZES, lambda n: 1e-3 if n < 1000 else 1e-2),
-        ("cuda-graph", "cuda"): at(WAYS.sizes, lambda n: 1e-2 if n < 1000 else 1e-3),
+        ("cuda-graph", "cuda"): at(CANDIDATES.sizes, lambda n: 1e-2 if n < 1000 else 1e-3),
     }
     table = rows(times, {("cuda-graph", "cuda"): 1}, workload="linear_stack")
     assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
@@ -233,14 +245,14 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
 def test_other_pairs_are_planned_as_without_ways(once: pd.DataFrame) -> None:
     plain = once[(once["execution"] == "eager") & (once["device"] != "cpu-1")]
     refined = {STUDY: Refinement(1, 0.1, 2, ("device",), first_trials=3)}
-    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: WAYS})
+    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
     assert (cells, why) == plan_stage(plain, 1, refined, X, {STUDY: 3})
     assert cells
 
 
 def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
     refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"), first_trials=3)}
-    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: WAYS})
+    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
     write_stage(tmp_path / "stage-1.json", 1, cells, why)
     assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
     written = json.loads((tmp_path / "stage-1.json").read_text())["why"]

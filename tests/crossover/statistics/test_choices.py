@@ -56,9 +56,9 @@ def test_of_equal_cells_a_significant_choice_is_rare(cells: int, fixed: int | No
 
 def test_two_equal_ways_look_faster_by_the_expected_smaller_of_two_draws() -> None:
     """E[min of two standard normals] is -1 / sqrt(pi)."""
-    chances, optimism = expected_minimum(np.zeros(2), np.ones(2))
+    chances, selection_bias = expected_minimum(np.zeros(2), np.ones(2))
     assert chances == pytest.approx([0.5, 0.5])
-    assert optimism == pytest.approx(1 / math.sqrt(math.pi))
+    assert selection_bias == pytest.approx(1 / math.sqrt(math.pi))
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def test_two_equal_ways_look_faster_by_the_expected_smaller_of_two_draws() -> No
 def test_the_choice_is_that_of_draws(means: list[float], errors: list[float]) -> None:
     draws = np.random.default_rng(0).normal(means, errors, (400_000, len(means)))
     chosen = draws.argmin(axis=1)
-    chances, optimism = expected_minimum(np.array(means, float), np.array(errors))
+    chances, selection_bias = expected_minimum(np.array(means, float), np.array(errors))
     assert chances == pytest.approx(np.bincount(chosen, minlength=len(means)) / len(draws), abs=0.004)
-    assert optimism == pytest.approx((np.array(means)[chosen] - draws.min(axis=1)).mean(), abs=5e-4)
+    assert selection_bias == pytest.approx((np.array(means)[chosen] - draws.min(axis=1)).mean(), abs=5e-4)
 
 
 def test_a_way_far_ahead_is_taken_as_it_is_and_one_without_a_rival_too() -> None:
     slow, quick = np.log([2.0, 2.1, 2.2]), np.log([1.0, 1.1, 1.05])
     choice = fastest([slow, quick])
     assert (choice.index, choice.logs.tolist()) == (1, pytest.approx(quick.tolist()))
-    assert fastest([slow]).optimism == 0
+    assert fastest([slow]).selection_bias == 0
     assert fastest([np.log([2.0]), np.log([1.0])]).logs.tolist() == [0.0]
 
 
@@ -102,6 +102,6 @@ def test_a_chosen_way_whose_trials_agree_by_chance_takes_over_part_of_the_others
     near, wide = np.array([0.0, 0.0, 1e-6]), np.array([-0.1, 0.0, 0.1]) + 0.01
     choice = fastest([near, wide])
     assert choice.index == 0
-    assert choice.logs.mean() == pytest.approx(near.mean() + choice.optimism)
+    assert choice.logs.mean() == pytest.approx(near.mean() + choice.selection_bias)
     assert choice.logs.std(ddof=1) == pytest.approx(math.sqrt(0.02 / 6), rel=0.01)
     assert fastest([near, wide + 5]).logs == pytest.approx(near)

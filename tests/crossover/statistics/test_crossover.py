@@ -281,10 +281,10 @@ def test_an_edge_tie_bounds_one_side() -> None:
     assert (below.low, below.high) == (None, 2)
     both = estimate({1: around(1.03), 2: around(2), 4: around(2), 8: around(1.03)})
     assert (both.low, both.high) == (None, None)
-    assert (above.doubt_at, below.doubt_at, both.doubt_at) == ((8,), (1,), (1, 8))
+    assert (above.caveat_at, below.caveat_at, both.caveat_at) == ((8,), (1,), (1, 8))
     middle = estimate({1: around(0.2), 2: around(0.97), 4: around(0.5), 8: around(0.97)})
-    assert (middle.low, middle.doubt_at) == (4, (2, 8))
-    assert above.doubt == below.doubt == both.doubt == "unsure_sizes"
+    assert (middle.low, middle.caveat_at) == (4, (2, 8))
+    assert above.caveat == below.caveat == both.caveat == "unsure_sizes"
 
 
 def test_crossings_that_noise_adds_near_one_are_one() -> None:
@@ -333,7 +333,7 @@ HOLE = ([1.0, 1.1], [])
 
 
 @pytest.mark.parametrize(
-    ("cells", "status", "doubt", "at"),
+    ("cells", "status", "caveat", "at"),
     [
         ({1: HOLE, 2: ([], [1.0])}, "incomplete", "no_common_size", []),
         ({1: around(0.2), 2: around(0.5), 3: HOLE, 4: around(2), 8: around(4)}, "incomplete", "lost_between", [3]),
@@ -346,11 +346,11 @@ HOLE = ([1.0, 1.1], [])
     ],
 )
 def test_what_is_in_doubt_is_named_with_its_sizes(
-    cells: Trials, status: str, doubt: str | None, at: list[float]
+    cells: Trials, status: str, caveat: str | None, at: list[float]
 ) -> None:
     result = estimate(cells)
-    assert (result.status, result.doubt) == (status, doubt)
-    assert list(result.doubt_at) == pytest.approx(at, abs=0.005)
+    assert (result.status, result.caveat) == (status, caveat)
+    assert list(result.caveat_at) == pytest.approx(at, abs=0.005)
     assert (result.size is None) == (status != "bracketed")  # a size that lacks a side is not filled in
 
 

@@ -13,7 +13,7 @@ from crossover.tables.frames import headline_rows, records
 PowerLaws = Callable[..., pd.DataFrame]
 SIZE, PARAMETERS = {"disc_depth": "size"}, {"disc_depth": "parameters"}
 GRID = {2: 100, 4: 100_000}
-"""At 1 us a parameter the CPU takes 1 ms, as the GPU always does, at 1000: a third of the way in logarithms."""
+"""At 1 us a parameter the CPU takes 1 ms, as the GPU always does, at 1000: a third of the candidate in logarithms."""
 SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
 
@@ -32,7 +32,7 @@ def test_a_crossover_is_given_in_parameters_and_as_a_size(
     power_laws: PowerLaws, x_axes: dict[str, str], crossover: float, bracket: tuple[float, float]
 ) -> None:
     row = only(crossovers_of(power_laws(GRID), x_axes))
-    assert (row["status"], row["doubt"], row["trials"], row["cost"]) == ("bracketed", None, 1, "time")
+    assert (row["status"], row["caveat"], row["trials"], row["cost"]) == ("bracketed", None, 1, "time")
     assert row["crossover"] == pytest.approx(crossover)
     assert row["crossover_parameters"] == pytest.approx(1000)
     assert row["crossover_size"] == pytest.approx(2 ** (4 / 3))
@@ -59,7 +59,7 @@ def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str
     lost = (rows["device"] == "cuda") & ((rows["size"] == 3) | (status == "unsupported"))
     rows.loc[lost, ["status", "step_time_s"]] = [status, None]
     row = only(crossovers_of(rows, PARAMETERS))
-    assert (row["status"], row["doubt"], list(row["doubt_at"])) == expected
+    assert (row["status"], row["caveat"], list(row["caveat_at"])) == expected
     assert (row["crossover"], row["contender"], row["contender_name"]) == (None, "cuda", "Brand G1")
 
 
@@ -125,8 +125,8 @@ def test_a_cost_of_one_side_only_is_incomplete_and_says_so(power_laws: PowerLaws
     rows = powered(power_laws(GRID), cuda=250.0)
     table = crossovers_of(rows, PARAMETERS, {"cuda": 4.0}).set_index("cost")
     assert table["status"].to_dict() == {"time": "bracketed", "energy": "incomplete", "money": "incomplete"}
-    assert table["doubt"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
-    only(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), doubt="contender_unknown")
+    assert table["caveat"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
+    only(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), caveat="contender_unknown")
 
 
 def test_the_crossover_in_money(power_laws: PowerLaws) -> None:

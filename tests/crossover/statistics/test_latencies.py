@@ -14,13 +14,13 @@ Row = Callable[..., dict[str, Any]]
 TRANSFER, COLD, UNSYNCHRONISED = MISTAKES
 
 
-def ways(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The rows of one cell by way."""
-    return {row_of_way["way"]: row_of_way for row_of_way in records(latencies_of(pd.DataFrame(rows)))}
+def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows of one cell by method."""
+    return {row_of_way["method"]: row_of_way for row_of_way in records(latencies_of(pd.DataFrame(rows)))}
 
 
 def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
-    by_way = ways(
+    by_way = methods(
         row(trial=1, latencies_s=[1.0, 2.0]),
         row(trial=2, latencies_s=[3.0]),
         row(trial=3, latencies_s=[90.0], status="invalid"),
@@ -41,7 +41,7 @@ def percentiles(latencies: dict[str, Any], percent: int) -> list[float | None]:
 
 def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
     """Medians of 2 and 8, whatever lies around them: the interval is that of two trials, as for ratios below."""
-    by_way = ways(
+    by_way = methods(
         *(row(trial=trial, latencies_s=[0.1, *[median] * 98, 99.0]) for trial, median in ((1, 2.0), (2, 8.0)))
     )
     right = by_way["latencies_s"]
@@ -53,7 +53,7 @@ def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
 
 def test_equal_percentiles_of_two_trials_differ_by_what_the_clock_can_tell(row: Row) -> None:
     """Steps of 1 us, which a clock of 1 ns reads to a thousandth."""
-    by_way = ways(*(row(trial=trial, latencies_s=[1e-6] * 100) for trial in (1, 2)))
+    by_way = methods(*(row(trial=trial, latencies_s=[1e-6] * 100) for trial in (1, 2)))
     unread = 12.7062 * 1e-3 / math.sqrt(6)
     ends = [1e-6, 1e-6 * math.exp(-unread), 1e-6 * math.exp(unread)]
     assert percentiles(by_way["latencies_s"], 50) == pytest.approx(ends, rel=1e-6)
@@ -61,19 +61,19 @@ def test_equal_percentiles_of_two_trials_differ_by_what_the_clock_can_tell(row: 
 
 def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
     """Of 0 to 400: see tests/crossover/test_percentiles.py."""
-    right = ways(row(latencies_s=[float(number) for number in range(401)]))["latencies_s"]
+    right = methods(row(latencies_s=[float(number) for number in range(401)]))["latencies_s"]
     assert right["percentiles_over"] == "steps"
     assert percentiles(right, 99) == [396, 392, 400]
 
 
 def test_a_percentile_that_one_trial_lacks_is_left_out(row: Row) -> None:
-    right = ways(row(trial=1, latencies_s=[1.0] * 368), row(trial=2, latencies_s=[1.0] * 72))["latencies_s"]
+    right = methods(row(trial=1, latencies_s=[1.0] * 368), row(trial=2, latencies_s=[1.0] * 72))["latencies_s"]
     assert [percentiles(right, percent)[0] for percent in (50, 95, 99)] == [1.0, 1.0, None]
 
 
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     """Ratios of means 2 and 8 have the geometric mean 4; a trial without the mistake does not count."""
-    by_way = ways(
+    by_way = methods(
         row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
         row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
         row(trial=3, latencies_s=[9.0]),
@@ -87,7 +87,7 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
 
 def test_cold_steps_are_compared_with_later_ones_of_their_own(row: Row) -> None:
     """A mean of 4 over one of 2 for the later half; that the machine is at another pace by then does not count."""
-    cold = ways(row(latencies_s=[9.0], latencies_cold_s=[10.0, 2.0, 2.0, 2.0]))[COLD]
+    cold = methods(row(latencies_s=[9.0], latencies_cold_s=[10.0, 2.0, 2.0, 2.0]))[COLD]
     assert (cold["mean_s"], cold["ratio"]) == (4, pytest.approx(2))
 
 
@@ -98,7 +98,7 @@ def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
         for machine, device, names in (("a", "cuda", MISTAKES), ("a", "xpu", MISTAKES), ("b", "cuda", [TRANSFER]))
         for trial, mean in ((1, 2.0), (2, 8.0))
     ]
-    table = latencies_of(pd.DataFrame(rows)).set_index(["machine", "device", "way"])
+    table = latencies_of(pd.DataFrame(rows)).set_index(["machine", "device", "method"])
     # Student's t with one degree of freedom is Cauchy's distribution, whose quantiles are tan(pi (p - 1/2)).
     for machine, comparisons in (("a", 6), ("b", 1)):
         transfer = table.loc[(machine, "cuda", TRANSFER)]
@@ -108,7 +108,7 @@ def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "factors", "is_error"),
+    ("method", "factors", "is_error"),
     [
         (TRANSFER, (1.5, 1.5), True),
         (TRANSFER, (0.7, 0.7), False),
@@ -118,7 +118,7 @@ def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
     ],
 )
 def test_a_mistake_is_an_error_only_the_way_it_can_move_the_mean(
-    row: Row, way: str, factors: tuple[float, ...], is_error: bool
+    row: Row, method: str, factors: tuple[float, ...], is_error: bool
 ) -> None:
-    rows = [row(trial=trial, latencies_s=[2.0], **{way: [2 * factor]}) for trial, factor in enumerate(factors)]
-    assert ways(*rows)[way]["is_error"] is is_error
+    rows = [row(trial=trial, latencies_s=[2.0], **{method: [2 * factor]}) for trial, factor in enumerate(factors)]
+    assert methods(*rows)[method]["is_error"] is is_error

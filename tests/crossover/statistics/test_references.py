@@ -1,4 +1,4 @@
-"""The interval of a crossover with a GPU elsewhere, whose steps are taken in two ways."""
+"""The interval of a crossover with a GPU elsewhere, whose steps are taken in two candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crossover.tables.registry import CROSSOVER_STATUSES
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
     """A crossover with an interval, or, of one trial, a bracket; parameters are ten times the size."""
     empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
-    crossing = {"status": status, "trials": trials, "crossover": at, "doubt_at": []} | empty | ends
+    crossing = {"status": status, "trials": trials, "crossover": at, "caveat_at": []} | empty | ends
     for of, scale in (("size", 1), ("parameters", 10)):
         interval = {name: crossing[f"crossover{name}"] for name in ("", "_low", "_high")}
         crossing |= {f"crossover_{of}{name}": value and scale * value for name, value in interval.items()}
@@ -21,13 +21,13 @@ def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: 
 
 
 def test_sizes_that_tie_in_either_are_named() -> None:
-    there = crossover("edge_tie", crossover_low=500) | {"doubt_at": [1000, 5000]}
-    here = crossover("edge_tie", crossover_low=1000) | {"doubt_at": [5000]}
+    there = crossover("edge_tie", crossover_low=500) | {"caveat_at": [1000, 5000]}
+    here = crossover("edge_tie", crossover_low=1000) | {"caveat_at": [5000]}
     for pair in ((there, here), (here, there)):
         crossing = spanned(*pair)
-        assert (crossing["crossover_low"], crossing["doubt_at"]) == (500, [1000, 5000])
+        assert (crossing["crossover_low"], crossing["caveat_at"]) == (500, [1000, 5000])
         crossing = spanned(*(row | {"status": "below_range"} for row in pair))
-        assert (crossing["doubt"], crossing["doubt_at"]) == ("unsure_sizes", [1000, 5000])
+        assert (crossing["caveat"], crossing["caveat_at"]) == ("unsure_sizes", [1000, 5000])
 
 
 def between(low: float, at: float, high: float) -> dict[str, Any]:

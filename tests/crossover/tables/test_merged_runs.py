@@ -63,7 +63,7 @@ def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable
     folder = tmp_path / "b" / "cells" / "disc_depth" / "more" / "cuda"
     folder.mkdir(parents=True)
     own = [row(schema_version=SCHEMA_VERSION, trial=trial, device="cuda", hostname="b") for trial in (1, 2)]
-    own[0] |= {"status": "invalid", "reason": "wrong", "answer": "wrong"}  # so that the other must not count either
+    own[0] |= {"status": "invalid", "reason": "wrong", "check": "failed"}  # so that the other must not count either
     for one in own:
         pq.write_table(pa.Table.from_pylist([one], schema=arrow_schema()), folder / f"trial-{one['trial']}.parquet")
     rows = join_runs([(None, run("a")), (None, tmp_path / "b")]).rows

@@ -21,9 +21,9 @@ from crossover.tables.registry import TABLES
 from crossover.tables.rows import collect_rows, collect_searches, disturbed_trials, least_disturbed, resting_on_first
 
 Row = Callable[..., dict[str, Any]]
-WRONG = {"status": "invalid", "reason": "the answer is off", "answer": "wrong"}
+WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}
 CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
-DISTURBED = {"status": "invalid", "reason": "other processes", "answer": "right"}
+DISTURBED = {"status": "invalid", "reason": "other processes", "check": "passed"}
 LATE = {"status": "timeout", "reason": "not done", "flags": None}
 WHY = "its first trial, which alone is checked, "
 
@@ -67,13 +67,16 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
     ("first", "later"),
     [
         ({}, ("ok", None, [])),
-        ({"flags": ["unchecked"], "answer": "unchecked"}, ("ok", None, [])),  # the cell has the flag by its first trial
+        (
+            {"flags": ["not_checked"], "check": "not_checked"},
+            ("ok", None, []),
+        ),  # flagged by its first trial
         (WRONG, ("invalid", "the answer is off", [])),
         (CRASHED, ("invalid", "it crashed", [])),
         (DISTURBED, ("ok", None, [])),
-        (DISTURBED | {"answer": "unchecked"}, ("ok", f"{WHY}ended with status invalid", ["unchecked"])),
-        (LATE, ("ok", f"{WHY}ended with status timeout", ["unchecked"])),
-        (None, ("ok", f"{WHY}is not among these rows", ["unchecked"])),
+        (DISTURBED | {"check": "not_checked"}, ("ok", f"{WHY}ended with status invalid", ["not_checked"])),
+        (LATE, ("ok", f"{WHY}ended with status timeout", ["not_checked"])),
+        (None, ("ok", f"{WHY}is not among these rows", ["not_checked"])),
     ],
 )
 def test_later_trials_are_worth_what_the_first_allows(
@@ -117,7 +120,7 @@ def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
         schema=arrow_schema(),
     )
     found = resting_on_first(table)["flags"].to_pylist()
-    assert found == [["side_by_side"], flags, None, ["unchecked"]]
+    assert found == [["side_by_side"], flags, None, ["not_checked"]]
 
 
 def counting(row: Row, *values: dict[str, Any]) -> int | None:
@@ -188,8 +191,8 @@ def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> No
 def test_later_trials_count_as_the_first_row_that_counts_allows(row: Row, tmp_path: Path) -> None:
     """The repeat of a first trial has the numerical check too; here its answer was wrong, and the first row stays."""
     version = {"schema_version": Measurement.schema_version}
-    right = row(**version, trial=1, repeat=0, flags=["busy_host"], answer="right")
-    wrong = row(**version, trial=1, repeat=1, status="invalid", answer="wrong", step_time_s=None)
+    right = row(**version, trial=1, repeat=0, flags=["busy_host"], check="passed")
+    wrong = row(**version, trial=1, repeat=1, status="invalid", check="failed", step_time_s=None)
     later = row(**version, trial=2, repeat=0)
     paths = [tmp_path / f"{rank}.parquet" for rank in range(3)]
     for path, values in zip(paths, (right, wrong, later), strict=True):

@@ -1,10 +1,10 @@
 """Latency of single steps, measured correctly and with the common mistakes, interleaved.
 
-The mistakes are those of A. Geifman (Deci), "The correct way to measure inference time of deep neural networks": no
+The mistakes are those of A. Geifman (Deci), "The correct method to measure inference time of deep neural networks": no
 warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth, a single
 sample, is any one of the correct latencies.)
 
-The ways take turns of a few steps, in a shuffled order that is then run backwards; else a machine that changes its
+The methods take turns of a few steps, in a shuffled order that is then run backwards; else a machine that changes its
 speed would look like a mistake. A turn begins synchronised and with a step that does not count.
 """
 
@@ -27,7 +27,7 @@ from crossover.measurement.clock.timing import (
 )
 from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 
-Way = Callable[[int], list[float]]
+Method = Callable[[int], list[float]]
 """Measures a number of steps and returns their seconds; the device is idle before and after."""
 
 TURN_STEPS = 50
@@ -41,22 +41,22 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
 
 
-def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[str, Any]:
-    """Columns of `steps` latencies for each way, in turns whose order the seed sets, with percentiles.
+def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
+    """Columns of `steps` latencies for each method, in turns whose order the seed sets, with percentiles.
 
     Percentiles have intervals; few steps have no 95th or 99th.
     """
-    order, random = list(ways), Random(seed)
-    latencies_s: dict[str, list[float]] = {way: [] for way in ways}
+    order, random = list(methods), Random(seed)
+    latencies_s: dict[str, list[float]] = {method: [] for method in methods}
     with without_garbage_collection():
         for turn, done in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()  # a steady drift then affects all ways alike
+                order.reverse()  # a steady drift then affects all methods alike
             else:
                 random.shuffle(order)
-            for way in order:
-                ways[way](1)
-                latencies_s[way] += ways[way](min(TURN_STEPS, steps - done))
+            for method in order:
+                methods[method](1)
+                latencies_s[method] += methods[method](min(TURN_STEPS, steps - done))
     columns: dict[str, Any] = {**latencies_s}
     for percent in LATENCY_PERCENTS:
         percentile = percentile_of(latencies_s["latencies_s"], percent)
@@ -65,20 +65,20 @@ def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[st
     return columns
 
 
-def right_ways(step: Step, watch: Stopwatch) -> dict[str, Way]:
+def right_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
     """By column: the host's clock around synchronised steps, and the device's time on a device with marks."""
-    ways: dict[str, Way] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
+    methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
-        ways["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
-    return ways
+        methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
+    return methods
 
 
-def mistaken_ways(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Way]:
+def mistaken_methods(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Method]:
     """By column: the mistakes possible in a warm trial on an accelerator. On a CPU they make no difference."""
-    ways: dict[str, Way] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
+    methods: dict[str, Method] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
     if step_with_transfers:
-        ways["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)
-    return ways
+        methods["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)
+    return methods
 
 
 def time_latencies(step: Step, steps: int, watch: Stopwatch) -> list[float]:

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
+from crossover.measurement.clock.latency import measure_latencies, mistaken_methods, right_methods, time_cold
 from crossover.measurement.clock.timing import time_steps
-from crossover.measurement.clock.turns import Way, time_in_turns
+from crossover.measurement.clock.turns import Method, time_in_turns
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -100,18 +100,18 @@ def cold(device: Leaking) -> list[float]:
 
 
 def in_turns_of_latencies(device: Leaking) -> list[float]:
-    ways = right_ways(device.step, device.watch(marks=True))
-    columns = measure_latencies(ways, 300, seed=0)
+    methods = right_methods(device.step, device.watch(marks=True))
+    columns = measure_latencies(methods, 300, seed=0)
     return [*columns["latencies_s"], *columns["latencies_device_s"]]
 
 
 def unsynchronised(device: Leaking) -> list[float]:
-    ways = mistaken_ways(device.step, None, device.watch())
-    return list(measure_latencies(right_ways(device.step, device.watch()) | ways, 300, seed=0)["latencies_s"])
+    methods = mistaken_methods(device.step, None, device.watch())
+    return list(measure_latencies(right_methods(device.step, device.watch()) | methods, 300, seed=0)["latencies_s"])
 
 
 def in_turns(device: Leaking) -> list[float]:
-    return list(time_in_turns({"a": Way(device.step), "b": Way(device.step)}, 0.02, device.watch()).values())
+    return list(time_in_turns({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
 
 
 @pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, unsynchronised, in_turns])

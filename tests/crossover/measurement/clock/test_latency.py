@@ -13,8 +13,8 @@ from crossover.measurement.clock.latency import (
     TURN_STEPS,
     fitting,
     measure_latencies,
-    mistaken_ways,
-    right_ways,
+    mistaken_methods,
+    right_methods,
     time_cold,
     time_device_latencies,
     time_latencies,
@@ -56,7 +56,7 @@ class Log:
 
 
 @pytest.mark.parametrize(
-    ("way", "order"),
+    ("method", "order"),
     [
         (time_latencies, 3 * "wcswc"),
         (time_device_latencies, 3 * "wmcsmwc"),
@@ -64,9 +64,9 @@ class Log:
         (time_unsynchronised, "w" + 3 * "csc" + "w"),
     ],
 )
-def test_the_order_of_what_is_done(way: Callable[..., Any], order: str) -> None:
+def test_the_order_of_what_is_done(method: Callable[..., Any], order: str) -> None:
     log = Log()
-    way(log.step, 3, log.watch())
+    method(log.step, 3, log.watch())
     assert log.text == order
 
 
@@ -117,9 +117,9 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
 
 
 def test_columns_of_the_right_ways() -> None:
-    """Each way has one step more, which does not count."""
+    """Each method has one step more, which does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
-    columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 6, seed=0)
+    columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
     ends = ("", "_low", "_high")
     assert columns == {
         "latencies_s": pytest.approx([6.01e-3] * 6),
@@ -142,17 +142,17 @@ def test_percentiles_by_hand() -> None:
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
-    """The order of the ways, and the columns; the samples of a way are the numbers of its calls."""
+    """The order of the methods, and the columns; the samples of a method are the numbers of its calls."""
     log: list[tuple[str, int]] = []
 
-    def way(name: str) -> Callable[[int], list[float]]:
+    def method(name: str) -> Callable[[int], list[float]]:
         def measure(count: int) -> list[float]:
             log.append((name, count))
             return [float(len(log))] * count
 
         return measure
 
-    columns = measure_latencies({"latencies_s": way("R"), "U": way("U"), "T": way("T")}, steps, seed)
+    columns = measure_latencies({"latencies_s": method("R"), "U": method("U"), "T": method("T")}, steps, seed)
     assert [count for _, count in log[::2]] == [1] * (len(log) // 2)
     assert [name for name, _ in log[::2]] == [name for name, _ in log[1::2]]
     return "".join(name for name, _ in log[1::2]), columns
@@ -182,13 +182,13 @@ def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left(
 def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float], most: float) -> None:
     """A step of 1 ms takes over twice as long in the end: steadily, or from one step on, which moves one turn of six.
 
-    One pass after the other would see the first way's mean off the last one's by a factor of 1.6 or more.
+    One pass after the other would see the first method's mean off the last one's by a factor of 1.6 or more.
     """
     cpu = FakeDevice(lambda _, now: MILLISECOND * pace(now))
-    ways = right_ways(cpu.step, cpu.watch())
-    ways |= mistaken_ways(cpu.step, cpu.step, cpu.watch())
-    columns = measure_latencies(ways, 6 * TURN_STEPS, seed=0)
-    means = [sum(columns[way]) for way in ways]
+    methods = right_methods(cpu.step, cpu.watch())
+    methods |= mistaken_methods(cpu.step, cpu.step, cpu.watch())
+    columns = measure_latencies(methods, 6 * TURN_STEPS, seed=0)
+    means = [sum(columns[method]) for method in methods]
     assert len(means) == 3
     assert max(columns["latencies_s"]) > 1.9 * min(columns["latencies_s"])
     assert max(means) < most * min(means)
@@ -196,9 +196,9 @@ def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float]
 
 def test_mistakes_of_a_warm_trial() -> None:
     device, other = gpu(), gpu()
-    ways = mistaken_ways(device.step, other.step, device.watch(marks=True))
-    assert ways["latencies_unsynchronised_s"](4) == pytest.approx([1e-5] * 4)
-    ways["latencies_transfer_s"](4)
+    methods = mistaken_methods(device.step, other.step, device.watch(marks=True))
+    assert methods["latencies_unsynchronised_s"](4) == pytest.approx([1e-5] * 4)
+    methods["latencies_transfer_s"](4)
     assert (device.steps, other.steps) == (4, 4)
-    assert set(ways) <= set(COLUMNS)
-    assert list(mistaken_ways(device.step, None, device.watch())) == ["latencies_unsynchronised_s"]
+    assert set(methods) <= set(COLUMNS)
+    assert list(mistaken_methods(device.step, None, device.watch())) == ["latencies_unsynchronised_s"]

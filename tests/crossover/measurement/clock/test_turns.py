@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from crossover.measurement.clock.timing import Stopwatch
-from crossover.measurement.clock.turns import ROUNDS, Way, time_in_turns
+from crossover.measurement.clock.turns import ROUNDS, Method, time_in_turns
 
 pytestmark = pytest.mark.usefixtures("light_heap")
 
@@ -23,7 +23,7 @@ class Machine:
     def watch(self) -> Stopwatch:
         return Stopwatch(wall_ns=lambda: self.now_ns, cpu_ns=lambda: 0, synchronise=lambda: None)
 
-    def way(self, name: str, step_ms: float, setting_ms: float = 0) -> Way:
+    def method(self, name: str, step_ms: float, setting_ms: float = 0) -> Method:
         def step() -> None:
             self.now_ns += round(step_ms * 1e6)
             self.ran.append(name)
@@ -34,23 +34,23 @@ class Machine:
             yield
             self.now_ns += round(setting_ms * 1e6)
 
-        return Way(step, setting)
+        return Method(step, setting)
 
 
 def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
     machine = Machine()
-    ways = {
-        "quick": machine.way("quick", 1),
-        "slow": machine.way("slow", 40),
-        "set": machine.way("set", 3, setting_ms=500),
+    methods = {
+        "quick": machine.method("quick", 1),
+        "slow": machine.method("slow", 40),
+        "set": machine.method("set", 3, setting_ms=500),
     }
-    assert time_in_turns(ways, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
     assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
 
 
 def test_every_second_round_runs_backwards() -> None:
     machine = Machine()
-    time_in_turns({"a": machine.way("a", 1), "b": machine.way("b", 1)}, 0.002, machine.watch())
+    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
     order = "".join(machine.ran)
     assert order[:4] == "ab" + "ba"  # the first look
     assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # a step that does not count, and two that do
@@ -66,7 +66,7 @@ def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_m
         machine.now_ns += round(next(lasts_ms) * 1e6)
         machine.ran.append("b")
 
-    times_s = time_in_turns({"a": machine.way("a", 1), "b": Way(step)}, 0.002, machine.watch())
+    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
     assert times_s == pytest.approx({"a": 0.001, "b": 2.0})
     assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
@@ -75,14 +75,14 @@ def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_m
 def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
     """Such as an environment that ends, in the first look or later."""
     machine = Machine()
-    plain = machine.way("plain", 1)
+    plain = machine.method("plain", 1)
     left = iter(range(good_steps))
 
     def ending() -> None:
         plain.step()
         next(left)
 
-    ways = {"plain": plain, "ending": Way(ending), "slow": machine.way("slow", 40)}
-    assert time_in_turns(ways, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
+    methods = {"plain": plain, "ending": Method(ending), "slow": machine.method("slow", 40)}
+    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
     with pytest.raises(StopIteration):
-        time_in_turns({"ending": Way(ending), "plain": plain}, 0.02, machine.watch())
+        time_in_turns({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())

@@ -100,7 +100,7 @@ def test_an_end_by_a_signal(
     assert outcome.transient is reason.startswith("something outside")
 
 
-TIMED = {"step_time_s": 0.5, "flags": ["drift", "unchecked"], "status": "ok", "reason": None}
+TIMED = {"step_time_s": 0.5, "flags": ["drift", "not_checked"], "status": "ok", "reason": None}
 LATER = ["numerical check", "memory pass", "profile"]
 
 
@@ -124,7 +124,7 @@ def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals | None, kill
     assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
     assert (outcome.reason or "").startswith(f"numerical check: {why}")
     assert (outcome.reason or "").endswith("; not begun: memory pass, profile")
-    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["drift", "unchecked", "incomplete"]}
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["drift", "not_checked", "incomplete"]}
     assert child.killed
 
 

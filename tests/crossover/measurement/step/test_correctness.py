@@ -57,7 +57,7 @@ def verdict(result: float, gradient: float, moved: Noise, precision: str = "fp32
     answer = judge(errors, moved, lambda: dict.fromkeys(errors, again), precision)
     assert answer.errors is errors
     assert answer.wrong is None or answer.unchecked is None
-    return "wrong" if answer.wrong else "unchecked" if answer.unchecked else "right"
+    return "wrong" if answer.wrong else "not_checked" if answer.unchecked else "right"
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -66,7 +66,7 @@ def test_three_roundings_are_right_without_any_noise(precision: str) -> None:
     limit = 3 * ROUNDING[precision]
     assert verdict(limit, limit, moved, precision) == "right"
     assert not moved.asked
-    assert verdict(limit * 1.01, 0.0, moved, precision) == "unchecked"
+    assert verdict(limit * 1.01, 0.0, moved, precision) == "not_checked"
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_three_roundings_are_right_without_any_noise(precision: str) -> None:
     [
         (0.0, 0.3, Noise(gradient=0.1), 0.0, "right"),  # three times the effect of noise
         (0.0, 0.5, Noise(gradient=1.0), 0.0, "right"),
-        (0.0, 0.51, Noise(gradient=1.0), 0.0, "unchecked"),  # more than half its norm is never right
-        (1e9, 0.0, Noise(result=math.nan), 0.0, "unchecked"),  # noise makes the exact answer no number
+        (0.0, 0.51, Noise(gradient=1.0), 0.0, "not_checked"),  # more than half its norm is never right
+        (1e9, 0.0, Noise(result=math.nan), 0.0, "not_checked"),  # noise makes the exact answer no number
         (1.0, 0.0, Noise(), 1e-6, "wrong"),
-        (1.0, 0.0, Noise(), 0.1, "unchecked"),  # two runs differ by more than rounding explains
+        (1.0, 0.0, Noise(), 0.1, "not_checked"),  # two runs differ by more than rounding explains
         (0.0, math.nan, Noise(), 0.0, "wrong"),
     ],
 )
@@ -89,7 +89,7 @@ def test_the_verdict_at_its_limits(result: float, gradient: float, moved: Noise,
 def test_errors_that_only_greater_noise_explains_are_undecided(precision: str, greater: float) -> None:
     """8 times the noise of rounding, 2^-20, in fp32, and 4 times that of bf16, 2^-7."""
     moved = Noise(gradient=0.125, from_share=greater)
-    assert verdict(0.0, 0.375, moved, precision) == "unchecked"
+    assert verdict(0.0, 0.375, moved, precision) == "not_checked"
     assert moved.asked == [*((ROUNDING[precision], seed) for seed in range(2)), (greater, 0)]
     assert verdict(0.0, 0.375, Noise(gradient=0.12), precision) == "wrong"
 

@@ -40,25 +40,25 @@ def copy_workflow(folder: Path) -> None:
             shutil.copy2(ROOT / part, folder / part)
 
 
-class House:
+class WorkflowCopy:
     """A copy of the workflow with two tiny studies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         copy_workflow(path)
-        self.edit("studies/disc_depth", sizes=[2, 3], ways=None, figures=["times", "speedups"])
-        self.edit("studies/hsf_width", sizes=[5, 10], ways=None)
+        self.edit("studies/disc_depth", sizes=[2, 3], candidates=None, figures=["times", "speedups"])
+        self.edit("studies/hsf_width", sizes=[5, 10], candidates=None)
         datasets = {"higgs": {"rows": 500}}
         self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
         self.config(repeat_disturbed=0)  # how busy this machine is must not decide what a test measures
 
     @classmethod
-    def copy_of(cls, other: House, path: Path) -> House:
-        """The same house, results included, free to be changed."""
+    def copy_of(cls, other: WorkflowCopy, path: Path) -> WorkflowCopy:
+        """The same workflow, results included, free to be changed."""
         shutil.copytree(other.path, path)
-        house = cls.__new__(cls)
-        house.path = path
-        return house
+        workflow = cls.__new__(cls)
+        workflow.path = path
+        return workflow
 
     def pretend(self, **config: Any) -> None:
         """Have a stand-in for trials, which notes when it ran and on what, on one study without refinement."""
