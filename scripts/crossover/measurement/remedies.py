@@ -1,4 +1,4 @@
-"""Remedies for a slow step: methods to run it without data loading, transfer, launch overhead or too many threads.
+"""Remedies for a slow step: variants of it without data loading, transfer, launch overhead or too many threads.
 
 The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the

@@ -99,7 +99,7 @@ TRIALS_WITH_REMEDIES = 3
 
 @dataclass
 class Trial:
-    """A trial under method: its columns and flags so far."""
+    """A trial in progress: its columns and flags so far."""
 
     job: TrialJob
     cell: OpenCell

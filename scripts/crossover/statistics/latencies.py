@@ -58,7 +58,7 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # a shift the other method is no error
+            error = "lowered" if method == LOWERS else "raised"  # a shift to the other side is no error
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",

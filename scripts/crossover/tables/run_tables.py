@@ -63,7 +63,7 @@ class RunTables:
     best_configurations: pd.DataFrame
     """One row per candidate of a device at a size, of studies that have `candidates`."""
     latencies: pd.DataFrame
-    """One row per cell and candidate to measure its latency."""
+    """One row per cell and method to measure its latency."""
     cores_worth: pd.DataFrame
     """One row per line, size and accelerator: how many CPU cores it is worth."""
     quality: pd.DataFrame

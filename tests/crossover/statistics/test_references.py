@@ -1,4 +1,4 @@
-"""The interval of a crossover with a GPU elsewhere, whose steps are taken in two candidates."""
+"""The interval of a crossover with a GPU elsewhere, whose steps are taken as measured and rescaled."""
 
 from __future__ import annotations
 
