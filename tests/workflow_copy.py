@@ -40,6 +40,12 @@ def copy_workflow(folder: Path) -> None:
             shutil.copy2(ROOT / part, folder / part)
 
 
+def write_config(folder: Path, config: Mapping[str, Any], studies: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the config of a copy, and its studies by name."""
+    for name, values in {"config": config, **{f"studies/{name}": study for name, study in studies.items()}}.items():
+        (folder / "config" / f"{name}.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+
+
 class WorkflowCopy:
     """A copy of the workflow with two tiny studies."""
 

@@ -14,12 +14,11 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from crossover.config.options import new_parser, positive
 from crossover.errors import UserError
 from crossover.tables.frames import read_table
-from workflow_copy import copy_workflow
+from workflow_copy import copy_workflow, write_config
 
 SIZES = {"disc_mlp": [2, 3, 4, 5], "higgs_mlp": [8, 32, 64, 128], "digits_mlp": [8, 32, 64, 128]}
 
@@ -38,8 +37,6 @@ def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) ->
         }
         for workload in SIZES
     }
-    for name, study in studies.items():
-        (folder / "config" / "studies" / f"{name}.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
     config = {
         "studies": list(studies),
         "devices": ["cpu", "cuda"],
@@ -47,7 +44,7 @@ def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) ->
         "effort": effort,
         "cluster": {"check_devices": False},
     }
-    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    write_config(folder, config, studies)
     scripts = folder / "scripts"
     (scripts / "same_device").write_text(device, encoding="utf-8")
     for name in ("measure_cell.py", "probe_roofs.py"):

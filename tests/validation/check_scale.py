@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from crossover.config.options import new_parser, positive
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.frames import write_csv
-from workflow_copy import copy_workflow
+from workflow_copy import copy_workflow, write_config
 
 BATCH_SIZES = 10
 """Cells of a size in a grid that does nothing."""
@@ -44,8 +43,7 @@ def make_grid(folder: Path, cells: int) -> None:
         "figures": ["times"],
     }
     config = {"studies": [STUDY], "devices": ["cpu"], "trials": 1}
-    (folder / "config" / "studies" / f"{STUDY}.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
-    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    write_config(folder, config, {STUDY: study})
 
 
 def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:

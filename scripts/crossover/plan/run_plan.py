@@ -118,14 +118,22 @@ class RunPlan:
 
     def first_trials(self, study: str) -> int:
         """Trials of each cell of a study's first grid: all of them, unless a crossover says where they go."""
-        trials = self.trials_of(study)
-        refined = refinement_on(self.study[study], (*self.devices, BASELINE, "cuda"), self.refinement)
-        return trials if refined is None else refined.first(trials)
+        return self._first_trials[study]
+
+    @cached_property
+    def _first_trials(self) -> dict[str, int]:
+        """The same by study: planning asks for it at every trial."""
+        first = {}
+        for study in self.studies:
+            trials = self.trials_of(study.name)
+            refined = refinement_on(study, (*self.devices, BASELINE, "cuda"), self.refinement)
+            first[study.name] = trials if refined is None else refined.first(trials)
+        return first
 
     @property
     def rounds(self) -> int:
         """Rounds of the first grid."""
-        return max((self.first_trials(study.name) for study in self.studies), default=0)
+        return max(self._first_trials.values(), default=0)
 
     @cached_property
     def measured(self) -> list[str]:

@@ -73,7 +73,7 @@ def plan_refinement(
     number = stage - refinement.bisections - 1
     if number >= len(targets):
         return Plan("done")
-    bracketed = found.status in REFINED and found.bracket is not None
+    bracketed = _bracket(found) is not None
     if not bracketed and targets[number] > trials:
         return Plan("no_bracket")
     width = half_width(found, to_x)
@@ -83,10 +83,19 @@ def plan_refinement(
     return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
 
 
-def _bisect(found: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
+def _bracket(found: Crossover) -> tuple[int, int] | None:
+    """The sizes that bracket a single crossover; None where there is none to narrow down."""
     if found.status not in REFINED or found.bracket is None:
-        return Plan("no_bracket")
+        return None
     low, high = (round(end) for end in found.bracket if end is not None)
+    return low, high
+
+
+def _bisect(found: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
+    bracket = _bracket(found)
+    if bracket is None:
+        return Plan("no_bracket")
+    low, high = bracket
     if found.low is None or found.high is None:
         noisy = any(low < size < high for size in measured)
     else:
@@ -103,8 +112,8 @@ def _in_doubt(found: Crossover, measured: Sequence[int], *, singly: bool) -> lis
 
     All of them where single trials cross several times, which may be chance.
     """
-    if found.status in REFINED and found.bracket is not None:
-        low, high = (round(end) for end in found.bracket if end is not None)
+    if (bracket := _bracket(found)) is not None:
+        low, high = bracket
         return [size for size in measured if low <= size <= high]
     if singly and found.status == "multiple":
         return list(measured)
