@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,10 @@ from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
 from crossover.config.studies import Candidates
-from crossover.config.words import threads_of_side
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import best_configurations_of, of_own_grid
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
-from crossover.statistics.cores_worth import cores_worth_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.problems import list_problems
@@ -60,14 +59,13 @@ def analyse(
     studies = with_x_axes(studies, measurements)
     # Pairs select rows of these; with all hundred columns that takes seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
-    sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
+    first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
-    cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
+    cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     elsewhere = agreeing(measurements, references)
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
-    on_fewer_cores = cells.loc[[threads_of_side(device) is not None for device in cells["device"]], "study"]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
@@ -75,9 +73,8 @@ def analyse(
         bottlenecks=bottlenecks_of(measurements, cells),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(crossovers_of(all_compared, x_axes, prices, candidates), across),
-        best_configurations=best_configurations_of(all_compared, candidates),
+        best_configurations=best_configurations_of(all_compared, candidates, x_axes),
         latencies=latencies_of(measurements),
-        cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality_table(trainings, classes),
         quality_pairs=quality_pairs_of(trainings, classes),
         references=table_of("references", [reference.facts.row for reference in references]),
@@ -95,3 +92,12 @@ def analyse(
 
 def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, second], ignore_index=True) if len(second) else first
+
+
+def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
+    """The axis of cells that refinement of a study adds points to, and those of its first grid."""
+    if study["x_axis"] != CPU_THREADS:
+        axis = X_AXES[study["x_axis"]]
+        return axis, {*study[f"{axis}s"]}
+    whole = {device for device in measurements["device"].unique() if threads_of_side(device) is None}
+    return "device", {*whole, *(f"{BASELINE}-{threads}" for threads in study["cpu_threads"])}

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
-from crossover.answers.comparisons import asked_answers, comparison_answers, cores_answers, without_accelerator
+from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
 from crossover.answers.crossovers import best_answers, crossover_answers, reference_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
@@ -68,21 +68,19 @@ def _timed(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    cores = cores_answers(tables.cores_worth, tables.cells)
+    x_axis = spec["x_axis"]
     if not asks_for_crossovers(spec["figures"]):
-        return cores + comparison_answers(tables, spec)
-    crossovers = crossover_answers(tables)
-    if cores:
-        crossovers = [row | {"main": False} for row in crossovers]
+        return comparison_answers(tables, spec)
+    crossovers = crossover_answers(tables, x_axis)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
-    elsewhere = reference_answers(tables, accelerated=not alone)
+    elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
     if alone:
         if elsewhere:
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
-        measured = crossovers + without_accelerator(tables, spec["x_axis"])
+        measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return cores + crossovers + best_answers(tables) + transfers(tables) + elsewhere
+    return crossovers + best_answers(tables, x_axis) + transfers(tables, x_axis) + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

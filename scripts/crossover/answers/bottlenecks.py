@@ -1,4 +1,4 @@
-"""Answers on bottlenecks: on each device of a line, up to which size, and the gain of the remedy."""
+"""Answers on bottlenecks: on each device of a series, up to which size, and the gain of the remedy."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, trials_columns
-from crossover.config.words import BASELINE
-from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
+from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, REMEDIES, SERIES_AXES, SPLIT
+from crossover.tables.registry import CELL_AXES, REMEDIES, SPLIT
 
 
 def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """One answer for each line and device with bottlenecks, from the smallest size on.
+    """One answer for each series and device with bottlenecks, from its smallest point on.
 
-    The first on an accelerator is a main answer.
+    The first on an accelerator is a main answer. Of the CPU only all of its cores count.
     """
+    x_axis = "size" if x_axis == CPU_THREADS else x_axis
+    axes, along = series_axes(x_axis), X_AXES[x_axis]
     sizes = cells[[*CELL_AXES, "size_name", "parameters"]]
-    rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values("size", kind="stable")
-    several = varying(cells, SERIES_AXES)
-    answers = [_answer(records(line), several, x_axis) for _, line in rows.groupby(DEVICE_LINE_AXES, sort=False)]
+    rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values(along, kind="stable")
+    several = varying(cells, axes)
+    answers = [_answer(records(line), several, x_axis) for _, line in rows.groupby([*axes, "device"], sort=False)]
     main = next((row for row in answers if row["device"] != side_word(BASELINE)), None)
     return [row | {"main": row is main} for row in answers]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, caveats_of, estimate, interval_columns, ratio_columns, trials_columns
+from crossover.answers.vocabulary import Row, caveats_of, estimate, interval_columns, ratio_columns
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
-from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
+from crossover.config.words import BASELINE, CPU_THREADS, DEVICES, PLAIN, PLAIN_SIDES, X_AXES, is_cpu, series_axes
 from crossover.statistics.choices import choose, fastest
 from crossover.statistics.intervals import (
     FASTER,
@@ -26,7 +26,7 @@ from crossover.statistics.intervals import (
     decided,
     time_over_trials,
 )
-from crossover.tables.frames import first_row, on_all_cores, records, rows_with
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
 from crossover.tables.run_tables import RunTables
@@ -141,16 +141,16 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
     """The CPU's time at both ends of each series, the plainest series first."""
-    cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
-    several = varying(cells, SERIES_AXES)
+    cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
+    axes = series_axes(x_axis)
+    several = varying(cells, axes)
+    placed = [] if x_axis == CPU_THREADS else [X_AXES[x_axis]]
     switched_on = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
-    lines = (
-        cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(SERIES_AXES, sort=False)
-    )
+    lines = cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(axes, sort=False)
     return [
-        _step_time(cell) | {"place": name_by(cell, ["size"]), "series": name_by(cell, several), "main": True}
+        _step_time(cell) | {"place": name_by(cell, placed), "series": name_by(cell, several), "main": True}
         for _, line in lines
-        for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES))
+        for cell in records(with_x(line, x_axis).sort_values("x").iloc[[0, -1]].drop_duplicates(CELL_AXES))
     ]
 
 
@@ -296,26 +296,3 @@ def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks
         "trials": trials,
         "caveats": [] if counted else caveats_of(cells),
     }
-
-
-def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
-    """How many CPU cores each accelerator is worth, on every line and size; the main answer is at the largest size."""
-    several = varying(cells, SERIES_AXES)
-    largest = table.groupby([*SERIES_AXES, "contender"])["size"].transform("max")
-    return [
-        {
-            "kind": "cores",
-            "machine": row["machine"],
-            "series": name_by(row, several),
-            "main": row["size"] == most,
-            "status": row["status"],
-            **estimate(row, "cores", "cores"),
-            "winner": side_word(row["contender"]),
-            "place": name_by(row, ["size"]),
-            "bracket_low": min(row["measured_cores"], default=None),
-            "bracket_high": max(row["measured_cores"], default=None),
-            "near": row["measured_cores"],
-            **trials_columns(row["trials"]),
-        }
-        for row, most in zip(records(table), largest, strict=True)
-    ]

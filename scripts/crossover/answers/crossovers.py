@@ -11,22 +11,32 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
-from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
-from crossover.statistics.best import BEST, BEST_AXES, CANDIDATE_AXES
+from crossover.config.words import (
+    BASELINE,
+    CPU_THREADS,
+    FROM_HOST,
+    PLAIN,
+    PLAIN_SIDES,
+    PROTOCOLS,
+    X_AXES,
+    is_cpu,
+    series_axes,
+    threads_of_side,
+)
+from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
-from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
+from crossover.tables.frames import headline_rows, records, rows_with, with_x
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, short_name, side_word, varying
-from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
 
 RESIDENT = PROTOCOLS[0]
 """The protocol with data on the device."""
 
 
-def crossover_answers(tables: RunTables) -> list[Row]:
+def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
     """One answer for each crossover of a study's tables, the main ones first.
 
     These compare devices in all costs, or precisions and executions where the CPU has no time. Where both sides ran on
@@ -42,7 +52,7 @@ def crossover_answers(tables: RunTables) -> list[Row]:
     else:
         costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
         main = {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
-    several = varying(tables.cells, SERIES_AXES)
+    several = varying(tables.cells, series_axes(x_axis))
     labelled = headline_rows(crossovers)["contender"].nunique() > 1
     order = sorted(crossovers.index, key=lambda index: index not in main)
     return [
@@ -111,9 +121,16 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
     """The range of sizes measured on both sides; for a side ahead in time, its speed-ups and up to where."""
-    same_pair = rows_with(ratios, [*SERIES_AXES, "pair", "device", "baseline", "baseline_machine", "contender"], row)
-    same_pair = same_pair.dropna(subset=[row["x_axis"]])
-    return _reach(row, same_pair.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
+    return _reach(row, speedups_of(row, ratios)["ratio"].astype(float), contender, baseline)
+
+
+def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
+    """The ratios of a crossover's two sides, by the point on its x axis."""
+    pair = ["pair", "device", "baseline", "baseline_machine", "contender"]
+    if row["x_axis"] == CPU_THREADS:
+        pair.remove("baseline")  # a ratio names the CPU with its number of cores
+    same_pair = rows_with(ratios, [*series_axes(row["x_axis"]), *pair], row)
+    return with_x(same_pair, row["x_axis"]).dropna(subset="x").set_index("x").sort_index()
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
@@ -150,10 +167,12 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
 
 def caveats_of_series(row: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     """The caveats from lost cells of a crossover's series, and from flags within its bracket."""
-    line = rows_with(cells, [axis for axis in SERIES_AXES if axis != row["pair"]], row)
-    sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
+    sides = rows_with(cells, [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]], row)
+    if row["x_axis"] != CPU_THREADS:
+        sides = sides[sides["device"].isin([row["device"], row["baseline"], row["contender"]])]
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
-    return lost + flags_of(sides[_in_bracket(sides[row["x_axis"]], row)])
+    x = with_x(sides, row["x_axis"])["x"]
+    return lost + flags_of(sides[x.isna() | _in_bracket(x, row)])
 
 
 def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
@@ -162,13 +181,13 @@ def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
-def transfers(tables: RunTables) -> list[Row]:
+def transfers(tables: RunTables, x_axis: str) -> list[Row]:
     """The crossover with transfers in each step over that on resident data, for each line."""
     headlines = headline_rows(tables.crossovers)
-    axes = [axis for axis in DEVICE_LINE_AXES if axis != "protocol"]
-    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "protocol"]
+    axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
+    several = varying(tables.cells, axes)
     answers = []
-    for _, rows in headlines[headlines["status"] == "bracketed"].groupby(axes, sort=False):
+    for _, rows in headlines[headlines["status"] == "bracketed"].groupby([*axes, "device"], sort=False):
         by_protocol = {row["protocol"]: row for row in records(rows)}
         for moved in by_protocol.keys() & {*FROM_HOST} if RESIDENT in by_protocol else ():
             answers.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
@@ -190,26 +209,28 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
     }
 
 
-def best_answers(tables: RunTables) -> list[Row]:
+def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
     """The crossover of each accelerator over the CPU, both at their best; in which configurations, and how it moved."""
-    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis in BEST_AXES]
+    axes = best_axes(x_axis)
+    several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
     if at_best.empty:
-        return _fastest_candidates(tables.best_configurations, several)
+        return _fastest_candidates(tables.best_configurations, several, x_axis)
     return [
-        _best(row, tables.best_configurations, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
+        _best(row, tables.best_configurations, rows_with(headlines, [*axes, "contender"], row), several)
         for row in records(at_best)
     ]
 
 
-def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str]) -> list[Row]:
+def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
     """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
     answers = []
+    along = X_AXES[x_axis]
     timed = best_configurations[best_configurations["trials"] > 0]
-    for _, candidates in timed.groupby([*BEST_AXES, "device"], sort=False):
-        counted = candidates[candidates["counts"] & candidates.duplicated("size", keep=False)]
-        at_largest = counted[counted["size"] == counted["size"].max()].sort_values("step_time_s")
+    for _, candidates in timed.groupby([*best_axes(x_axis), "device"], sort=False):
+        counted = candidates[candidates["counts"] & candidates.duplicated(along, keep=False)]
+        at_largest = counted[counted[along] == counted[along].max()].sort_values("step_time_s")
         if at_largest.empty:
             continue
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
@@ -229,7 +250,7 @@ def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str
                 "series": name_by(best, several),
                 **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
-                "place": name_by(best, ["size"]),
+                "place": name_by(best, [along]),
                 "winner": _candidate_words(best, candidates),
                 "loser": _candidate_words(other, candidates),
                 "winner_s": best["step_time_s"],
@@ -243,8 +264,8 @@ def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str
 def _best(
     row: dict[str, Any], best_configurations: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]
 ) -> Row:
-    candidates = rows_with(best_configurations, BEST_AXES, row)
-    chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values("size")
+    candidates = rows_with(best_configurations, best_axes(row["x_axis"]), row)
+    chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values(X_AXES[row["x_axis"]])
     sides = {
         side: _fastest_of(chosen[chosen["device"] == row[side]], candidates, row) for side in ("baseline", "contender")
     }
@@ -294,13 +315,13 @@ def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str
     return ", ".join([name_by(candidate, named), *cores])
 
 
-def reference_answers(tables: RunTables, accelerated: bool) -> list[Row]:
+def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
     """One answer for each line and reference: its GPU against the CPU here; with a GPU here, device against device."""
-    several = varying(tables.cells, [axis for axis in SERIES_AXES if axis != "machine"])
+    several = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
-        return _set_ups(tables, several)
+        return _set_ups(tables, several, x_axis)
     crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
-    factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE])
+    factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axis)
     return [_would_pay_off(row, tables, several, factors) for row in records(crossovers)]
 
 
@@ -315,18 +336,18 @@ def _would_pay_off(
         "main": row["cost"] == "time" or row["status"] != "incomplete",
         "series": name_by(row, several),
         "measured_on": measured_on,
-        "factor": factors.get(tuple(row[axis] for axis in SERIES_AXES)),
+        "factor": factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"]))),
         **reach_of(row, tables.ratios, gpu, "this CPU"),
     }
 
 
-def _set_ups(tables: RunTables, several: Sequence[str]) -> list[Row]:
+def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row]:
     """Each device here against the same kind of device of a reference, over the sizes of a line."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]
     answers = []
-    for _, line in ratios.groupby([*SERIES_AXES, "device"], sort=False):
+    for _, line in ratios.groupby([*series_axes(x_axis), "device"], sort=False):
         first = records(line)[0]
         facts = _facts(tables, first["machine"])
         name = facts["cpu_model"] if is_cpu(first["device"]) else facts["device_name"]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row
 from crossover.config.words import BASELINE, DEVICES
-from crossover.tables.frames import at_common_sizes, device_name_of, first_row, on_all_cores, records
+from crossover.tables.frames import at_common_points, device_name_of, first_row, on_all_cores, records
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
@@ -72,7 +72,7 @@ def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
     if not named:
         return []
     keys = pd.Series(list(zip(*(with_peak[axis] for axis in named), strict=True)), with_peak.index)
-    common = at_common_sizes(with_peak.assign(setting=keys), "setting")
+    common = at_common_points(with_peak.assign(setting=keys), "setting")
     common = common[common["size"] == common["size"].max()]
     if common.empty:
         return []

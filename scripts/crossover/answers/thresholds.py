@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import answer_of, caveats_of_series
+from crossover.answers.crossovers import answer_of, caveats_of_series, speedups_of
+from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import headline_rows, records, rows_with
+from crossover.tables.frames import headline_rows, records
 from crossover.tables.labels import axis_label
-from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import VERSION
 
@@ -34,15 +34,15 @@ def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
 
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
-    axes = [*SERIES_AXES, "baseline", "baseline_machine", "contender"]
-    speedups = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).set_index(row["x_axis"]).sort_index()
+    speedups = speedups_of(row, pairs)
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios
     here = _host(tables, row["baseline_machine"], row["baseline"])
     there = _host(tables, row["machine"], row["contender"])
     return {
-        **{axis: row[axis] for axis in SERIES_AXES},
+        **{axis: row[axis] for axis in AXES if axis != "device"},
+        "x_axis": row["x_axis"],
         "device": row["contender"],
         "gpu": row["contender_name"],
         "cpu": row["baseline_name"],

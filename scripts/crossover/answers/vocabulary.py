@@ -11,7 +11,7 @@ from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
 from crossover.tables.registry import CAVEATS as CROSSOVER_DOUBTS
-from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
+from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
@@ -32,7 +32,6 @@ KINDS = {
     "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),
     "setting": COMPARED,
     "step_time": ("measured",),
-    "cores": tuple(CORES_STATUSES),
     "bottleneck": ("throughout", "up_to"),
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
     "memory_setting": ("differ", "alike"),

@@ -26,6 +26,7 @@ from crossover.config.key_types import (
     PartOf,
     PresetName,
     Price,
+    Protocol,
     Seconds,
     Seed,
     Set,
@@ -45,7 +46,7 @@ from crossover.config.studies import (
     BatchSearch,
     Effort,
 )
-from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys
+from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys, XAxis
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,17 @@ class ConfigKeys(Keys):
         "64, 256 and 1024.",
     )
     batch_size: Count = Field(32, description="Samples in a step of `model`.")
+    batch_sizes: Several[Count] | None = Field(
+        None, description="Several batch sizes of `model`, in place of `batch_size`; null for that one."
+    )
+    protocols: Several[Protocol] | None = Field(
+        None, description="What a step of `model` includes, as in a study; null for `resident`."
+    )
+    x_axis: XAxis | None = Field(
+        None,
+        description="What the crossovers of `model` are read over, as in a study; null for the size, or for the batch "
+        "size where that alone varies.",
+    )
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | Several[Device] = Field(
         "auto",

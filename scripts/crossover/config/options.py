@@ -297,7 +297,7 @@ def model_options(model: Model | None) -> dict[str, Any]:
     if model is None:
         return {}
     values: dict[str, Any] = {"model": model.shown, "mode": model.mode, "names": ",".join(model.names) or None}
-    values |= {"not_checked": not model.checked, "may_refuse": model.may_refuse}
+    values |= {"unchecked": not model.checked, "may_refuse": model.may_refuse}
     if model.table is None:
         return values
     values |= {"table": os.path.relpath(model.table.file), "targets": model.table.targets}

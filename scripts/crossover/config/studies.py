@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, TypeVar
 
 from crossover.config.models import Model
-from crossover.config.words import AXES, BASELINE, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
 from crossover.errors import UserError
 
 MOST = 1_000_000_000
@@ -237,6 +237,7 @@ class Candidates:
     """Further candidates to compute a study's cells, for devices at their best, and what its own grid holds of them."""
 
     sizes: Sequence[int]
+    batch_sizes: Sequence[int]
     executions: Sequence[str]
     precisions: Sequence[str]
     """The accuracy class: candidates of these precisions count as equal, others are no candidates."""
@@ -253,7 +254,8 @@ class Candidates:
             return None
         candidates = study["candidates"]
         return cls(
-            sizes=candidates["sizes"],
+            sizes=candidates.get("sizes") or study["sizes"],
+            batch_sizes=candidates.get("batch_sizes") or study["batch_sizes"],
             executions=candidates.get("executions", ()),
             precisions=candidates.get("precisions") or study["precisions"][:1],
             protocols=candidates.get("protocols") or study["protocols"],
@@ -349,6 +351,13 @@ class Study:
     quality: Mapping[str, Any] | None = None
     model: Model | None = None
 
+    @property
+    def points(self) -> tuple[int | str, ...]:
+        """The points on the x axis; over `cpu_threads` those besides all cores."""
+        if self.x_axis == CPU_THREADS:
+            return self.cpu_threads
+        return self.batch_sizes if self.x_axis == "batch_size" else self.sizes
+
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """The run's devices that the study measures on."""
         return [device for device in devices if self.devices is None or device in self.devices]
@@ -391,6 +400,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     widened = replace(
         study,
         sizes=tuple(candidates.sizes),
+        batch_sizes=tuple(candidates.batch_sizes),
         protocols=tuple(candidates.protocols),
         precisions=tuple(candidates.precisions),
         executions=tuple(dict.fromkeys([*study.executions, *candidates.executions])),
@@ -458,15 +468,19 @@ PREVIEW_SIZES = 5
 def preview(study: Study) -> Study:
     """The part of a study that its first answer is given from.
 
-    Of many sizes these are a few, evenly spread, in its first configuration; a study of few sizes is taken whole.
+    Of many points on its x axis these are a few, evenly spread, in its first configuration; a study of few is taken
+    whole.
     """
-    sizes, gaps = sorted(study.sizes), PREVIEW_SIZES - 1
-    if len(sizes) <= PREVIEW_SIZES:
+    points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
+    gaps = PREVIEW_SIZES - 1
+    if len(points) <= PREVIEW_SIZES:
         return study
+    few = tuple(points[round(number * (len(points) - 1) / gaps)] for number in range(PREVIEW_SIZES))
+    along = {CPU_THREADS: "cpu_threads", "batch_size": "batch_sizes"}.get(study.x_axis, "sizes")
+    first: dict[str, Any] = {"sizes": study.sizes[:1], "batch_sizes": study.batch_sizes[:1]}
     return replace(
         study,
-        sizes=tuple(sizes[round(number * (len(sizes) - 1) / gaps)] for number in range(PREVIEW_SIZES)),
-        batch_sizes=study.batch_sizes[:1],
+        **{**first, along: few},
         protocols=study.protocols[:1],
         precisions=study.precisions[:1],
         executions=study.executions[:1],

@@ -16,7 +16,7 @@ from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study,
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
-from crossover.config.words import DEVICES, FIGURE_KINDS
+from crossover.config.words import CPU_THREADS, DEVICES, FIGURE_KINDS, HALF
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
@@ -51,8 +51,13 @@ def study_file(name: str, folder: Path) -> Path:
 
 def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where: str) -> Study:
     """The study that the config's `model`, `mode`, `sizes` and `batch_size` describe."""
-    given = {key: values[key] for key in ("model", "mode", "sizes", "data") if values[key] is not None}
-    given["batch_sizes"] = [values["batch_size"]]
+    keys = ("model", "mode", "sizes", "data", "protocols", "x_axis")
+    given = {key: values[key] for key in keys if values[key] is not None}
+    given["batch_sizes"] = values["batch_sizes"] or [values["batch_size"]]
+    if values["x_axis"] is None and len(given["batch_sizes"]) > 1 and len(given.get("sizes", (1, 2))) == 1:
+        given["x_axis"] = "batch_size"
+    if given.get("x_axis") == CPU_THREADS:
+        given["cpu_threads"] = [1, HALF]
     model = read_model(values["model"], Path(), f"{where}: model")
     return check_study(_complete(model.title, given, where, Path()), where, datasets)
 
@@ -87,7 +92,7 @@ def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) ->
         model = read_model(values["model"], folder, f"{where}: model")
         stated = own_sizes(model)
         model = replace(model, may_refuse=stated is None and "sizes" not in values)
-        values = {**_of_model(model, stated or DEFAULT_SIZES), **values}
+        values = {**_of_model(model, stated or DEFAULT_SIZES, values.get("x_axis")), **values}
     complete = check(values, StudyKeys, Locator([(where, values)]))
     sizes = complete["sizes"]
     if model is not None:
@@ -97,7 +102,7 @@ def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) ->
         table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
         model = replace(model, mode=complete["mode"], names=named, checked=complete["check"], table=table)
         sizes = range(1, len(named) + 1) if named else sizes
-        complete["x_axis"] = "parameters" if named else complete["x_axis"]
+        complete["x_axis"] = "parameters" if named and complete["x_axis"] == "size" else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
         raise UserError(f"{where}: sizes: {sizes} holds names, which only a study with `model` has; allowed: numbers")
     fields: dict[str, Any] = {
@@ -105,14 +110,24 @@ def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) ->
         for key, value in complete.items()
         if key not in OF_MODEL
     }
-    return Study(name=name, **{**fields, "model": model, "sizes": tuple(sorted(sizes))})
+    grid = {"sizes": tuple(sorted(sizes)), "batch_sizes": tuple(sorted(fields["batch_sizes"]))}
+    return Study(name=name, **{**fields, **grid, "model": model})
 
 
-def _of_model(model: Model, sizes: Sequence[int | str]) -> dict[str, Any]:
+QUESTIONS = {
+    "size": "From which size on does the GPU pay off",
+    "parameters": "From how many parameters on does the GPU pay off",
+    "batch_size": "From which batch size on does the GPU pay off",
+    CPU_THREADS: "How many CPU cores is the GPU worth",
+}
+"""What a study of a model asks, by its x axis."""
+
+
+def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
     """What a study of a model need not say."""
     return {
         "title": f"{model.title}, a model of your own",
-        "question": f"From which size on does the GPU pay off for {model.title}?",
+        "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
         "workload": OWN,
         "sizes": list(sizes),
         "batch_sizes": [32],
@@ -137,19 +152,34 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
             yield f"asks: of {asks.of}, over {asks.over}; allowed: two sides with the same axes and other values"
-    yield from _way_problems(study)
+    yield from _axis_problems(study)
+    yield from _candidate_problems(study)
     yield from _quality_problems(study)
     yield from _batch_problems(study, datasets)
 
 
-def _way_problems(study: Study) -> Iterator[str]:
+def _axis_problems(study: Study) -> Iterator[str]:
+    """What keeps a study from being read over its x axis."""
+    if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
+        yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
+    if study.x_axis == CPU_THREADS and not study.cpu_threads:
+        yield "x_axis: cpu_threads, but cpu_threads names no fewer cores; allowed: size, or cpu_threads as [1, half]"
+    if study.x_axis == CPU_THREADS and study.candidates:
+        yield "candidates: with x_axis cpu_threads, whose sides they would mix; allowed: null, or another x_axis"
+
+
+def _candidate_problems(study: Study) -> Iterator[str]:
     """What a study's `candidates` name that it does not have, or that they add nothing to it."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return
     if not study.timed:
         yield "candidates: given, but the study times nothing; allowed: null, or timed: true"
-    grids = (("sizes", candidates.sizes, study.sizes), ("protocols", candidates.protocols, study.protocols))
+    grids = (
+        ("sizes", candidates.sizes, study.sizes),
+        ("batch_sizes", candidates.batch_sizes, study.batch_sizes),
+        ("protocols", candidates.protocols, study.protocols),
+    )
     for key, values, grid in grids:
         others = [str(value) for value in values if value not in grid]
         if others:

@@ -42,9 +42,16 @@ from crossover.config.studies import (
     Quality,
     Refinement,
 )
-from crossover.config.words import BASELINE, HALF, PLAIN
+from crossover.config.words import BASELINE, HALF, PLAIN, X_AXES
 
 MOST_SAMPLES = 1_000_000_000_000
+
+XAxis = Annotated[str, OneOf(tuple(X_AXES))]
+X_AXIS = (
+    "What the figures and the crossover are read over: `size`, `parameters`, `batch_size`, or `cpu_threads`, the cores "
+    "that the accelerator is worth. The size also where parameters do not tell the sizes apart (pixels, tokens, a "
+    "frozen model). The other axes tell series apart."
+)
 
 
 class Data(Keys):
@@ -190,8 +197,13 @@ class AsksKeys(GivenKeys):
 
 
 class CandidatesKeys(Keys):
-    sizes: Annotated[Set[Count], Field(min_length=2)] = Field(
-        description="The study's sizes to measure them at; each costs a process a candidate, and `compile` a minute."
+    sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
+        None,
+        description="The study's sizes to measure them at; each costs a process a candidate, and `compile` a minute. "
+        "Null for all.",
+    )
+    batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
+        None, description="The study's batch sizes to measure them at; null for all."
     )
     executions: Set[Execution] = Field(
         [], description="Executions besides the study's own; `cuda-graph` is left out on a CPU."
@@ -311,11 +323,7 @@ class StudyKeys(Keys):
         description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those that have "
         "nothing to show on the run's devices are left out.",
     )
-    x_axis: Literal["size", "parameters"] = Field(
-        "size",
-        description="What the figures and the crossover are read over; the size also where parameters do not tell the "
-        "sizes apart (pixels, tokens, a frozen model).",
-    )
+    x_axis: XAxis = Field("size", description=X_AXIS)
     latency_steps: Literal[0] | Annotated[int, Field(strict=True, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)] = Field(
         0,
         description="Number of individually synchronised steps for percentiles of the latency, at least "

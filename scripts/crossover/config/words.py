@@ -146,6 +146,16 @@ LARGER_BATCH = 4
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
+CPU_THREADS = "cpu_threads"
+X_AXES = {"size": "size", "parameters": "size", "batch_size": "batch_size", CPU_THREADS: "device"}
+"""What a crossover is read over, and the axis of a cell that varies along it."""
+
+
+def series_axes(x_axis: str) -> list[str]:
+    """The axes that name a series over an x axis: all of a cell's, but its device and what varies along the x axis."""
+    return [axis for axis in AXES if axis not in (X_AXES[x_axis], "device")]
+
+
 REFERENCE_FILES = ("reference.json", "trials.parquet")
 """The files of a machine that was measured elsewhere: its facts, and its trials."""
 DIRTY = "-dirty"

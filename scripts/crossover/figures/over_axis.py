@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
-from crossover.config.words import BASELINE
+from crossover.config.words import BASELINE, series_axes
 from crossover.figures.panels import (
     BY_DEVICE,
     BY_EXECUTION,
@@ -44,7 +44,7 @@ from crossover.figures.view import Kind, StudyView, published_series
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
-from crossover.tables.registry import CELL_AXES, SEARCH_AXES, SERIES_AXES
+from crossover.tables.registry import SEARCH_AXES
 from crossover.text import money_text, number_text, place_text, rate_text, share_text
 
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
@@ -57,8 +57,9 @@ BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution
 
 def _draw_times(view: StudyView) -> Figure:
     """Time of a step, or of the published run where the study has one."""
-    axes = [axis for axis in CELL_AXES if axis != "size"]
-    lines = view.cells.groupby(["protocol", "batch_size", "execution"])[["precision", "device"]].nunique()
+    axes = [*series_axes(view.x_axis), "device"]
+    other = "size" if view.x_axis == "batch_size" else "batch_size"
+    lines = view.cells.groupby(["protocol", other, "execution"])[["precision", "device"]].nunique()
     dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
@@ -83,7 +84,7 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Mark each crossover of the panel's lines, and its interval as a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
-    for row in records(view.tables.crossovers.merge(cells[SERIES_AXES].drop_duplicates())):
+    for row in records(view.tables.crossovers.merge(_series_among(cells, view.x_axis))):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
         words = f"crossover {place_text(row['crossover'], view.x_label())}"
@@ -95,18 +96,23 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
         axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
 
 
+def _series_among(cells: pd.DataFrame, x_axis: str) -> pd.DataFrame:
+    """The series of some cells, each once, by the axes that a crossover names."""
+    return cells[series_axes(x_axis)].drop_duplicates()
+
+
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Draw published times hollow on dotted lines, each series in a shade of its device's colour."""
-    if view.x_axis != "size":
+    if view.x_axis not in ("size", "batch_size"):
         return
     metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
-    runs = view.published_on(first_row(cells), "size", "device", metric)
-    for series in published_series(runs, ["size"]):
+    runs = view.published_on(first_row(cells), view.x_axis, "device", metric)
+    for series in published_series(runs, [view.x_axis]):
         device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
         colour, marker = published_look(PUBLISHED_COLOURS[device], series.rank)
         reach(axes, [run[metric] for run in series.runs])
         axes.plot(
-            [float(run["size"]) for run in series.runs],
+            [float(run[view.x_axis]) for run in series.runs],
             [run[metric] for run in series.runs],
             color=colour,
             linestyle=":",
@@ -121,10 +127,10 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Draw times of machines measured elsewhere as dashed lines, in the colour of their device."""
-    shared = [axis for axis in SERIES_AXES if axis != "machine"]
-    rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates()).dropna(subset=["step_time_s"])
+    shared = [axis for axis in series_axes(view.x_axis) if axis != "machine"]
+    rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
     several = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
-    for _, line in on_all_cores(rows).sort_values("x").groupby([*SERIES_AXES, "device"], sort=False):
+    for _, line in on_all_cores(rows).sort_values("x").groupby([*shared, "machine", "device"], sort=False):
         first = first_row(line)
         times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
         reach(axes, times_s.tolist())

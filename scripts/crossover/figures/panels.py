@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
+from crossover.config.words import series_axes
 from crossover.figures.style import (
     INK,
     PALETTE,
@@ -31,7 +32,7 @@ from crossover.figures.style import (
 from crossover.figures.view import StudyView, published_series
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
-from crossover.tables.registry import CELLS, SERIES_AXES
+from crossover.tables.registry import CELLS
 from crossover.text import count_text, place_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -118,7 +119,7 @@ def arrange(
     decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
     """The panels of a study's rows."""
-    per_panel, per_line = axes
+    per_panel, per_line = ([_apart(axis, view.x_axis) for axis in names] for names in axes)
     varied = varying(view.cells, [*per_panel, *per_line])
     looks = looks_of(view.cells, per_line)
     panels = []
@@ -130,6 +131,11 @@ def arrange(
         title = _title(view, first_row(group), per_panel, varied)
         panels.append(Panel(title, [line for line in lines if line], partial(decorate, group)))
     return [panel for panel in panels if panel.lines]
+
+
+def _apart(axis: str, x_axis: str) -> str:
+    """The axis that tells panels or lines apart: over batches the size does what the batch size does over sizes."""
+    return "size" if axis == x_axis == "batch_size" else axis
 
 
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
@@ -186,7 +192,7 @@ def line_of(
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
     """The line of a pair's ratios; a size is lost if either side is not ok."""
     first, x = first_row(rows), column(rows, "x")
-    cells = rows_with(view.cells, SERIES_AXES, first)
+    cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
     return Line(name, look, x, ratio, low, high, _refined_x(cells), lost=_lost_x(cells))
@@ -296,10 +302,10 @@ def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | 
     """Tick measured sizes; an axis of parameters has round numbers, and the sizes along the upper edge."""
     if words is not None:
         return size_ticks(grid[-1], words)
-    sizes = view.cells.dropna(subset=["x"]).drop_duplicates("x").set_index("x")["size"]
-    names = {float(x): f"{size:,}" for x, size in sizes.items()}  # type: ignore[arg-type]
-    if view.x_axis == "size":
-        return size_ticks(grid[-1], names, refined)
+    cells = view.cells.dropna(subset=["x"]).drop_duplicates("x")
+    if view.x_axis != "parameters":
+        return size_ticks(grid[-1], {x: f"{x:,.0f}" for x in column(cells, "x").tolist()}, refined)
+    names = {x: f"{size:,}" for x, size in zip(column(cells, "x").tolist(), cells["size"], strict=True)}
     log_ticks(grid[-1].xaxis, worded(count_text))
     above = grid[0].secondary_xaxis("top")
     above.set_xlabel(str(view.cells["size_name"].iloc[0]))

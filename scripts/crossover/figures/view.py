@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
+from crossover.config.words import BASELINE, CPU_THREADS, DEVICES, HALF, X_AXES, is_cpu, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times, with_x_axes
-from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times, with_x, with_x_axes
+from crossover.tables.labels import axis_label, device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
@@ -34,7 +34,11 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and its rows; cells, of references too, and ratios have column `x`, the size or the parameters."""
+    """A study's file and its rows; cells, of references too, and ratios have column `x`, their point on the x axis.
+
+    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows stand at every number of
+    threads.
+    """
 
     spec: Mapping[str, Any]
     tables: RunTables
@@ -90,7 +94,7 @@ class StudyView:
 
     def x_label(self) -> str:
         """What the x axis counts."""
-        return "parameters" if self.x_axis == "parameters" else str(self.cells["size_name"].iloc[0])
+        return axis_label({"x_axis": self.x_axis, "size_name": self.cells["size_name"].iloc[0]})
 
     @property
     def has_short_names(self) -> bool:
@@ -128,7 +132,7 @@ class StudyView:
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
         """Published results that match a line on every axis that they state and have the needed metrics."""
-        return records(on_line(self.published, line).dropna(subset=list(needed)))
+        return records(on_line(self.published, line, self.x_axis).dropna(subset=list(needed)))
 
 
 @dataclass(frozen=True)
@@ -147,18 +151,29 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
     spec = with_x_axes({name: spec}, tables.cells)[name]
     headlines = headline_rows(tables.crossovers)
 
-    def with_x(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(x=pd.to_numeric(rows[spec["x_axis"]]).astype(float))
+    def on_axis(rows: pd.DataFrame) -> pd.DataFrame:
+        placed = with_x(rows, spec["x_axis"])
+        return _over_threads(placed) if spec["x_axis"] == CPU_THREADS else placed
 
     tables = replace(
         tables,
-        measurements=with_x(with_ok_times(tables.measurements)),
-        cells=with_x(_in_grid_order(tables.cells, spec)),
-        reference_cells=with_x(tables.reference_cells),
-        ratios=with_x(_in_grid_order(tables.ratios, spec)),
+        measurements=on_axis(with_ok_times(tables.measurements)),
+        cells=on_axis(_in_grid_order(tables.cells, spec)),
+        reference_cells=on_axis(tables.reference_cells),
+        ratios=on_axis(_in_grid_order(tables.ratios, spec)),
         crossovers=headlines[headlines["status"] == "bracketed"],
     )
     return StudyView(spec, tables, published_table(spec), currency)
+
+
+def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the sides of the CPU as one device; an accelerator's rows stand at every number of threads."""
+    if "baseline" in rows:
+        return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
+    accelerated = ~rows["device"].map(is_cpu).astype(bool)
+    cpu = rows[~accelerated].assign(device=BASELINE)
+    constant = rows[accelerated].drop(columns="x").merge(cpu[["x"]].dropna().drop_duplicates(), how="cross")
+    return pd.concat([cpu, constant]).sort_values("x", kind="stable")
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
@@ -174,11 +189,11 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
     return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
 
 
-def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
-    """The published runs that match a line on every axis that they state."""
+def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd.DataFrame:
+    """The published runs that match a line over an x axis on every other axis that they state."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
-        if axis in line and axis not in ("size", "device"):
+        if axis in line and axis not in (X_AXES[x_axis], "device"):
             fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
     return published[fits]
 

@@ -17,7 +17,6 @@ TABLES = (
     "crossovers",
     "best_configurations",
     "latencies",
-    "cores_worth",
     "quality",
     "quality_pairs",
     "references",

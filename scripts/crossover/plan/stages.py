@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.studies import Cell, Refinement, Study, asks_for_crossovers
-from crossover.config.words import AXES, BASELINE, PLAIN_SIDES
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, PLAIN_SIDES
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
 
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
     """A study's refinement, for the pairs that it has on the run's devices; None without a pair."""
-    if study.refinement is None or not study.timed or len(study.sizes) == 1:
+    over_cores = study.x_axis == CPU_THREADS
+    if study.refinement is None or not study.timed or len(study.points) < (1 if over_cores else 2):
         return None
     refinement = replace(run, **study.refinement)
     sides = study.devices_among(devices)
     compared = {
         "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
-        "precision": bool(sides) and _with_others(PLAIN_SIDES["precision"], study.precisions),
-        "execution": bool(sides) and _with_others(PLAIN_SIDES["execution"], study.executions),
+        "precision": bool(sides) and not over_cores and _with_others(PLAIN_SIDES["precision"], study.precisions),
+        "execution": bool(sides) and not over_cores and _with_others(PLAIN_SIDES["execution"], study.executions),
     }
     pairs = tuple(pair for pair in refinement.pairs if compared[pair])
     if study.candidates is not None and BASELINE in sides and len(sides) > 1:

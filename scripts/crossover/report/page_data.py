@@ -12,13 +12,13 @@ import pandas as pd
 
 from crossover.config.published_rows import AXES_OF_RESULTS
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, HERE, STATUSES
+from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
 from crossover.statistics.intervals import sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
+from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
 from crossover.tables.registry import CELL_AXES, CELLS, SPLIT, Column
 from crossover.tables.run_tables import RunTables
@@ -237,7 +237,7 @@ def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """Each crossover in time: a cell of its line here, and on each x axis its value, 95 % set or bracket, and words.
+    """Each crossover in time: a cell of its series here, and on each x axis its value, 95 % set or bracket, and words.
 
     One with a machine elsewhere is a range alone: its value allows for the CPU here, which the times do not.
     """
@@ -245,20 +245,28 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
     # The series here is the CPU's.
     elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
-    first: dict[tuple[Any, ...], int] = {}
-    for index, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
-        first.setdefault(row, index)
+    cells = tables.cells.reset_index(drop=True)
     return [
         {
-            "cell": first[tuple(row[axis] for axis in DEVICE_LINE_AXES)],
-            "on": {axis: crossover for axis in ("size", "parameters") if (crossover := _on_axis(row, axis))},
+            "cell": int(rows_with(cells, [*series_axes(row["x_axis"]), "device"], row).index[0]),
+            "on": {axis: crossover for axis in SHOWN_OVER[row["x_axis"]] if (crossover := _on_axis(row, axis))},
         }
         for row in records(pd.concat([headline_rows(crossovers), elsewhere]))
     ]
 
 
+SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
+    "size": ("size", "parameters"),
+    "parameters": ("size", "parameters"),
+    "batch_size": ("batch_size",),
+    CPU_THREADS: (),
+}
+"""The axes of the chart that can mark a crossover read over another."""
+
+
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
-    value, low, high = (row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high"))
+    column = "crossover" if axis == "batch_size" else f"crossover_{axis}"
+    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
     if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
     unit = axis_label({**row, "x_axis": axis})

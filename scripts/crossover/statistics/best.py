@@ -15,17 +15,22 @@ import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Candidates
-from crossover.config.words import BASELINE, is_cpu
+from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.choices import Fastest, fastest
 from crossover.statistics.intervals import Floats, Interval, time_over_trials
-from crossover.statistics.pairings import Pairing
-from crossover.tables.frames import at_common_sizes, first_row
+from crossover.statistics.pairings import Pairing, XAxes
+from crossover.tables.frames import at_common_points, first_row
 from crossover.tables.registry import table_of
 
-BEST_AXES = ["study", "workload", "protocol", "batch_size", "machine"]
-"""The axes of a line on which devices are compared at their best."""
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
 """The columns that identify a candidate; `device` is its side, as `cpu-1`."""
+
+
+def best_axes(x_axis: str) -> list[str]:
+    """The axes of a series on which devices are compared at their best."""
+    return [axis for axis in series_axes(x_axis) if axis not in CANDIDATE_AXES]
+
+
 BEST = "best"
 """The pair, and the value of `execution` in its rows."""
 
@@ -39,7 +44,7 @@ Candidate = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CandidatesAtSizes:
-    """The candidates of a device, each measured at some sizes."""
+    """The candidates of a device, each measured at some sizes, or other points of the x axis."""
 
     logs: Mapping[int, Mapping[Candidate, Floats]]
     """ln(seconds) of the ok trials of each candidate by size; empty where none is ok."""
@@ -107,17 +112,17 @@ class CandidatesAtSizes:
 
 @dataclass(frozen=True)
 class Device(CandidatesAtSizes):
-    """A device on a line, with the trials of its candidates."""
+    """A device of a series, with the trials of its candidates."""
 
     device: str
     trials: Mapping[tuple[Candidate, int], pd.DataFrame]
 
     @classmethod
-    def of(cls, device: str, rows: pd.DataFrame) -> Device:
-        """The device of some trials."""
+    def of(cls, device: str, rows: pd.DataFrame, along: str) -> Device:
+        """The device of some trials, by the points on axis `along`."""
         trials = {}
         logs: dict[int, dict[Candidate, Floats]] = {}
-        for key, cell in rows.sort_values("size", kind="stable").groupby([*CANDIDATE_AXES, "size"], sort=False):
+        for key, cell in rows.sort_values(along, kind="stable").groupby([*CANDIDATE_AXES, along], sort=False):
             *axes, size_text = map(str, key)
             candidate, size = tuple(axes), int(size_text)
             trials[candidate, size] = cell
@@ -150,10 +155,11 @@ def _is_timed(trials: pd.DataFrame) -> pd.Series:
 
 
 @dataclass(frozen=True)
-class BestLine:
-    """A line of a study with `candidates`, and its devices."""
+class BestSeries:
+    """A series of a study with `candidates`, and its devices."""
 
     axes: dict[str, Any]
+    x_axis: str
     precisions: tuple[str, ...]
     devices: Mapping[str, Device]
 
@@ -167,31 +173,32 @@ class BestLine:
             if not all(map(len, sides)):
                 continue
             both = pd.concat(sides)
-            common = at_common_sizes(both, "side")
+            common = at_common_points(both, "side", X_AXES[self.x_axis])
             both = common if len(common) else both
             names = {*baseline.candidates, *contender.candidates}
             variants = {name[CANDIDATE_AXES.index("variant")] for name in names}
-            line = {
+            series = {
                 **self.axes,
                 "variant": variants.pop() if len(variants) == 1 else BEST,
                 "precision": "+".join(self.precisions),
                 "execution": BEST,
             }
-            yield Pairing(BEST, line, name, BASELINE, name, both)
+            yield Pairing(BEST, series, name, BASELINE, name, both, self.x_axis)
 
 
-def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> Iterator[BestLine]:
-    """The lines of the studies that have `candidates`."""
+def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
+    """The series of the studies that have `candidates`."""
     for study, spec in candidates.items():
+        axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
             (measurements["study"] == study)
             & measurements["precision"].isin(spec.precisions)
             & measurements["protocol"].isin(spec.protocols)
         ]
-        for _, line in rows.groupby(BEST_AXES, sort=False):
-            names = line["device"].map(lambda side: BASELINE if is_cpu(side) else side)
-            devices = {str(name): Device.of(str(name), of_device) for name, of_device in line.groupby(names)}
-            yield BestLine(first_row(line[BEST_AXES]), tuple(spec.precisions), devices)
+        for _, series in rows.groupby(axes, sort=False):
+            names = series["device"].map(lambda side: BASELINE if is_cpu(side) else side)
+            devices = {str(name): Device.of(str(name), of_device, along) for name, of_device in series.groupby(names)}
+            yield BestSeries(first_row(series[axes]), x_axes[study], tuple(spec.precisions), devices)
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
@@ -206,12 +213,12 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
     return measurements[np.array(in_grid, dtype=bool)]
 
 
-def best_configurations_of(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
+def best_configurations_of(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> pd.DataFrame:
     """Table `best_configurations`: one row a candidate, device and size, with its chance to be the fastest."""
     rows = [
-        {**line.axes, **_row(device, candidate, size)}
-        for line in best_series(measurements, candidates)
-        for device in line.devices.values()
+        {**series.axes, X_AXES[series.x_axis]: size, **_row(device, candidate, size)}
+        for series in best_series(measurements, candidates, x_axes)
+        for device in series.devices.values()
         for candidate, size in device.trials
     ]
     return table_of("best_configurations", rows)
@@ -225,7 +232,6 @@ def _row(device: Device, candidate: Candidate, size: int) -> dict[str, Any]:
     first = first_row(failed if len(failed) else trials)
     chosen, best, chances = device.at_best.get(size, (None, None, {}))
     return {
-        "size": size,
         "device": device.device,
         "execution": execution,
         "precision": precision,

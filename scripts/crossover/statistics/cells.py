@@ -37,12 +37,13 @@ Positions = NDArray[np.intp]
 
 def summarise(
     measurements: pd.DataFrame,
-    sizes: Mapping[str, Collection[int]] | None = None,
+    first_points: Mapping[str, tuple[str, Collection[int]]] | None = None,
     prices: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
-    `sizes` holds the first grid of each study, where it is known; refinement added the other sizes. `prices` holds the
+    `first_points` holds by study the axis that refinement adds points to and those of the first grid, where they are
+    known; refinement added the others. `prices` holds the
     price of an hour on the machine of each device. A cell is `ok` if all its trials are; otherwise it has the status
     of the first trial that is not, and its time comes from the ok trials.
     """
@@ -52,9 +53,10 @@ def summarise(
     }
     numbers = {name: numbers_of(measurements[name]) for name in NUMBERS}
     cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
-    first_grid = {study: set(sizes_of_study) for study, sizes_of_study in (sizes or {}).items()}
+    grid = {study: (axis, set(points)) for study, (axis, points) in (first_points or {}).items()}
     for cell in cells:
-        cell["refined"] = cell["study"] in first_grid and cell["size"] not in first_grid[cell["study"]]
+        axis, points = grid.get(cell["study"], ("size", {cell["size"]}))
+        cell["refined"] = cell[axis] not in points
     return _with_peak_share(table_of("cells", cells))
 
 

@@ -59,7 +59,12 @@ class _Zero:
 
 
 def estimate_crossover(
-    measurements: pd.DataFrame, baseline: str, contender: str, resolution: float = CLOCK_RESOLUTION
+    measurements: pd.DataFrame,
+    baseline: str,
+    contender: str,
+    resolution: float = CLOCK_RESOLUTION,
+    *,
+    constant: bool = False,
 ) -> Crossover:
     """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
 
@@ -67,7 +72,7 @@ def estimate_crossover(
     none). A size counts where both sides have a time; one that lacks a side is never filled in. Where a side has fewer
     than two sizes with two trials, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several rows
     of one trial count as one. `resolution` is the step between two costs that can be read, as a share of the cost
-    (`crossover.statistics.intervals.RESOLUTIONS`).
+    (`crossover.statistics.intervals.RESOLUTIONS`). With `constant` the contender's trials are the same at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -76,7 +81,7 @@ def estimate_crossover(
         raise ValueError("every measurement needs its size, a finite number above 0")
     if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator")
-    return crossover_of(advantages_of_table(measurements, baseline, contender, resolution))
+    return crossover_of(advantages_of_table(measurements, baseline, contender, resolution, constant=constant))
 
 
 def crossover_of(advantages: Advantages) -> Crossover:

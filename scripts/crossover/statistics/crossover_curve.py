@@ -76,12 +76,18 @@ class Advantages:
 
 
 def advantages_of_table(
-    measurements: pd.DataFrame, baseline: str, contender: str, resolution: float = CLOCK_RESOLUTION
+    measurements: pd.DataFrame,
+    baseline: str,
+    contender: str,
+    resolution: float = CLOCK_RESOLUTION,
+    *,
+    constant: bool = False,
 ) -> Advantages:
     """The advantages in a table with columns size, side, trial and step_time_s; NaN, 0 and infinity are no times.
 
     Several rows of one trial are one process and count as one, by the mean of their logarithms. `resolution` is the
-    step between two values that can be read, as a share of the value.
+    step between two values that can be read, as a share of the value. With `constant` the contender's trials are the
+    same at every size.
     """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
@@ -100,11 +106,11 @@ def advantages_of_table(
         logs_of_size, contends = logs[start:end], sides[start:end]
         good = ~np.isnan(logs_of_size)
         cells[float(sizes[start])] = logs_of_size[good & ~contends], logs_of_size[good & contends]
-    return advantages_of_cells(cells, resolution)
+    return advantages_of_cells(cells, resolution, constant=constant)
 
 
 def advantages_of_cells(
-    cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION
+    cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION, *, constant: bool = False
 ) -> Advantages:
     """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order.
 
@@ -112,14 +118,17 @@ def advantages_of_cells(
     """
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
     baseline, contender = (
-        with_shared_spread([SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()], resolution)
-        for side in (0, 1)
+        [SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()] for side in (0, 1)
     )
-    differences = [base - other for base, other in zip(baseline, contender, strict=True)]
+    shared = contender[0] if constant and contender else WITHOUT_ERROR
+    # The error of a constant contender is common to all sizes.
+    fixed = [SampleMean(shared.mean, 0.0, 1)] * len(contender)
+    sides = with_shared_spread(baseline, resolution), fixed if constant else with_shared_spread(contender, resolution)
+    differences = [base - other for base, other in zip(*sides, strict=True)]
     rows = [(difference.mean, difference.variance, difference.fourth) for difference in differences]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
     incomplete = tuple(size for size in cells if size not in complete)
-    return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete)
+    return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete, shared)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Crossovers of every line of every study: of devices, precisions, executions and machines, in each cost."""
+"""Crossovers of every series of every study: of devices, precisions, executions and machines, in each cost."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crossover.config.words import BASELINE, is_cpu
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, is_cpu
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR
-from crossover.statistics.crossover import estimate_crossover
-from crossover.statistics.intervals import RESOLUTIONS
-from crossover.statistics.pairings import Pairing, machine_pairings, pairings
+from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
+from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.tables.frames import device_name_of
 from crossover.tables.registry import COSTS, table_of
 
 
 def crossovers_of(
     measurements: pd.DataFrame,
-    x_axes: Mapping[str, str],
+    x_axes: XAxes,
     prices: Mapping[str, float] | None = None,
     candidates: CandidatesByStudy | None = None,
 ) -> pd.DataFrame:
-    """One row for each line, pair and cost that a side has; always one for the time of the headline pair.
+    """One row for each series, pair and cost that a side has; always one for the time of the headline pair.
 
-    `x_axes` maps a study to the x axis of its crossovers, `prices` a device to the price of an hour on its machine,
-    `candidates` the studies that compare devices at their best.
+    `prices` maps a device to the price of an hour on its machine, `candidates` are of the studies that compare devices
+    at their best.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices)
-    at_best = (line.pairings() for line in best_series(measurements, candidates or {}))
+    at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
     rows = [
-        _row(pairing, cost, x_axes[str(pairing.series["study"])])
-        for pairing in chain(pairings(priced), machine_pairings(priced), *at_best)
+        _row(pairing, cost)
+        for pairing in chain(pairings(priced, x_axes), machine_pairings(priced, x_axes), *at_best)
         for cost in COSTS
         if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
     ]
@@ -83,11 +83,25 @@ class Interpolation:
         return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
 
 
-def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
+def crossover_of_pairing(pairing: Pairing, cost: str = "step_time_s", x: str | None = None) -> Crossover:
+    """The crossover of a pairing in a column of costs, over a column `x` of its trials; by default over its x axis."""
     trials = pairing.trials
+    table = pd.DataFrame(
+        {
+            "size": trials[x or pairing.x_axis],
+            "side": trials["side"],
+            "trial": trials["trial"],
+            "step_time_s": trials[cost],
+        }
+    )
+    contender, resolution = pairing.contender or "accelerator", RESOLUTIONS.get(cost, CLOCK_RESOLUTION)
+    return estimate_crossover(table, pairing.baseline, contender, resolution, constant=pairing.x_axis == CPU_THREADS)
+
+
+def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
+    trials, x_axis = pairing.trials, pairing.x_axis
     x = trials[x_axis]
-    table = pd.DataFrame({"size": x, "side": trials["side"], "trial": trials["trial"], "step_time_s": trials[cost]})
-    crossover = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator", RESOLUTIONS[cost])
+    crossover = crossover_of_pairing(pairing, cost)
     low, high = crossover.bracket or (None, None)
     unknown = _unknown_side(pairing, cost)
     measured = trials[trials[cost].notna()]
@@ -111,13 +125,13 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
         "slower_up_to": crossover.slower_up_to,
         "faster_from": crossover.faster_from,
         "roots": list(crossover.roots),
-        "trials": min(Counter(zip(measured["size"], measured["side"], strict=True)).values(), default=0),
+        "trials": min(Counter(zip(measured[x_axis], measured["side"], strict=True)).values(), default=0),
         "size_name": trials["size_name"].iloc[0],
         "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
-    for end in ("", "_low", "_high"):
+    for end in ("", "_low", "_high") if X_AXES[x_axis] == "size" else ():
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
         row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
     return row

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu
-from crossover.tables.frames import at_common_sizes, on_all_cores
-from crossover.tables.registry import SERIES_AXES
-
-SHARED_AXES = [axis for axis in SERIES_AXES if axis != "machine"]
-"""The axes of a line that machines have in common."""
+from crossover.config.words import BASELINE, CPU_THREADS, PLAIN_SIDES, X_AXES, is_cpu, series_axes
+from crossover.tables.frames import at_common_points, on_all_cores
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two sides of a line."""
+    """Two sides of a series."""
 
     pair: str
     """device, precision, execution, machine or best."""
     series: dict[str, object]
-    """The line's axes; that of the pair has the contender's value."""
+    """The series' axes; that of the pair has the contender's value."""
     device: str | None
     """The contender's device; None where the machine has no accelerator."""
     baseline: str
     contender: str | None
     trials: pd.DataFrame
-    """The trials of both sides, named in column `side`."""
+    """The trials of both sides, named in column `side`; over `cpu_threads`, whose column they then have, those of the
+    contender stand at every number of threads."""
+    x_axis: str
+    """One of `X_AXES`."""
     other_machine: str | None = None
-    """The baseline's machine, where it is not the line's."""
+    """The baseline's machine, where it is not the series'."""
 
     @property
     def baseline_device(self) -> str | None:
@@ -48,24 +47,36 @@ class Pairing:
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 
-def pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    """Every pairing of every line within a machine: first the devices, then the precisions, then the executions."""
-    yield from _devices(measurements)
+XAxes = Mapping[str, str]
+"""What the crossovers of each study are read over."""
+
+
+def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
+    """Every pairing of every series within a machine: first the devices, then the precisions, then the executions."""
+    studies = [(x_axes[str(study)], rows) for study, rows in measurements.groupby("study", sort=False)]
+    for x_axis, rows in studies:
+        yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)
     for axis in PLAIN_SIDES:
-        yield from _settings(measurements, axis)
+        for x_axis, rows in studies:
+            if x_axis != CPU_THREADS:
+                yield from _settings(rows, axis, x_axis)
 
 
-def machine_pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    """Every pairing of two machines with a size in common: accelerators with CPUs, then the same device of both."""
+def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
+    """Every pairing of two machines with a point in common: accelerators with CPUs, then the same device of both."""
     if measurements["machine"].nunique() < 2:
         return
-    lines = [
-        (dict(zip(SHARED_AXES, key, strict=True)), rows)
-        for key, rows in on_all_cores(measurements).groupby(SHARED_AXES, sort=False)
+    studies = on_all_cores(measurements).groupby("study", sort=False)
+    series = [
+        (x_axis, dict(zip(axes, key, strict=True)), rows)
+        for study, of_study in studies
+        if (x_axis := x_axes[str(study)]) != CPU_THREADS
+        for axes in [[axis for axis in series_axes(x_axis) if axis != "machine"]]
+        for key, rows in of_study.groupby(axes, sort=False)
     ]
     for pairs in (_devices_of_machines, _machines):
-        for line, rows in lines:
-            yield from (pairing for pairing in pairs(line, rows) if len(pairing.trials))
+        for x_axis, axes_of_series, rows in series:
+            yield from (pairing for pairing in pairs(axes_of_series, rows, x_axis) if len(pairing.trials))
 
 
 def compare_across(devices: Collection[str], other: Collection[str]) -> bool:
@@ -76,36 +87,55 @@ def compare_across(devices: Collection[str], other: Collection[str]) -> bool:
     return BASELINE in other and (BASELINE not in devices or all(map(is_cpu, other)))
 
 
-def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    for key, rows in measurements.groupby(SERIES_AXES, sort=False):
-        line = dict(zip(SERIES_AXES, key, strict=True))
+def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+    axes = series_axes(x_axis)
+    for key, rows in measurements.groupby(axes, sort=False):
+        series = dict(zip(axes, key, strict=True))
         devices = list(rows["device"].unique())
         fewer_threads = [device for device in devices if is_cpu(device) and device != BASELINE]
         accelerators = [device for device in devices if not is_cpu(device)]
         for contender in accelerators or [None]:
             for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
                 both = rows[rows["device"].isin([baseline, contender])]
-                sides = at_common_sizes(both, "device")
-                # An unfinished run may lack a common size, or the CPU; the crossover then is `incomplete`.
+                sides = at_common_points(both, "device", X_AXES[x_axis])
+                # An unfinished run may lack a common point, or the CPU; the crossover then is `incomplete`.
                 sides = next((table for table in (sides, both) if len(table)), rows)
-                yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
+                trials = sides.assign(side=sides["device"])
+                yield Pairing("device", series, contender, baseline, contender, trials, x_axis)
 
 
-def _settings(measurements: pd.DataFrame, axis: str) -> Iterator[Pairing]:
+def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
+    """Each accelerator against the CPU on ever more cores; CPU sides with the same number of threads are pooled."""
+    axes = series_axes(CPU_THREADS)
+    for key, rows in measurements.groupby(axes, sort=False):
+        series = dict(zip(axes, key, strict=True))
+        is_baseline = rows["device"].map(is_cpu).astype(bool)
+        cpu = rows[is_baseline & rows["threads"].notna()]
+        cpu = cpu.assign(side=BASELINE, **{CPU_THREADS: cpu["threads"].astype(int)})
+        accelerators = rows[~is_baseline]
+        for contender in accelerators["device"].unique() if len(accelerators) else [None]:
+            constant = accelerators[accelerators["device"] == contender].assign(side=contender)
+            counts = cpu[CPU_THREADS].unique()
+            trials = pd.concat([cpu, *(constant.assign(**{CPU_THREADS: count}) for count in counts)])
+            yield Pairing("device", series, contender, BASELINE, contender, trials, CPU_THREADS)
+
+
+def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pairing]:
     """The precisions, or the executions, of each device against the plain one."""
-    fixed = [name for name in (*SERIES_AXES, "device") if name != axis]
+    axes = series_axes(x_axis)
+    fixed = [name for name in (*axes, "device") if name != axis]
     plain = PLAIN_SIDES[axis]
     for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
         offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
         for contender in offered if plain in offered else ():
             if contender != plain:
                 values = {**dict(zip(fixed, key, strict=True)), axis: contender}
-                line = {name: values[name] for name in SERIES_AXES}
-                sides = _sides(rows, axis, [plain, contender])
-                yield Pairing(axis, line, str(values["device"]), plain, contender, sides)
+                series = {name: values[name] for name in axes}
+                sides = _sides(rows, axis, [plain, contender], x_axis)
+                yield Pairing(axis, series, str(values["device"]), plain, contender, sides, x_axis)
 
 
-def _devices_of_machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
+def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """The accelerators of a machine against the CPU of another one, where `compare_across` says so."""
     devices = rows.groupby("machine", sort=False)["device"].unique()
     for other, of_other in devices.items():
@@ -115,20 +145,22 @@ def _devices_of_machines(line: dict[str, object], rows: pd.DataFrame) -> Iterato
             for contender in (device for device in of_machine if not is_cpu(device)):
                 of_baseline = (rows["machine"] == other) & (rows["device"] == BASELINE)
                 both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
-                sides = _sides(both, "device", [BASELINE, contender])
-                yield Pairing("device", {**line, "machine": machine}, contender, BASELINE, contender, sides, str(other))
+                sides = _sides(both, "device", [BASELINE, contender], x_axis)
+                on_machine = {**series, "machine": machine}
+                yield Pairing("device", on_machine, contender, BASELINE, contender, sides, x_axis, str(other))
 
 
-def _machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
+def _machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """A device of each machine against that of the first one that has it."""
     for device, of_device in rows.groupby("device", sort=False):
         first, *others = of_device["machine"].unique()
         for machine in others:
-            sides = _sides(of_device, "machine", [first, machine])
-            yield Pairing("machine", {**line, "machine": machine}, str(device), first, machine, sides, first)
+            sides = _sides(of_device, "machine", [first, machine], x_axis)
+            on_machine = {**series, "machine": machine}
+            yield Pairing("machine", on_machine, str(device), first, machine, sides, x_axis, first)
 
 
-def _sides(rows: pd.DataFrame, axis: str, values: Collection[str]) -> pd.DataFrame:
-    """The rows of two values of an axis at the sizes that both have, with column `side`."""
-    sides = at_common_sizes(rows[rows[axis].isin(values)], axis)
+def _sides(rows: pd.DataFrame, axis: str, values: Collection[str], x_axis: str) -> pd.DataFrame:
+    """The rows of two values of an axis at the points that both have, with column `side`."""
+    sides = at_common_points(rows[rows[axis].isin(values)], axis, X_AXES[x_axis])
     return sides.assign(side=sides[axis])

@@ -34,9 +34,10 @@ Cells = Mapping[Cell, SampleMean | None]
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
     """Table `ratios`: one row a pair of cells that both have times."""
-    cells, parameters = _cells(measurements)
+    cells, parameters, threads = _cells(measurements)
     rows = [
-        _row(pair, contender, baseline) | {"parameters": parameters[pair.contender]}
+        _row(pair, contender, baseline)
+        | {"parameters": parameters[pair.contender], "baseline_threads": threads[pair.baseline]}
         for pairs in (_devices, _settings, _protocols, _machines)
         for pair in pairs(cells)
         if (contender := cells[pair.contender]) and (baseline := cells.get(pair.baseline))
@@ -44,19 +45,21 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
     return table_of("ratios", rows)
 
 
-def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
-    """The times of every cell, and its parameters."""
+def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
+    """The times of every cell, its parameters, and of a CPU its number of threads."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s = numbers_of(measurements["step_time_s"])
-    counts = numbers_of(measurements["parameters"])
-    cells, parameters = {}, {}
+    counts, threads = (numbers_of(measurements[name]) for name in ("parameters", "threads"))
+    cells, parameters, threads_of = {}, {}, {}
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
         ok_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
         cells[key] = SampleMean.of_times(ok_s) if ok_s else None
         parameters[key] = np.fmax.reduce(counts[rows])
-    return cells, parameters
+        count = threads[rows[0]]
+        threads_of[key] = int(count) if is_cpu(key.device) and not np.isnan(count) else None
+    return cells, parameters, threads_of
 
 
 def _row(pair: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, Any]:

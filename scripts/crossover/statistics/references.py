@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, is_cpu
+from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import CELL_AXES, SERIES_AXES, table_of
+from crossover.tables.registry import CELL_AXES, table_of
 
 Row = Mapping[str, Any]
 
@@ -33,7 +34,7 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
 def held_against(
     measurements: pd.DataFrame,
     rows: pd.DataFrame,
-    x_axes: Mapping[str, str],
+    x_axes: XAxes,
     prices: Mapping[str, float] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
@@ -54,7 +55,7 @@ def held_against(
     names = set(rows["machine"])
     ratios = _across(ratios_of(joined), names, ("device", "machine"))
     there = _across(crossovers_of(joined, x_axes, prices), names, ("device",))
-    here = _across(crossovers_of(_beside_this_cpu(joined, ratios), x_axes, prices), names, ("device",))
+    here = _across(crossovers_of(_beside_this_cpu(joined, ratios, x_axes), x_axes, prices), names, ("device",))
     both = [spanned(*pair) for pair in zip(records(there), records(here), strict=True)]
     return table_of("crossovers", both), ratios
 
@@ -63,22 +64,23 @@ SMALL_SPEEDUP = 1.5
 """Speed-up over the CPU below which a GPU's step counts as host work."""
 
 
-def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
-    """Time of this CPU over that of a reference's CPU, for the host work of small GPU steps, by the axes of a line.
+def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
+    """Time of this CPU over that of a reference's CPU, for the host work of small GPU steps, by the axes of a series.
 
-    The geometric mean over the sizes at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
-    smallest size. `ratios` are of pair `reference`; the machine of a line is the reference.
+    The geometric mean over the points at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
+    smallest. `ratios` are of pair `reference`; the machine of a series is the reference.
     """
     factors = {}
-    for _, line in ratios.groupby(list(SERIES_AXES), sort=False):
-        hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values("size")
+    axes, along = series_axes(x_axis), X_AXES[x_axis]
+    for _, line in ratios.groupby(axes, sort=False):
+        hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values(along)
         speedups = line[
             [not is_cpu(device) and device == side for device, side in line[["device", "contender"]].values]
         ]
-        small = hosts["size"].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, "size"])
+        small = hosts[along].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, along])
         if len(hosts):
             small_steps = hosts[small] if small.any() else hosts.head(1)
-            factors[tuple(small_steps[list(SERIES_AXES)].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
+            factors[tuple(small_steps[axes].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
     return factors
 
 
@@ -121,14 +123,18 @@ def ends_of(row: Row, of: str) -> tuple[float, float]:
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 
-def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame) -> pd.DataFrame:
+def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
     """The trials, with the times of accelerators scaled to the CPU here."""
-    factors = host_factors(ratios)
-    keys = zip(*(joined[axis] for axis in SERIES_AXES), strict=True)
-    scales = [
-        1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(joined["device"], keys, strict=True)
-    ]
-    return joined.assign(step_time_s=pd.to_numeric(joined["step_time_s"]) * scales)
+    parts = []
+    for study, rows in joined.groupby("study", sort=False):
+        x_axis = x_axes[str(study)]
+        factors = host_factors(ratios[ratios["study"] == study], x_axis)
+        keys = zip(*(rows[axis] for axis in series_axes(x_axis)), strict=True)
+        scales = [
+            1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(rows["device"], keys, strict=True)
+        ]
+        parts.append(rows.assign(step_time_s=pd.to_numeric(rows["step_time_s"]) * scales))
+    return pd.concat(parts)
 
 
 def _across(table: pd.DataFrame, names: set[str], pairs: Sequence[str]) -> pd.DataFrame:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Cell, Refinement
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES
 from crossover.config.workloads import workload_traits
 from crossover.statistics.best import (
     CANDIDATE_AXES,
@@ -20,11 +22,10 @@ from crossover.statistics.best import (
     best_series,
     of_own_grid,
 )
-from crossover.statistics.crossover import Crossover, estimate_crossover
-from crossover.statistics.crossovers import Interpolation
-from crossover.statistics.pairings import Pairing, pairings
-from crossover.tables.frames import first_row, with_ok_times, x_axes_of
-from crossover.tables.registry import SERIES_AXES
+from crossover.statistics.crossover import Crossover
+from crossover.statistics.crossovers import Interpolation, crossover_of_pairing
+from crossover.statistics.pairings import Pairing, XAxes, pairings
+from crossover.tables.frames import with_ok_times, x_axes_of
 
 REFINED = ("bracketed", "reversed")
 """Statuses with one bracket to measure in; with any other it is unknown where more would help."""
@@ -144,66 +145,62 @@ def plan_stage(
     measurements: pd.DataFrame,
     stage: int,
     refinements: Mapping[str, Refinement],
-    x_axes: Mapping[str, str],
+    x_axes: XAxes,
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The trials that a stage, from 1, adds to each cell, and for each line and pair what was found and decided.
+    """The trials that a stage, from 1, adds to each cell, and for each series and pair what was found and decided.
 
-    `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
-    `trials` how many trials a cell has at most, before those that a wide interval asks for, and `candidates` which
-    studies compare devices at their best.
+    `refinements` says by study how it is refined, `x_axes` what its crossovers are read over, `trials` how many trials
+    a cell has at most, before those that a wide interval asks for, and `candidates` which studies compare devices at
+    their best.
     """
     every = with_ok_times(measurements)
     timed = of_own_grid(every, candidates or {})
-    lines = dict(iter(timed.groupby(SERIES_AXES)))
     x_axes = x_axes_of(x_axes, timed)
     first = {study: refinements[study].first(most) for study, most in trials.items()}
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
 
-    def decide(pairing: Pairing, contender: str, line: pd.DataFrame, axes: dict[str, Any]) -> tuple[Plan, Crossover]:
-        refinement, over = refinements[axes["study"]], x_axes[axes["study"]]
-        table = pairing.trials[["size", "side", "trial", "step_time_s"]]
-        found = estimate_crossover(table, pairing.baseline, contender)
-        to_x = Interpolation(line["size"], line[over])
-        own = workload_traits(axes["workload"])
-        measured = {round(size) for size in table["size"]}
-        plan = plan_refinement(
-            found, measured, stage, trials[axes["study"]], refinement, own.granularity, own.sizes, to_x
-        )
+    def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
+        study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
+        along = _along(pairing.x_axis)
+        points = pairing.trials[along]
+        crossover = crossover_of_pairing(pairing, x=along)
+        to_x = Interpolation(points, pairing.trials[pairing.x_axis])
+        traits = workload_traits(workload)
+        offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
+        measured = {round(point) for point in points}
+        plan = plan_refinement(crossover, measured, stage, trials[study], refinements[study], *offered, to_x)
         why.append(
-            axes
+            _plain_axes(pairing)
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
             | {
-                "status": found.status,
-                "caveat": found.caveat,
-                "bracket": found.bracket,
-                "crossover": found.size,
-                "interval": (found.low, found.high),
+                "status": crossover.status,
+                "caveat": crossover.caveat,
+                "bracket": crossover.bracket,
+                "crossover": crossover.size,
+                "interval": (crossover.low, crossover.high),
                 "decision": plan.decision,
-                "over": over,
-                "half_width": half_width(found, to_x),
+                "over": pairing.x_axis,
+                "half_width": half_width(crossover, to_x),
             }
         )
-        return plan, found
+        return plan, crossover
 
-    for pairing, contender in _asked_for(timed, refinements):
-        line = lines[tuple(pairing.series[axis] for axis in SERIES_AXES)]
-        axes = first_row(line[SERIES_AXES])
-        plan, _ = decide(pairing, contender, line, axes)
-        for size, numbers in plan.numbers(first[axes["study"]]).items():
-            for side in (pairing.baseline, contender):
-                cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
-                wanted[Cell(**cell)].update(numbers)
-    refined = {study: own for study, own in (candidates or {}).items() if "best" in refinements[study].pairs}
-    for best in best_series(every, refined):
+    for pairing in _asked_for(timed, refinements, x_axes):
+        plan, _ = decide(pairing)
+        for point, numbers in plan.numbers(first[str(pairing.series["study"])]).items():
+            for cell in _cells_at(pairing, point):
+                wanted[cell].update(numbers)
+    refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
+    for best in best_series(every, refined, x_axes):
         for pairing in best.pairings():
-            plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.series)
-            own = first[str(best.axes["study"])]
+            plan, crossover = decide(pairing)
+            most = first[str(best.axes["study"])]
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (candidate, size), added in trials_of_candidates(device, plan, found, own).items():
-                    axes = best.axes | {"size": size} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
+                for (candidate, point), added in trials_of_candidates(device, plan, crossover, most).items():
+                    axes = best.axes | {_along(best.x_axis): point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
                     wanted[Cell(**axes)].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
@@ -223,9 +220,32 @@ def trials_of_candidates(
     return {key: numbers for key, numbers in added.items() if numbers}
 
 
-def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]) -> Iterator[tuple[Pairing, str]]:
-    """The pairings to narrow down, each with its contender; of devices, those with the CPU on all of its cores."""
-    for pairing in pairings(measurements):
+def _along(x_axis: str) -> str:
+    """The column of trials with the whole numbers that a stage may add along an x axis."""
+    return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
+
+
+def _plain_axes(pairing: Pairing) -> dict[str, Any]:
+    """The axes of a pairing's series, with the whole numbers of a table as Python's."""
+    return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
+
+
+def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
+    """The cells of both sides at a point; over threads the contender has a single one."""
+    axes = _plain_axes(pairing) | {"device": pairing.device}
+    if pairing.x_axis == CPU_THREADS:
+        at_point = pairing.trials[(pairing.trials["side"] == BASELINE) & (pairing.trials[CPU_THREADS] == point)]
+        devices = [*at_point["device"].unique()] or [f"{BASELINE}-{point}"]
+        for device in (devices[0], pairing.contender):
+            yield Cell(**{**axes, "device": device})
+    else:
+        for side in (pairing.baseline, pairing.contender):
+            yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.pair: side})
+
+
+def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes) -> Iterator[Pairing]:
+    """The pairings to narrow down; of devices, those with the CPU on all of its cores."""
+    for pairing in pairings(measurements, x_axes):
         asked = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
-            yield pairing, pairing.contender
+            yield pairing

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crossover.config.words import BASELINE, threads_of_side
+from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
@@ -74,9 +74,9 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
 
 
-def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """The rows at sizes measured for every value of an axis; refinement may add a size for one device only."""
-    return trials[trials.groupby("size")[axis].transform("nunique") == trials[axis].nunique()]
+def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
+    """The rows at points measured for every value of an axis; refinement may add a size for one device only."""
+    return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
@@ -138,6 +138,18 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
     flat = table.map(lambda value: " ".join(map(str, value)) if isinstance(value, list) else value)
     with atomic_path(path) as temporary:
         flat.to_csv(temporary, index=False)
+
+
+def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
+    """Trials, cells or ratios with column `x`, their point on an x axis.
+
+    Over threads that is a CPU's number of threads, of a ratio the baseline's; an accelerator has none.
+    """
+    if x_axis != CPU_THREADS:
+        return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))
+    if "baseline_threads" in rows:
+        return rows.assign(x=rows["baseline_threads"].astype(float))
+    return rows.assign(x=pd.to_numeric(rows["threads"]).astype(float).where(rows["device"].map(is_cpu).astype(bool)))
 
 
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import HALF, HERE, is_cpu, threads_of_side
+from crossover.config.words import CPU_THREADS, HALF, HERE, is_cpu, threads_of_side
 from crossover.tables.columns import Measurement
 from crossover.tables.registry import CELLS, METHODS, QUALITY_METRICS
 from crossover.text import cores_text, spaced
@@ -75,9 +75,12 @@ def _value_words(row: Mapping[str, Any], axis: str) -> str:
     return str(value) if axis == "machine" else spaced(str(value))
 
 
+AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples a batch", CPU_THREADS: "CPU cores"}
+
+
 def axis_label(row: Mapping[str, Any]) -> str:
-    """What a crossover's x axis counts: 'parameters', or the name of the size."""
-    return "parameters" if row["x_axis"] == "parameters" else str(row["size_name"])
+    """What a crossover's x axis counts: 'parameters', 'samples a batch', 'cores', or the name of the size."""
+    return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
 
 
 METRIC_TITLES = {

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES
+from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES, X_AXES, series_axes
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
 """The columns that name a cell."""
-SERIES_AXES = [axis for axis in AXES if axis not in ("size", "device")]
-"""The columns that name a line of a figure; a crossover lies on a line."""
+SERIES_AXES = series_axes("size")
+"""The columns that name a series over the size; `series_axes` has those over another x axis."""
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
 """The columns that name a search for the largest batch."""
 
@@ -61,16 +61,6 @@ CAVEATS = {
     "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
 }
 """What is left in doubt of a crossover, or keeps it from being given."""
-
-CORES_STATUSES = {
-    "between": "the CPU is significantly slower on the fewest cores and faster on the most",
-    "more": "the CPU is significantly slower on every number of cores measured",
-    "fewer": "the CPU is significantly faster on every number of cores measured",
-    "more_is_slower": "the CPU is significantly faster on some number of cores and slower on more: no single number",
-    "inconclusive": "no significant difference on the fewest or the most cores measured",
-    "incomplete": "one side has no time",
-}
-"""How the search for a number of cores can end."""
 
 METHODS = {
     "latencies_s": "host clock, synchronised",
@@ -213,7 +203,7 @@ MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the o
 
 CELLS = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters"]),
-    "refined": _yes("whether refinement added the size to those of the study"),
+    "refined": _yes("whether refinement added it to the study's own points of the x axis"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
     "reason": _text("why, where the status is not ok"),
     "step_time_s": _ms(
@@ -331,6 +321,7 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
         "what is compared with: a CPU side, the plain settings, the protocol that loads, or the first machine"
     ),
     "baseline_machine": _text("machine of the baseline"),
+    "baseline_threads": _count("threads of the baseline"),
     "contender": _text("what is compared"),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
     "trials": _count("ok trials of the side that has fewer"),
@@ -340,7 +331,7 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
 
 END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
-CROSSOVERS = _axes(SERIES_AXES) | {
+CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "pair": _text(
         "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
         "`execution` is best, `precision` the accuracy class, and `variant` best where there are several. Of "
@@ -353,7 +344,7 @@ CROSSOVERS = _axes(SERIES_AXES) | {
     "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
     "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
     "contender": _text("what is compared; empty where the machine has no accelerator"),
-    "x_axis": _text("what the crossover is read over: size or parameters"),
+    "x_axis": _text("what the crossover is read over, whose own column is empty: " + ", ".join(X_AXES)),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
     "caveat": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(CAVEATS)),
     "caveat_at": _many("places on the x axis that the caveat is about"),
@@ -481,18 +472,6 @@ LATENCIES = _axes(CELL_AXES) | {
     "trials": _count("ok trials that hold them"),
 }
 
-CORES_WORTH = _axes([*SERIES_AXES, "size"]) | {
-    "contender": _text("the accelerator"),
-    **_of_record(["size_name", "parameters"]),
-    "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
-    **_estimate("cores{}", "cores on which the CPU would take the accelerator's time, interpolated", ends=END_OF_SET),
-    "slower_cores": _count("with `more_is_slower`: the smallest number of cores on which the CPU is slower again"),
-    "measured_cores": _many("numbers of cores on which the CPU has a time, which is threads of torch"),
-    "trials": _count("fewest ok trials that give a time; with one, the number is indicative"),
-    "baseline_name": _text("name of the CPU"),
-    "contender_name": _text("name of the accelerator"),
-}
-
 SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
 WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
@@ -570,7 +549,7 @@ CLAIMS = {
     "where": _text("what both sides share, or where a crossover or a quality is looked at; empty: the whole study"),
     "tested_low": Column("lower end of the range that is tested; empty where the form has none"),
     "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
-    "x_axis": _text("what a crossover is read over: size or parameters; empty for other forms, or without rows"),
+    "x_axis": _text("what a crossover is read over; empty for other forms, or without rows"),
     "unit": _text("what a crossover counts: parameters, or the name of the size"),
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
@@ -613,8 +592,8 @@ ANSWERS = {
     "device": _text("the device that it is about"),
     "cost": _text("in what sides are compared: " + ", ".join(COSTS)),
     "place": _text("the cell that gave the value, by what sets it apart"),
-    "bracket_low": Column("largest measured size before a crossover; fewest cores measured"),
-    "bracket_high": Column("smallest measured size after it; most cores measured"),
+    "bracket_low": Column("largest measured size before a crossover"),
+    "bracket_high": Column("smallest measured size after it"),
     "smallest": Column("smallest place on the x axis with a time on both sides"),
     "largest": Column("largest of them"),
     "reach": Column(
@@ -647,7 +626,6 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "crossovers": CROSSOVERS,
     "best_configurations": BEST_CONFIGURATIONS,
     "latencies": LATENCIES,
-    "cores_worth": CORES_WORTH,
     "quality": QUALITY,
     "quality_pairs": QUALITY_PAIRS,
     "references": REFERENCES,

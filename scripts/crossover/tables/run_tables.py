@@ -64,8 +64,6 @@ class RunTables:
     """One row per candidate of a device at a size, of studies that have `candidates`."""
     latencies: pd.DataFrame
     """One row per cell and method to measure its latency."""
-    cores_worth: pd.DataFrame
-    """One row per line, size and accelerator: how many CPU cores it is worth."""
     quality: pd.DataFrame
     """One row per training."""
     quality_pairs: pd.DataFrame

@@ -62,7 +62,7 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
 
 
 def test_a_studys_file_says_what_counts(row: Row) -> None:
-    """Sizes beyond the file's were refined; crossovers are over its axis; cores count where the CPU ran on fewer."""
+    """Sizes beyond the file's were refined; crossovers are over its axis."""
     devices = ("cpu", "cpu-1", "cuda")
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in devices]
     others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
@@ -74,7 +74,6 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
         "disc_depth": "parameters",
         "other": "size",
     }
-    assert set(run.cores_worth["study"]) == {"disc_depth"}
     assert run.cells["price_per_million_steps"].notna().sum() == 5
     elsewhere = analyse(
         pd.DataFrame(rows), run.quality, run.largest_batches, {"disc_depth": spec}, None, grids_known=False

@@ -386,21 +386,6 @@ def test_without_both_sides_nothing_else_answers_what_a_study_asks(row: Row) -> 
     ]
 
 
-def test_cores_at_the_largest_size_are_the_answer(line: Row, row: Row) -> None:
-    rows = line(4e-3) + [
-        row(size=size, parameters=7 * size, device="cpu-1", threads=1, trial=trial, step_time_s=size * 2e-6)
-        for size in SIZES
-        for trial in (1, 2, 3)
-    ]
-    answered = of_kind(answers(rows), "cores")
-    assert [(answer["place"], answer["status"], answer["main"]) for answer in answered] == [
-        ("100 linear layers", "fewer", False),
-        ("1,000 linear layers", "fewer", False),
-        ("10,000 linear layers", "more", True),
-    ]
-    assert (answered[2]["winner"], answered[2]["bracket_low"], answered[2]["bracket_high"]) == ("GPU", 1, 2)
-
-
 def test_memory_is_a_limit_where_something_ran_out(row: Row) -> None:
     on_gpu = {"device": "cuda", "device_memory_bytes": 100, "peak_allocated_bytes": 95}
     rows = [row(size=2, **on_gpu), row(size=3, **on_gpu | {"peak_allocated_bytes": 50})]

@@ -74,7 +74,16 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             "published.results: there is no file studies/a.csv or published/a.csv; give a CSV file",
         ),
         ({"published": {**PUBLISHED, "results": "../a.csv"}}, "published.results: there is no file a.csv; give"),
-        ({"candidates": {"executions": ["compile"]}}, "candidates: key 'sizes' is missing"),
+        (
+            {"x_axis": "batch_size"},
+            "x_axis: batch_size, but batch_sizes is [100]; allowed: size, or several batch sizes",
+        ),
+        ({"x_axis": "cpu_threads"}, "x_axis: cpu_threads, but cpu_threads names no fewer cores; allowed: size, or"),
+        (
+            {"x_axis": "cpu_threads", "cpu_threads": [1], "candidates": {"executions": ["compile"]}},
+            "candidates: with x_axis cpu_threads",
+        ),
+        ({"x_axis": "steps"}, "x_axis: 'steps' is not allowed; allowed: size, parameters, batch_size, cpu_threads"),
         ({"candidates": {"sizes": [2, 16]}}, "candidates.sizes: 16 not among the study's own; allowed: 2, 3"),
         (
             {"candidates": {"sizes": [2, 3], "executions": ["compile"], "protocols": ["as_published"]}},

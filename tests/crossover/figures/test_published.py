@@ -41,4 +41,5 @@ def test_a_run_belongs_beside_the_lines_that_it_agrees_with(tmp_path: Path) -> N
         tmp_path,
     )
     line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
-    assert on_line(table, line)["run_time_s"].tolist() == [1, 4]
+    assert on_line(table, line, "size")["run_time_s"].tolist() == [1, 4]
+    assert on_line(table, line | {"size": 2}, "batch_size")["run_time_s"].tolist() == [1, 4, 5]

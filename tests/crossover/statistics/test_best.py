@@ -21,7 +21,7 @@ Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
 SIZES = (100, 400, 1600, 6400)
 CANDIDATES = Candidates(
-    (100, 1600, 6400), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ()
+    (100, 1600, 6400), (1,), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ()
 )
 X = {STUDY: "size"}
 Times = Mapping[tuple[str, str], Mapping[int, float | None]]
@@ -90,7 +90,7 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
     crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
     assert crossover["crossover"] == pytest.approx(1000, rel=0.05)
     assert (crossover["bracket_low"], crossover["bracket_high"]) == (400, 1600)
-    candidates = best_configurations_of(table, {STUDY: CANDIDATES})
+    candidates = best_configurations_of(table, {STUDY: CANDIDATES}, X)
     assert candidates["counts"].all()
     assert not candidates.loc[candidates["side"] == "cpu-1", "in_play"].any()
     assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
@@ -98,7 +98,7 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
 
 def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
     candidates = best_configurations_of(
-        rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: CANDIDATES}
+        rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: CANDIDATES}, X
     )
     on_cuda = candidates[candidates["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
     assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
@@ -106,7 +106,7 @@ def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(
 
 def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
     candidates = best_configurations_of(
-        rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}), {STUDY: CANDIDATES}
+        rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}), {STUDY: CANDIDATES}, X
     )
     lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
@@ -118,7 +118,7 @@ def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(
 
 def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
     near: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 1e-6)}
-    candidates = best_configurations_of(rows({**PLAIN, **near}), {STUDY: CANDIDATES})
+    candidates = best_configurations_of(rows({**PLAIN, **near}), {STUDY: CANDIDATES}, X)
     both = candidates[(candidates["device"] == "cpu") & (candidates["size"] == 100)]
     assert both["chance"].tolist() == pytest.approx([0.5, 0.5])
     assert both["step_time_s"].tolist() == pytest.approx([1e-4, 1e-4], rel=0.01)
@@ -151,7 +151,7 @@ def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None
 def test_another_accuracy_class_is_no_way(rows: Any) -> None:
     other = rows({("cuda-graph", "cuda"): at(SIZES, lambda _: 1e-6)}, precision="bf16")
     table = pd.concat([rows({**PLAIN, **GRAPH}), other])
-    (line,) = best_series(table, {STUDY: CANDIDATES})
+    (line,) = best_series(table, {STUDY: CANDIDATES}, X)
     assert {candidate[1] for candidate in line.devices["cuda"].candidates} == {"fp32"}
     assert only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))["crossover"] == pytest.approx(
         300, rel=0.05

@@ -1,0 +1,121 @@
+"""Crossovers over batch sizes and over the CPU's cores, and what tells their series apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.config.studies import Refinement
+from crossover.config.words import X_AXES, series_axes
+from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.ratios import ratios_of
+from crossover.statistics.refinement import plan_stage
+from crossover.tables.frames import records, with_x
+
+Row = Callable[..., dict[str, Any]]
+STUDY = "disc_depth"
+BATCHES = (1, 4, 16, 64, 256)
+SPREAD = (0.99, 1.0, 1.01, 1.0)
+"""Of the trials of a cell."""
+
+
+@pytest.fixture
+def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
+    """A CPU of 10 us a sample beside a GPU of 0.1 ms a step: they cross at a batch of 10, at size 3 at 20."""
+
+    def build(sizes: tuple[int, ...] = (2,), batches: tuple[int, ...] = BATCHES) -> list[dict[str, Any]]:
+        return [
+            row(size=size, batch_size=batch, device=device, trial=trial, step_time_s=seconds * spread)
+            for size in sizes
+            for batch in batches
+            for device, seconds in (("cpu", 1e-5 * batch), ("cuda", 1e-4 * (size - 1)))
+            for trial, spread in enumerate(SPREAD, 1)
+        ]
+
+    return build
+
+
+@pytest.fixture
+def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
+    """A CPU that is as fast as its cores are many, and takes the GPU's time on 6 of them."""
+
+    def build(*sides: str, all_cores: int = 16) -> list[dict[str, Any]]:
+        threads = {"cpu": all_cores, **{side: int(side.partition("-")[2]) for side in sides}}
+        times = {device: 6e-3 / count for device, count in threads.items()} | {"cuda": 1e-3}
+        return [
+            row(device=device, threads=threads.get(device, all_cores), trial=trial, step_time_s=seconds * spread)
+            for device, seconds in times.items()
+            for trial, spread in enumerate(SPREAD, 1)
+        ]
+
+    return build
+
+
+def test_an_axis_is_a_cells_and_the_others_tell_series_apart() -> None:
+    assert series_axes("parameters") == series_axes("size")
+    assert set(series_axes("size")) - set(series_axes("batch_size")) == {"batch_size"}
+    assert {"size", "batch_size"} <= set(series_axes("cpu_threads"))
+    assert not any("device" in series_axes(x_axis) for x_axis in X_AXES)
+
+
+def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
+    rows = records(crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"}))
+    assert [(row["size"], row["batch_size"], row["status"]) for row in rows] == [
+        (2, None, "bracketed"),
+        (3, None, "bracketed"),
+    ]
+    assert [row["crossover"] for row in rows] == pytest.approx([10, 20], rel=0.1)
+    assert [(row["bracket_low"], row["bracket_high"]) for row in rows] == [(4, 16), (16, 64)]
+    for row in rows:
+        assert row["crossover_low"] < row["crossover"] < row["crossover_high"]
+        assert row["crossover_size"] is row["crossover_parameters"] is None
+
+
+def test_the_same_rows_over_sizes_have_a_series_a_batch(over_batches: Any) -> None:
+    rows = records(crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "size"}))
+    assert [(row["size"], row["batch_size"]) for row in rows] == [(None, batch) for batch in BATCHES]
+
+
+def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
+    trials, why = plan_stage(pd.DataFrame(over_batches()), 1, {STUDY: Refinement()}, {STUDY: "batch_size"}, {STUDY: 8})
+    assert {(cell.size, cell.batch_size, cell.device) for cell in trials} == {(2, 8, "cpu"), (2, 8, "cuda")}
+    assert set(map(tuple, trials.values())) == {(1, 2, 3, 4)}
+    assert [(line["over"], line["decision"], line["size"]) for line in why] == [("batch_size", "bisect", 2)]
+
+
+def test_a_gpu_is_worth_the_cores_on_which_the_cpu_takes_its_time(over_cores: Any) -> None:
+    (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-4", "cpu-8")), {STUDY: "cpu_threads"}))
+    assert (row["status"], row["baseline"], row["contender"]) == ("reversed", "cpu", "cuda")
+    assert row["crossover"] == pytest.approx(6, rel=0.02)
+    assert (row["bracket_low"], row["bracket_high"]) == (4, 8)
+    assert row["crossover_low"] < 6 < row["crossover_high"]
+    assert row["trials"] == len(SPREAD)
+
+
+def test_a_cpu_slower_on_all_its_cores_leaves_the_gpu_ahead(over_cores: Any) -> None:
+    (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-2", all_cores=4)), {STUDY: "cpu_threads"}))
+    assert (row["status"], row["crossover"], row["faster_from"]) == ("below_range", None, 1)
+
+
+def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: Any) -> None:
+    measured = pd.DataFrame(over_cores("cpu-1", "cpu-4"))
+
+    def plan(stage: int) -> dict[str, list[int]]:
+        refinement = Refinement(target_width=1e-4)
+        trials, _ = plan_stage(measured, stage, {STUDY: refinement}, {STUDY: "cpu_threads"}, {STUDY: 8})
+        return {cell.device: numbers for cell, numbers in trials.items()}
+
+    assert plan(1) == {"cpu-8": [1, 2, 3, 4], "cuda": [1, 2, 3, 4]}
+    assert plan(4) == {side: list(range(5, 17)) for side in ("cpu", "cpu-4", "cuda")}
+
+
+def test_a_ratio_stands_at_the_threads_of_its_baseline(over_cores: Any) -> None:
+    measured = pd.DataFrame(over_cores("cpu-1", "cpu-4"))
+    ratios = with_x(ratios_of(measured), "cpu_threads")
+    speedups = ratios[ratios["pair"] == "device"].set_index("x")["ratio"]
+    assert {int(x): round(ratio, 3) for x, ratio in speedups.items()} == {1: 6.0, 4: 1.5, 16: 0.375}
+    x = with_x(measured, "cpu_threads").groupby("device")["x"].first()
+    assert x.dropna().to_dict() == {"cpu": 16, "cpu-1": 1, "cpu-4": 4}
