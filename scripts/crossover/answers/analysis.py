@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
-from crossover.config.studies import Candidates
+from crossover.config.studies import Candidates, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import best_configurations_of, of_own_grid
 from crossover.statistics.bottlenecks import bottlenecks_of
@@ -24,7 +24,7 @@ from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
-from crossover.tables.frames import with_x_axes
+from crossover.tables.frames import headline_rows, with_x_axes
 from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
@@ -72,7 +72,9 @@ def analyse(
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
         ratios=_joined(ratios_of(compared), ratios_across),
-        crossovers=_joined(crossovers_of(all_compared, x_axes, prices, candidates), across),
+        crossovers=_joined(
+            _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)
+        ),
         best_configurations=best_configurations_of(all_compared, candidates, x_axes),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
@@ -92,6 +94,19 @@ def analyse(
 
 def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, second], ignore_index=True) if len(second) else first
+
+
+def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The crossovers of devices over the second axis of studies that have one, at the points of their own grid."""
+    second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
+    first = {name: X_AXES[studies[name]["x_axis"]] for name in second}
+    on_grid = [
+        measurements[(measurements["study"] == name) & measurements[axis].isin(studies[name][f"{axis}s"])]
+        for name, axis in first.items()
+    ]
+    if not on_grid:
+        return table_of("crossovers")
+    return headline_rows(crossovers_of(pd.concat(on_grid), second)).assign(second_axis=True)
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:

@@ -44,7 +44,8 @@ def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
     """
     pair = tables.crossovers["pair"]
     settings = ~pair.isin([BEST, REFERENCE]) & (tables.crossovers["cost"] != "money")
-    crossovers = tables.crossovers[(pair == "device") | settings]
+    first_axis = ~tables.crossovers["second_axis"].astype(bool)
+    crossovers = tables.crossovers[first_axis & ((pair == "device") | settings)]
     pairs = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
     if BASELINE not in set(tables.cells.dropna(subset=["step_time_s"])["device"]) and len(pairs):
         crossovers = crossovers.drop(headline_rows(crossovers).index)
@@ -55,10 +56,14 @@ def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
     several = varying(tables.cells, series_axes(x_axis))
     labelled = headline_rows(crossovers)["contender"].nunique() > 1
     order = sorted(crossovers.index, key=lambda index: index not in main)
-    return [
+    answers = [
         _answer(row, tables, several, labelled) | {"main": index in main}
         for index, row in zip(order, records(crossovers.loc[order]), strict=True)
     ]
+    for row in records(headline_rows(tables.crossovers, second=True)):
+        several = varying(tables.cells, series_axes(row["x_axis"]))
+        answers.append(_answer(row, tables, several, labelled) | {"main": False})
+    return answers
 
 
 def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labelled: bool) -> Row:

@@ -333,7 +333,7 @@ class Study:
     devices: tuple[str, ...] | None = None
     cpu_threads: tuple[int | str, ...] = ()
     x_axis: str = "size"
-    figures: tuple[str, ...] = ("times", "speedups", "precisions", "time_split", "memory", "energy")
+    figures: tuple[str, ...] = ("times", "speedups", "map", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
     trials: int | None = None
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
@@ -443,6 +443,16 @@ def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
             f"studies: none of them is for the devices of this run ({', '.join(devices)}); {wanted}; take another "
             "study, another machine, or edit `devices` in the study's file"
         )
+
+
+LEAST_OF_MAP = 3
+
+
+def second_axis(study: Mapping[str, Any]) -> str | None:
+    """The second axis of a study, by its keys, with several sizes and batch sizes: whichever its `x_axis` is not."""
+    if min(len(study["sizes"]), len(study["batch_sizes"])) < LEAST_OF_MAP:
+        return None
+    return {"size": "batch_size", "parameters": "batch_size", "batch_size": "size"}.get(study["x_axis"])
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}

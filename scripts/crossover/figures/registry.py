@@ -19,6 +19,7 @@ from crossover.figures.latency import LATENCY
 from crossover.figures.over_axis import ENERGY, HOST_SHARE, PRECISIONS, SPEEDUPS, THROUGHPUT, TIMES, UTILISATION
 from crossover.figures.panels import blank_figure
 from crossover.figures.scatter import ROOFLINE, TRADE_OFF
+from crossover.figures.speedup_map import MAP
 from crossover.figures.style import use_style
 from crossover.figures.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
@@ -38,6 +39,7 @@ FIGURES: Mapping[str, Kind] = {
     "energy": ENERGY,
     "host_share": HOST_SHARE,
     "latency": LATENCY,
+    "map": MAP,
     "memory": MEMORY,
     "precisions": PRECISIONS,
     "roofline": ROOFLINE,

@@ -149,7 +149,7 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
     tables = tables.of_study(name)
     spec = with_x_axes({name: spec}, tables.cells)[name]
-    headlines = headline_rows(tables.crossovers)
+    headlines = pd.concat([headline_rows(tables.crossovers, second=second) for second in (False, True)])
 
     def on_axis(rows: pd.DataFrame) -> pd.DataFrame:
         placed = with_x(rows, spec["x_axis"])
@@ -161,7 +161,7 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
         cells=on_axis(_in_grid_order(tables.cells, spec)),
         reference_cells=on_axis(tables.reference_cells),
         ratios=on_axis(_in_grid_order(tables.ratios, spec)),
-        crossovers=headlines[headlines["status"] == "bracketed"],
+        crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
     return StudyView(spec, tables, published_table(spec), currency)
 

@@ -114,6 +114,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
         "baseline_machine": pairing.baseline_machine,
         "contender": pairing.contender,
         "x_axis": x_axis,
+        "second_axis": False,
         "status": crossover.status,
         "caveat": unknown or crossover.caveat,
         "caveat_at": [] if unknown else list(crossover.caveat_at),

@@ -89,12 +89,16 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
     return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
 
 
-def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
+def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
+    """The rows of the main question: each accelerator's time against all cores of the CPU beside it.
+
+    With `second`, those over the second axis of a study.
+    """
     return crossovers[
         (crossovers["pair"] == "device")
         & (crossovers["cost"] == "time")
         & (crossovers["baseline"] == BASELINE)
+        & (crossovers["second_axis"] == second)
         & (crossovers["baseline_machine"] == crossovers["machine"])
     ]
 

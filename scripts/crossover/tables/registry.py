@@ -345,6 +345,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
     "contender": _text("what is compared; empty where the machine has no accelerator"),
     "x_axis": _text("what the crossover is read over, whose own column is empty: " + ", ".join(X_AXES)),
+    "second_axis": _yes("whether that is the second axis of a study with several sizes and batch sizes"),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
     "caveat": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(CAVEATS)),
     "caveat_at": _many("places on the x axis that the caveat is about"),

@@ -1,0 +1,152 @@
+"""The map of a study with two axes: the speed-up of an accelerator over the CPU by size and batch size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+from scipy.interpolate import RegularGridInterpolator
+
+from crossover.config.studies import second_axis
+from crossover.config.words import BASELINE, X_AXES, series_axes
+from crossover.figures.panels import Floats, blank_figure
+from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, use_style
+from crossover.figures.view import Kind, StudyView
+from crossover.tables.frames import first_row, headline_rows, records
+from crossover.tables.labels import axis_label, name_by, varying
+from crossover.tables.run_tables import RunTables
+from crossover.text import number_text
+
+ROW_IN, FEWEST_ROWS = 0.42, 5
+"""Height of a row of cells, and of a panel in rows at least."""
+WASHED_OUT = 0.75
+"""Strength of the colours, so that the numbers can be read."""
+LINE_POINTS = 200
+"""Points on each axis that the line of equal times is interpolated at."""
+COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], "#FFFFFF", DEVICE_COLOURS["cuda"]])
+
+
+def _draw_map(view: StudyView) -> Figure:
+    """One panel for each accelerator and setting; blue where the CPU is faster, orange where the accelerator is."""
+    other = second_axis(view.spec)
+    ratios = _speedups(view.tables.ratios)
+    if other is None or ratios.empty:
+        return blank_figure(view.title, "No cell has both sides, or the study has a single axis.")
+    across, along = X_AXES[view.x_axis], X_AXES[other]
+    apart = [axis for axis in series_axes(view.x_axis) if axis != along]
+    panels = [rows for _, rows in ratios.groupby([*apart, "device"], sort=False)]
+    named = varying(view.cells, apart)
+    use_style()
+    rows = max(FEWEST_ROWS, ratios[along].nunique())
+    figure, grid = plt.subplots(
+        len(panels), 1, squeeze=False, figsize=(WIDTH_IN, 0.6 + len(panels) * (ROW_IN * rows + 1))
+    )
+    figure.suptitle(view.title, x=0.01, ha="left")
+    for axes, panel in zip(grid[:, 0], panels, strict=True):
+        first = first_row(panel)
+        axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))
+        _draw_cells(axes, panel[panel[across].isin(view.spec[f"{across}s"])], across, along)
+        _draw_crossovers(axes, view, first, across, along)
+        axes.set_xlabel(axis_label({"x_axis": across, "size_name": view.cells["size_name"].iloc[0]}))
+        axes.set_ylabel(axis_label({"x_axis": along, "size_name": view.cells["size_name"].iloc[0]}))
+    return figure
+
+
+def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
+    """The ratios of accelerators over all cores of the CPU beside them."""
+    beside = ratios["baseline_machine"] == ratios["machine"]
+    return ratios[(ratios["pair"] == "device") & (ratios["baseline"] == BASELINE) & beside]
+
+
+def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> None:
+    """Colour each cell by its speed-up, write it in, and hatch those without a significant difference."""
+    table = ratios.pivot_table(index=along, columns=across, values="ratio")
+    logs = np.log2(table.to_numpy(float))
+    most = max(1.0, float(np.nanmax(np.abs(logs))))
+    x, y = table.columns.to_numpy(float), table.index.to_numpy(float)
+    axes.set(xscale="log", yscale="log")
+    norm = Normalize(-most, most)
+    axes.pcolormesh(_edges(x), _edges(y), logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
+    sure = {
+        (row[across], row[along])
+        for row in records(ratios.dropna(subset=["ratio_low", "ratio_high"]))
+        if row["ratio_low"] > 1 or row["ratio_high"] < 1
+    }
+    for row in records(ratios):
+        at = row[across], row[along]
+        (left, right), (low, high) = (_around(value, values) for value, values in zip(at, (x, y), strict=True))
+        words = f"{number_text(row['ratio'], 2)}x"
+        axes.annotate(words, (left, low), (5, 4), textcoords="offset points", fontsize=8)
+        if at not in sure:
+            axes.fill_between(
+                [left, right], low, high, facecolor="none", edgecolor=INK, hatch="////", linewidth=0, alpha=0.35
+            )
+    if min(logs.shape) > 1:
+        # Between cells the logarithms are interpolated.
+        finer = [np.geomspace(points[0], points[-1], LINE_POINTS) for points in (y, x)]
+        inside = RegularGridInterpolator((np.log(y), np.log(x)), logs)
+        surface = inside(tuple(np.meshgrid(*map(np.log, finer), indexing="ij")))
+        axes.contour(finer[1], finer[0], surface, levels=[0], colors=INK, linewidths=1)
+    for axis, ticks in ((axes.xaxis, x), (axes.yaxis, y)):
+        axis.set_ticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+        axis.set_minor_locator(NullLocator())
+
+
+def _edges(points: Floats) -> Floats:
+    """The edges of cells around ascending points: in the geometric middle of two, and as far beyond both ends."""
+    logs = np.log(points)
+    steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
+    inner = logs[:-1] + np.diff(logs) / 2
+    return np.asarray(np.exp([logs[0] - steps[0] / 2, *inner, logs[-1] + steps[-1] / 2]), float)
+
+
+def _around(value: float, points: Floats) -> tuple[float, float]:
+    edges, place = _edges(points), int(np.flatnonzero(points == value)[0])
+    return edges[place], edges[place + 1]
+
+
+def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:
+    """Draw where the speed-up is 1: along each row and each column of cells, with their 95 % intervals."""
+    table = view.tables.crossovers
+    table = table[table["contender"] == first["device"]]
+    fixed = [axis for axis in series_axes(view.x_axis) if axis != along]
+    for axis in fixed:
+        table = table[table[axis] == first[axis]]
+    for rows, at, marker in ((headline_rows(table), along, "o"), (headline_rows(table, second=True), across, "s")):
+        is_row = at == along
+        for row in records(rows.sort_values(at)):
+            value, low, high = _on(row, across if is_row else along)
+            if value is None:
+                continue
+            span = [low or value, high or value]
+            points = (value, row[at]), (span, [row[at]] * 2)
+            if not is_row:
+                points = tuple((second, other) for other, second in points)  # type: ignore[assignment]
+            axes.plot(*points[1], color=INK, linewidth=2.2)
+            axes.plot(*points[0], marker, color="white", markeredgecolor=INK, markersize=6, zorder=4)
+
+
+def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, float | None]:
+    """A crossover and the ends of its interval, as a size or as a batch size."""
+    name = "crossover_size" if axis == "size" else "crossover"
+    return row[name], row[f"{name}_low"], row[f"{name}_high"]
+
+
+MAP = Kind(
+    "How many times as fast the accelerator is as the CPU, by size and batch size: orange where it is faster, blue "
+    "where the CPU is. Hatched: no significant difference. Line: equally fast. Circles: the crossover along a row, "
+    "squares: along a column, with their 95 % intervals.",
+    _draw_map,
+    lambda tables: _has_two_axes(tables),
+)
+
+
+def _has_two_axes(tables: RunTables) -> bool:
+    return bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty
