@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from crossover.config.studies import Refinement
 from crossover.config.words import X_AXES, series_axes
+from crossover.statistics.crossover import crossover_of
+from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.refinement import plan_stage
@@ -119,3 +122,20 @@ def test_a_ratio_stands_at_the_threads_of_its_baseline(over_cores: Any) -> None:
     assert {int(x): round(ratio, 3) for x, ratio in speedups.items()} == {1: 6.0, 4: 1.5, 16: 0.375}
     x = with_x(measured, "cpu_threads").groupby("device")["x"].first()
     assert x.dropna().to_dict() == {"cpu": 16, "cpu-1": 1, "cpu-4": 4}
+
+
+def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
+    """The accelerator's error is common to all numbers of cores; the simulation draws it once a run."""
+    rng = np.random.default_rng(5)
+    held = []
+    for _ in range(300):
+        truth = np.exp(rng.uniform(np.log(1.5), np.log(12)))
+        accelerator = rng.normal(0, 0.05, 4)
+        cells = {
+            cores: (np.log(truth / cores) + rng.normal(0, 0.05, 4), accelerator) for cores in (1.0, 2.0, 8.0, 16.0)
+        }
+        crossover = crossover_of(advantages_of_cells(cells, constant=True))
+        assert crossover.status == "reversed"
+        assert crossover.low is not None and crossover.high is not None
+        held.append(crossover.low <= truth <= crossover.high)
+    assert np.mean(held) >= 0.93  # of 95 %, less two standard deviations of 300 draws
