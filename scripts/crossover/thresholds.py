@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-VERSION = 2
+VERSION = 3
 GPU_AXES = ("device", "gpu")
-AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "cpu", *GPU_AXES)
+AXES = ("machine", "variant", "protocol", "size", "batch_size", "precision", "execution", "cpu", *GPU_AXES)
 
 Threshold = Mapping[str, Any]
 """A series of a study: its crossover, the ranges of sizes at which a device is faster, caveats and hardware."""
@@ -34,7 +34,8 @@ def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
 def should_use_gpu(
     thresholds: Sequence[Threshold],
     study: str,
-    size: float,
+    x: float,
+    /,
     *,
     default: bool | None = None,
     gpu_measured_elsewhere: bool = False,
@@ -42,11 +43,12 @@ def should_use_gpu(
     beyond_measured: bool = False,
     **axes: Any,
 ) -> bool | None:
-    """Whether the GPU is faster at a size, counted as the crossover is; `default` where that is not known.
+    """Whether the GPU is faster at a size, number of parameters or batch size, whichever the study's crossover counts.
 
-    It is known within the sizes measured and outside of the 95 % interval of the crossover, where the difference is
-    significant. Three more answers need an argument: those of a GPU measured on another machine, those from a single
-    trial (a device at least twice as fast), and, beyond the sizes measured, the answer at the nearest of them.
+    `default` where that is not known. It is known within the points measured and outside of the 95 % interval of the
+    crossover, where the difference is significant. Three more answers need an argument: those of a GPU measured on
+    another machine, those from a single trial (a device at least twice as fast), and, beyond the points measured, the
+    answer at the nearest of them.
 
     `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.
@@ -78,9 +80,9 @@ def should_use_gpu(
     if series["single_trial"] and not single_trial:
         return default
     if beyond_measured and series["smallest"] is not None:
-        size = min(max(size, series["smallest"]), series["largest"])
+        x = min(max(x, series["smallest"]), series["largest"])
     for sizes in series["ranges"]:
-        if sizes["from"] <= size <= sizes["until"]:
+        if sizes["from"] <= x <= sizes["until"]:
             return bool(sizes["faster"] == "gpu")
     return default
 

@@ -349,7 +349,7 @@ class TestThresholds:
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.json").write_text('{"version": 1}')
-        with pytest.raises(ValueError, match="not thresholds of version 2"):
+        with pytest.raises(ValueError, match="not thresholds of version 3"):
             read_thresholds(tmp_path / "t.json")
 
     def test_a_copy_of_the_reader_needs_python_alone(self, cpu_rows: Any, tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossover.claims.claims import check_crossover
+from crossover.config.claim_forms import CrossoverBetween
 from crossover.config.studies import Refinement
 from crossover.config.words import X_AXES, series_axes
+from crossover.errors import UserError
 from crossover.statistics.crossover import crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.crossovers import crossovers_of
@@ -139,3 +142,11 @@ def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
         assert crossover.low is not None and crossover.high is not None
         held.append(crossover.low <= truth <= crossover.high)
     assert np.mean(held) >= 0.93  # of 95 %, less two standard deviations of 300 draws
+
+
+def test_a_claim_about_a_batch_size_names_its_size(over_batches: Any) -> None:
+    crossovers = crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"})
+    of_size = CrossoverBetween(5, 64, {"size": 3})
+    assert check_crossover(of_size, STUDY, crossovers).verdict == "reproduced"
+    with pytest.raises(UserError, match="size"):
+        check_crossover(CrossoverBetween(5, 64, {}), STUDY, crossovers)
