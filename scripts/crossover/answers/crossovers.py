@@ -11,7 +11,16 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
-from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
+from crossover.config.words import (
+    BASELINE,
+    COPYING,
+    FROM_HOST,
+    PLAIN,
+    PLAIN_SIDES,
+    PROTOCOLS,
+    is_cpu,
+    threads_of_side,
+)
 from crossover.statistics.best import BEST, BEST_AXES, CANDIDATE_AXES
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
@@ -170,8 +179,9 @@ def transfers(tables: RunTables) -> list[Row]:
     answers = []
     for _, rows in headlines[headlines["status"] == "bracketed"].groupby(axes, sort=False):
         by_protocol = {row["protocol"]: row for row in records(rows)}
-        for moved in by_protocol.keys() & {*FROM_HOST} if RESIDENT in by_protocol else ():
-            answers.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
+        for moved in FROM_HOST if RESIDENT in by_protocol else ():
+            if moved in by_protocol:
+                answers.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
     return answers
 
 
@@ -184,6 +194,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
         "series": name_by(moved, several),
         "status": compared(ratio, more="differ", less="differ"),
         **interval_columns(ratio, "times"),
+        "quantity": moved["protocol"] if moved["protocol"] in COPYING else None,
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),
         **trials_columns(min(moved["trials"], resident["trials"])),

@@ -192,6 +192,7 @@ def _from_the_host(
 
     def step(source: Inputs, wait: bool, early: bool) -> None:
         execution.run(*(copied(source, wait) if early else source))
+        task.bring_back()
         task.end_step()
 
     dense = all(tensor.layout == torch.strided for tensor in tensors_of(host))
