@@ -6,13 +6,11 @@ waits.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from crossover.errors import UnsupportedError
 from crossover.measurement.step.tasks import Task, step_results
-from crossover.measurement.step.trees import map_tensors, tensors_of
+from crossover.measurement.step.trees import map_plain, tensors_of
 
 
 def copy_each_step(task: Task, pinned: bool) -> None:
@@ -38,16 +36,8 @@ def copy_each_step(task: Task, pinned: bool) -> None:
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         return tensor if id(tensor) in host_ids else tensor.to(device, non_blocking=pinned)
 
-    def copied_batch(value: Any) -> Any:
-        """The batch on the device; plain tuples without a walk through trees, which takes 15 us."""
-        if value is None:
-            return None
-        if isinstance(value, torch.Tensor) and not value.requires_grad:
-            return copied(value)
-        return tuple(map(copied_batch, value)) if type(value) is tuple else map_tensors(copied, value)
-
     def note(*results: torch.Tensor) -> None:
         task.results = step_results(task, results)
         observe(*results)
 
-    vars(task).update(next_batch=next_batch, next_inputs=lambda: copied_batch(next_batch()), observe=note)
+    vars(task).update(next_batch=next_batch, next_inputs=lambda: map_plain(copied, next_batch()), observe=note)
