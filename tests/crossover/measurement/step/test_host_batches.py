@@ -183,8 +183,8 @@ def test_shipped_workloads_take_the_same_batches_from_the_host(workload: str) ->
 
 
 def own_task(folder: Path, text: str, mode: str = "train", protocol: str = "from_host") -> Any:
-    (folder / "net.py").write_text("import torch\nfrom torch import nn\nfrom crossover import Step\n" + text)
-    model = replace(read_model(f"{folder / 'net.py'}:build", folder, "here"), mode=mode)
+    (folder / "served.py").write_text("import torch\nfrom torch import nn\nfrom crossover import Step\n" + text)
+    model = replace(read_model(f"{folder / 'served.py'}:build", folder, "here"), mode=mode)
     cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
     return build_task(cell, {}, FP32)
 
