@@ -13,7 +13,17 @@ from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
-from crossover.config.words import BASELINE, CPU_THREADS, DEVICES, PLAIN, PLAIN_SIDES, X_AXES, is_cpu, series_axes
+from crossover.config.words import (
+    BASELINE,
+    COPYING,
+    CPU_THREADS,
+    DEVICES,
+    PLAIN,
+    PLAIN_SIDES,
+    X_AXES,
+    is_cpu,
+    series_axes,
+)
 from crossover.statistics.choices import choose, fastest
 from crossover.statistics.intervals import (
     FASTER,
@@ -185,9 +195,10 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _loading(tables: RunTables) -> list[Row]:
-    """The share of a step that loading and moving its data takes."""
+    """The share of a step that loading or moving its data takes, on the CPU only where anything is moved there."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
+    pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]
     several = [axis for axis in varying(tables.cells, [*SERIES_AXES, "size"]) if axis != "protocol"]
     return [_share(row, tables.cells, several) for row in records(pairs)]
 
@@ -197,7 +208,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     is_bound = low is not None and low > BOUND
     both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
-        "kind": "loading",
+        "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
         "series": name_by(row, several),
         "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
@@ -205,6 +216,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "low": low,
         "high": high,
         "unit": "share",
+        "quantity": row["baseline"] if row["baseline"] in COPYING else None,
         "device": side_word(row["device"]),
         "winner_s": row["contender_s"],
         "loser_s": row["baseline_s"],

@@ -13,6 +13,7 @@ import pandas as pd
 from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
 from crossover.config.words import (
     BASELINE,
+    COPYING,
     CPU_THREADS,
     FROM_HOST,
     PLAIN,
@@ -194,8 +195,9 @@ def transfers(tables: RunTables, x_axis: str) -> list[Row]:
     answers = []
     for _, rows in headlines[headlines["status"] == "bracketed"].groupby([*axes, "device"], sort=False):
         by_protocol = {row["protocol"]: row for row in records(rows)}
-        for moved in by_protocol.keys() & {*FROM_HOST} if RESIDENT in by_protocol else ():
-            answers.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
+        for moved in FROM_HOST if RESIDENT in by_protocol else ():
+            if moved in by_protocol:
+                answers.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
     return answers
 
 
@@ -208,6 +210,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
         "series": name_by(moved, several),
         "status": compared(ratio, more="differ", less="differ"),
         **interval_columns(ratio, "times"),
+        "quantity": moved["protocol"] if moved["protocol"] in COPYING else None,
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),
         **trials_columns(min(moved["trials"], resident["trials"])),

@@ -26,7 +26,7 @@ KINDS = {
     "reference": tuple(CROSSOVER_STATUSES),
     "set_up": ("measured",),
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
-    "loading": ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL),
+    **dict.fromkeys(("loading", "copying"), ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL)),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
     "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),

@@ -10,9 +10,11 @@ COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in a mixed one."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
-PROTOCOLS = ("resident", "as_published", "loaded")
+PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
 """Those whose data come from the host in each step."""
+PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
+"""Those whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 

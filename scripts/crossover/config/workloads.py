@@ -7,14 +7,14 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from crossover.config.models import find_function, parsed
 from crossover.config.studies import Cell
-from crossover.config.words import PLAIN, PROTOCOLS
+from crossover.config.words import COPYING, PLAIN, PROTOCOLS
 from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
@@ -54,7 +54,7 @@ class Traits:
     """Number of classes in the labels; None: the module does not say."""
 
 
-OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded"))
+OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
 
 
 def _is_tuple_of(kind: type, value: Any) -> bool:
@@ -81,7 +81,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "PROTOCOLS": (
         "a tuple of resident and as_published, as ('resident',)",
-        lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS),
+        lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS) - set(COPYING),
     ),
     "VARIANTS": (
         "a tuple of names of letters, digits and _, as ('plain',)",
@@ -107,10 +107,15 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """The constants of a workload's module; raises UserError as `read_traits` does."""
+    """The constants of a workload's module; raises UserError as `read_traits` does.
+
+    What offers `resident` offers the protocols that copy resident batches too.
+    """
     if workload == OWN:
         return OWN_TRAITS
-    return read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
+    traits = read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
+    copying = COPYING if "resident" in traits.protocols and workload != NULL else ()
+    return replace(traits, protocols=(*traits.protocols, *copying))
 
 
 def trains(workload: str) -> bool:

@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
+from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_batches import (
     COUNT_THEM,
@@ -38,7 +39,7 @@ from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
-from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
+from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
@@ -300,9 +301,17 @@ class _OwnTask(Task):
 
     def place(self, batch: Batch) -> Batch:
         """The batch on the device, except what the Step's `host` names."""
+        return self._changed(self.arithmetic.place, batch)
+
+    def _changed(self, change: Change, batch: Batch) -> Batch:
+        """The batch with each tensor changed, except what the Step's `host` names."""
         on_host = self._ids_on_host(batch)
-        place = self.arithmetic.place
-        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else place(tensor), batch)  # type: ignore[no-any-return]
+        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)  # type: ignore[no-any-return]
+
+    def move_batches(self, move: Change) -> None:
+        self.resident_batch = self._changed(move, self.resident_batch)
+        self.host_ids = self._ids_on_host(self.resident_batch)
+        self.resident = ()
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
         return {id(tensor) for tensor in self.host(batch[0])}
@@ -391,6 +400,11 @@ class OwnTraining(_OwnTask, TrainingTask):
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
+        if step.run is not None and cell.protocol in COPYING:
+            raise UserError(
+                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; take "
+                "resident or loaded"
+            )
         if step.run is not None:
             self.not_comparable = "its step is the user's own function"
             self._prepare_run(step.run, cell.precision)
@@ -466,6 +480,10 @@ class OwnInference(_OwnTask, InferenceTask):
 
     has_run = False
     """Whether a step has succeeded, so that a later error is not one of missing gradients."""
+
+    def move_batches(self, move: Change) -> None:
+        self.resident_batch = (self.resident_batch[0], None)  # an inference has no use for targets
+        super().move_batches(move)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         return tuple(outputs_of(_call(model, inputs[0])))

@@ -27,7 +27,7 @@ from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operators import host_work_s
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.step.trees import map_tensors, tensors_of
+from crossover.measurement.step.trees import map_plain, map_tensors, tensors_of
 
 Inputs = tuple[Any, ...]
 
@@ -120,7 +120,9 @@ def remedies_of(
     if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
-            methods |= _from_the_host(task, execution, inputs, batch, pinned, early=not late)
+            # The graph of a step that copies takes its batch from the host itself.
+            early = not late and not (task.copies and name == "cuda-graph")
+            methods |= _from_the_host(task, execution, inputs, batch, pinned, early)
     return methods
 
 
@@ -185,13 +187,16 @@ def _from_the_host(
     `pinned`: whether the step's batch is. `early`: whether `next_inputs` copies it, rather than the forward pass.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
+    targets = [tensor.device for tensor in tensors_of(batch)]
+    mapped = map_plain if task.copies else map_tensors  # as the step itself does
 
     def copied(source: Inputs, wait: bool) -> Inputs:
-        devices = iter([tensor.device for tensor in tensors_of(batch)])
-        return map_tensors(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
+        devices = iter(targets)
+        return mapped(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
 
     def step(source: Inputs, wait: bool, early: bool) -> None:
         execution.run(*(copied(source, wait) if early else source))
+        task.bring_back()
         task.end_step()
 
     dense = all(tensor.layout == torch.strided for tensor in tensors_of(host))

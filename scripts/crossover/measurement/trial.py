@@ -29,7 +29,7 @@ from crossover.measurement.clock.latency import (
     time_cold,
 )
 from crossover.measurement.clock.phases import Phases, process_age_s
-from crossover.measurement.clock.profiling import profile_device
+from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
@@ -288,13 +288,14 @@ class Trial:
 
     def _memory_parts(self) -> Columns:
         task = self.task
-        subject = Subject(task.step, task.model, () if task.optimizer is None else (task.optimizer,), task.resident)
+        subject = Subject(task.step, task.model, () if task.optimizer is None else (task.optimizer,), task.on_device)
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
         """Device time with a kernel running, and the share of a step without."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
-        profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s)
+        transfers = (COPY_IN, COPY_OUT) if self.task.copies else (COPY_IN,)
+        profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s, transfers)
         if profile is None:
             return {}
         return {
@@ -347,9 +348,9 @@ def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]
 def step_with_transfers(task: Task, execution: str) -> Step | None:
     """The step with transfers; None for a training, a workload without a batch in host memory, and a CUDA graph.
 
-    A graph's replay returns no result to transfer.
+    A graph's replay returns no result to transfer. None also where each step copies, so that it is no mistake.
     """
-    if not isinstance(task, InferenceTask) or execution == "cuda-graph":
+    if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None
     try:
         task.next_host_inputs()

@@ -124,7 +124,7 @@ def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
 
 
 def _protocols(cells: Cells) -> Iterator[Pair]:
-    """Resident data against the protocols that also load and move each batch."""
+    """Resident data against the protocols whose data come from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
         for other in FROM_HOST if key.protocol == resident else ():

@@ -41,7 +41,10 @@ class Row:
     workload: str | None = column("workload, as its module is named; `model`: one of the user's own")
     model: str | None = column("the user's own model: file or module, and function")
     variant: str | None = column("option of the workload, as channels_last; `plain`: none")
-    protocol: str | None = column("what belongs to a step: `resident` data, as_published, or `loaded` batch by batch")
+    protocol: str | None = column(
+        "what belongs to a step: `resident` data, as_published, `loaded` batch by batch, or copies of a batch and of "
+        "the results, `from_host` or `from_pageable` memory"
+    )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
     execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
@@ -111,7 +114,9 @@ class Measurement(Row):
     device_time_s: float | None = column("median of the device samples", "s")
     device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")
     device_busy_s: float | None = column("part of a step in which the device ran a kernel, by the profiler", "s")
-    device_work_s: float | None = column("the same without copies from host memory", "s")
+    device_work_s: float | None = column(
+        "the same without copies from host memory, nor those of results to it if the protocol asks for them", "s"
+    )
     host_bound_share: float | None = column("1 - device_busy_s / step_time_s: share of a step spent on the host alone")
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
     split_step_s: float | None = column("the step once more, in turns with the remedies below", "s")

@@ -19,6 +19,8 @@ PROTOCOL_WORDS = {
     "as_published": "as published",
     "resident": "data resident on the device",
     "loaded": "batches loaded in each step",
+    "from_host": "batch copied from pinned host memory and results back",
+    "from_pageable": "batch copied from pageable host memory and results back",
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")

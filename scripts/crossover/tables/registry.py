@@ -28,7 +28,7 @@ PAIRS = {
     "precision": "a precision against fp32, on one device",
     "execution": "an execution against eager, on one device",
     "settings": "a precision with an execution against the study's plain ones, on one device",
-    "protocol": "data resident on the device against the published protocol, on one device",
+    "protocol": "data resident on the device against data from the host, on one device",
     "machine": "the same device of two machines",
     "best": "an accelerator against the CPU, each in its fastest candidate at each size",
 }
@@ -318,7 +318,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     ),
     "device": _text("the contender's device"),
     "baseline": _text(
-        "what is compared with: a CPU side, the plain settings, the protocol that loads, or the first machine"
+        "what is compared with: a CPU side, the plain settings, a protocol with data from the host, or the first "
+        "machine"
     ),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline"),
@@ -609,7 +610,7 @@ ANSWERS = {
     "capacity": Column("what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent"),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
-    "quantity": _text("which mistake, metric or published quantity"),
+    "quantity": _text("which mistake, metric, protocol or published quantity"),
     "data": _text("of trained models: the rows held out that tell them apart, and whether these are generated"),
     "reason": _text("why there is no value"),
     "trials": _count("fewest ok trials, or seeds, behind it"),

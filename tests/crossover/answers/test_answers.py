@@ -200,6 +200,12 @@ def test_transfers_compare_two_crossovers(line: Row) -> None:
     assert 1 < apart["low"] < 2 < apart["high"]
     tie = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
     assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
+    serving = line(4e-3, protocol="from_host") + line(8e-3, protocol="from_pageable") + line(2e-3)
+    assert [WORDS.said(answer) for answer in of_kind(answers(serving), "transfers")] == [
+        f"Crossover of GPU over CPU at {times} times the size with transfers from {memory} host memory and back in "
+        "each step as with resident data"
+        for times, memory in (("2.00", "pinned"), ("4.00", "pageable"))
+    ]
     once = only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")
     assert once["status"] == "single_trial"
 
@@ -252,6 +258,23 @@ def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, publis
     assert (answer["status"], answer["device"], answer["main"]) == (status, "GPU", True)
     assert answer["value"] == pytest.approx(1 - 1e-3 / published_s)
     assert answer["low"] < answer["value"] < answer["high"]
+
+
+def test_copies_from_the_host_are_told_from_loading_and_are_none_on_a_cpu(row: Row) -> None:
+    """Of a step of 2 ms on the GPU, 1 ms remains on resident data; on the CPU the step is the same."""
+    rows = [
+        trial
+        for device, times_s in (("cuda", (1e-3, 2e-3, 4e-3)), ("cpu", (5e-3, 5e-3, 5e-3)))
+        for protocol, time_s in zip(("resident", "from_host", "from_pageable"), times_s, strict=True)
+        for trial in trials(row, time_s, protocol=protocol, device=device)
+    ]
+    copying = of_kind(answers(rows, study(figures=["comparison"])), "copying")
+    assert [(answer["device"], answer["quantity"], answer["value"]) for answer in copying] == [
+        ("GPU", "from_host", pytest.approx(0.5)),
+        ("GPU", "from_pageable", pytest.approx(0.75)),
+    ]
+    assert WORDS.said(copying[1]).startswith("Transfer from pageable host memory and back, not the network, bounds the")
+    assert WORDS.summed(copying) == "transfer from host memory and back takes 50 % to 75 % of a step on the GPU"
 
 
 def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 import trials
 from crossover.config.models import read_model
 from crossover.config.studies import Cell
-from crossover.config.words import FLAGS
+from crossover.config.words import COPYING, FLAGS
 from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
@@ -126,6 +126,18 @@ def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
     (tmp_path / "net.py").write_text(text)
     model = read_model(f"{tmp_path / 'net.py'}:build", tmp_path, "here")
     return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
+
+
+@pytest.mark.parametrize("protocol", COPYING)
+def test_a_step_from_the_host_is_measured_whole_on_a_cpu_which_copies_nothing(
+    job: TrialJob, tmp_path: Path, protocol: str
+) -> None:
+    text = (
+        "from torch import nn, randn\ndef build(size, batch_size):\n    return nn.Linear(3, 1), randn(batch_size, 3)\n"
+    )
+    row = run_trial(replace(job, cell=own_cell(tmp_path, text, protocol)))
+    assert (row.status, row.check, row.protocol, row.prepared_s) == ("ok", "passed", protocol, None)
+    assert None not in (row.held_s, row.peak_rss_bytes, row.flops_per_step, row.parameter_bytes)
 
 
 def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ PROFILED_STEPS = 20
 PROFILED_S = 0.2
 """Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
 
-COPY_IN = "Memcpy HtoD"
-"""Prefix of the names of copies from host memory to a CUDA device."""
+COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
+"""Prefixes of the names of copies from host memory to a CUDA device, and back."""
 
 
 class DeviceProfile(NamedTuple):
@@ -24,15 +24,23 @@ class DeviceProfile(NamedTuple):
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """The same without copies from host memory (CUDA only)."""
+    """The same without transfers (CUDA only)."""
     kernels: float
     """Number of kernels and copies."""
 
 
 def profile_device(
-    step: Step, device: torch.device, synchronise: Step, step_time_s: float, most_steps: int = PROFILED_STEPS
+    step: Step,
+    device: torch.device,
+    synchronise: Step,
+    step_time_s: float,
+    transfers: tuple[str, ...] = (COPY_IN,),
+    most_steps: int = PROFILED_STEPS,
 ) -> DeviceProfile | None:
-    """Profile a device over a few steps of about `step_time_s`; None if no kernel or copy ran."""
+    """Profile a device over a few steps of about `step_time_s`; None if no kernel or copy ran.
+
+    `transfers` are prefixes of the names of what is not the device's work.
+    """
     if device.type not in ("cuda", "xpu"):
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)
@@ -50,7 +58,7 @@ def profile_device(
     if not spans:
         return None
     busy_us = covered((start, end) for _, start, end in spans)
-    work_us = covered((start, end) for name, start, end in spans if not name.startswith(COPY_IN))
+    work_us = covered((start, end) for name, start, end in spans if not name.startswith(transfers))
     return DeviceProfile(busy_us * 1e-6 / steps, work_us * 1e-6 / steps, len(spans) / steps)
 
 

@@ -54,7 +54,7 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | 
 
     `uuid` is the leased GPU or MIG instance, `board` the GPU that holds it: torch names an instance by either.
     """
-    used = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
+    used = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
     if others := sorted(used - {target.device.type}):
         return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
     if uuid is None or target.uuid is None or (uuid.startswith("MIG-") and board is None):

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten
 
 from crossover.errors import UnsupportedError, shown_text
 from crossover.measurement.step.endings import early_end, first_line
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.step.tasks import Task, TrainingTask, step_results
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 CAPTURE_WARMUP_STEPS = 3
@@ -150,7 +150,7 @@ def observed(task: Task) -> Iterator[list[torch.Tensor]]:
     observe, attributes = task.observe, dict(vars(task))
 
     def note(*given: torch.Tensor) -> None:
-        results[:] = [result.detach() for result in (given if isinstance(task, InferenceTask) else given[:1])]
+        results[:] = step_results(task, given)
         observe(*given)
 
     vars(task)["observe"] = note
@@ -198,11 +198,14 @@ def _captured(task: Task) -> Execution:
         for buffer, tensor in zip(targets, tensors_of(inputs), strict=True):
             if buffer.shape != tensor.shape:  # copy_ would broadcast
                 raise UnsupportedError(_changed(first, signature(inputs, device)))
-            buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
+            buffer.copy_(tensor.detach() if tensor.requires_grad else tensor, non_blocking=task.pinned)
         graph.replay()
+        if task.copies:
+            task.results = results
 
     def step() -> None:
-        run(*task.next_inputs())
+        run(*task.next_batch())  # from host memory straight into the buffers
+        task.bring_back()
         task.end_step()
 
     return Execution(step, run, lambda: capture_s, results=lambda: results)

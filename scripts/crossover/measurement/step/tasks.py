@@ -1,13 +1,13 @@
 """Tasks: a workload's step in the parts that timing, CUDA graphs and the numerical check need.
 
 A step takes inputs (`next_inputs`), runs the device's work on them (`run`, which calls `forward`), then the host's
-(`end_step`).
+(`end_step`). Where batches lie in host memory (`host_batches`), it also copies them to the device and the results back.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,11 +15,17 @@ import torch
 from torch import nn
 
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.trees import map_tensors
+from crossover.measurement.step.trees import Change, map_tensors
 
 
 def trainable_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def to_host(results: Sequence[torch.Tensor]) -> None:
+    """Copy results to pageable host memory; the host waits for each."""
+    for result in results:
+        result.to("cpu")
 
 
 class Task(ABC):
@@ -44,16 +50,37 @@ class Task(ABC):
     """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
     """Names in `config.words.FLAGS`."""
+    copies: bool = False
+    """Whether each step copies its batch from host memory, and its results back."""
+    pinned: bool = False
+    """Whether that batch lies in pinned memory."""
+    host_ids: Collection[int] = frozenset()
+    """Tensors of that batch, by `id`, that the model takes in host memory."""
+    results: Sequence[torch.Tensor] = ()
+    """Results of the last forward pass that are still to be copied to the host."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         self.arithmetic = arithmetic
         self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """Tensors that stay on the device."""
+        """Tensors that batches are taken from; they stay on the device, or in host memory if each step `copies`."""
+
+    @property
+    def on_device(self) -> tuple[torch.Tensor, ...]:
+        """Tensors that stay on the device from step to step, beside the model's."""
+        return () if self.copies else self.resident
+
+    def move_batches(self, move: Change) -> None:
+        """Move all that batches are taken from."""
+        self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
         """The next batch on the device, a pytree; by default always the resident tensors."""
         return self.resident
+
+    def next_batch(self) -> tuple[Any, ...]:
+        """The next batch as it lies before a step: on the device, or in host memory if each step `copies`."""
+        return self.next_inputs()
 
     def place(self, batch: Any) -> Any:
         """A batch on the device, in the task's arithmetic."""
@@ -77,11 +104,18 @@ class Task(ABC):
     def run(self, *inputs: Any) -> None:
         """The device's work of one step."""
 
+    def bring_back(self) -> None:
+        """Copy the results that are due to the host, which waits for the device."""
+        if self.results:
+            to_host(self.results)
+            self.results = ()
+
     def end_step(self) -> None:  # noqa: B027
         """The host's work at the end of a step."""
 
     def step(self) -> None:
         self.run(*self.next_inputs())
+        self.bring_back()
         self.end_step()
 
     def own_errors(self) -> dict[str, float] | None:
@@ -137,10 +171,14 @@ class InferenceTask(Task):
         """A step that copies its batch from the host and its result back, which waits for the device."""
         results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
-        for result in results:
-            result.to("cpu")
+        to_host(results)
         self.end_step()
 
     def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
         with torch.set_grad_enabled(self.takes_gradients), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)
+
+
+def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """A training's loss, or an inference's outputs, of what `observe` receives; without autograd's graph."""
+    return [result.detach() for result in (results if isinstance(task, InferenceTask) else results[:1])]

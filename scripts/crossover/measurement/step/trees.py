@@ -44,6 +44,15 @@ def map_tensors(change: Change, values: Any) -> Any:
     return change_tensors(change_leaf, values)
 
 
+def map_plain(change: Change, values: Any) -> Any:
+    """The same as `map_tensors`, without a walk through plain tuples, which takes 15 us of a timed step."""
+    if values is None:
+        return None
+    if isinstance(values, torch.Tensor) and not values.requires_grad:
+        return change(values)
+    return tuple(map_plain(change, value) for value in values) if type(values) is tuple else map_tensors(change, values)
+
+
 def change_tensors(change: Change, values: Any) -> Any:
     """The same nesting with each tensor changed, recorded by autograd."""
     return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=lambda leaf: isinstance(leaf, PackedSequence))

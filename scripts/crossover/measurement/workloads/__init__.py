@@ -5,7 +5,8 @@ It has four literal constants, which are read without importing it:
 - SIZE_NAME: what its size axis counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
-- PROTOCOLS: the protocols it offers
+- PROTOCOLS: the protocols it offers; `resident` brings `from_host` and `from_pageable` along, which move the tensors in
+  its task's `resident`
 
 and, if needed, SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (of which sizes are multiples), VARIANTS
 (beside the plain one) and CLASSES (of the dataset's labels). It defines `build_model(size) -> nn.Module` and
@@ -30,9 +31,11 @@ from safetensors.torch import load_file
 from torch import nn
 
 from crossover.config.studies import Cell
+from crossover.config.words import COPYING, PINNED
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.host_batches import copy_each_step
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, trainable_parameters
 
@@ -78,6 +81,8 @@ def count_parameters(cell: Cell) -> int | None:
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
     task: Task = workload_code(cell, tell).build(cell, data, arithmetic)
+    if cell.protocol in COPYING and arithmetic.device.type != "cpu":
+        copy_each_step(task, pinned=cell.protocol == PINNED)
     return task
 
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossover.measurement.clock.profiling import PROFILED_STEPS, covered, profile_device
+from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, PROFILED_STEPS, covered, profile_device
 
 DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
 
@@ -33,6 +33,7 @@ def profiled(
     events: list[SimpleNamespace] | None,
     kind: str = "cuda",
     step_time_s: float = 0.001,
+    **options: Any,
 ) -> Any:
     """The result with a fake profiler, and the order of events."""
     log: list[str] = []
@@ -52,7 +53,7 @@ def profiled(
 
     monkeypatch.setattr(torch.profiler, "profile", Profile)
     device = torch.device(kind)
-    return profile_device(lambda: log.append("step"), device, lambda: log.append("wait"), step_time_s), log
+    return profile_device(lambda: log.append("step"), device, lambda: log.append("wait"), step_time_s, **options), log
 
 
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
@@ -68,6 +69,16 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
     profile, log = profiled(monkeypatch, events, kind)
     assert profile == pytest.approx((6e-3 / PROFILED_STEPS, 4e-3 / PROFILED_STEPS, 3 / PROFILED_STEPS))
     assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
+
+
+def test_results_copied_to_the_host_are_no_work_if_they_are_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [
+        event(DeviceType.CUDA, 0, 3000),
+        event(DeviceType.CUDA, 3000, 8000, name="Memcpy DtoH (Device -> Pageable)"),
+    ]
+    for transfers, work_s in (((COPY_IN,), 8e-3), ((COPY_IN, COPY_OUT), 3e-3)):
+        profile, _ = profiled(monkeypatch, events, transfers=transfers)
+        assert profile == pytest.approx((8e-3 / PROFILED_STEPS, work_s / PROFILED_STEPS, 2 / PROFILED_STEPS))
 
 
 @pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])

@@ -1,0 +1,234 @@
+"""Steps that copy their batch from host memory and their results back, in their order, on a made-up GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from crossover.config.models import read_model
+from crossover.config.studies import Cell
+from crossover.config.words import COPYING
+from crossover.errors import UnsupportedError, UserError
+from crossover.measurement import remedies, workloads
+from crossover.measurement.remedies import HostCopies, remedies_of
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.execution import Execution, prepare
+from crossover.measurement.step.host_batches import copy_each_step
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import Task
+from crossover.measurement.workloads import build_task
+from tiny_tasks import FP32, TinyInference, TinyTraining, cell_of, linear, task_of
+
+GPU = torch.device("cuda", 0)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where pinning and copies are noted; a copy to the GPU is one in host memory."""
+    log: list[str] = []
+    to = torch.Tensor.to
+
+    def noted(tensor: torch.Tensor, *target: Any, **options: Any) -> torch.Tensor:
+        if target == (GPU,):
+            log.append(f"in {to(tensor, torch.float64).sum():g}{' without waiting' * bool(options['non_blocking'])}")
+            return tensor.clone()
+        if target == ("cpu",) and not options:
+            log.append(f"out {to(tensor, torch.float64).sum():g}")
+        return to(tensor, *target, **options)
+
+    def pinned(tensor: torch.Tensor) -> torch.Tensor:
+        log.append("pin")
+        return tensor.clone()
+
+    monkeypatch.setattr(torch.Tensor, "to", noted)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pinned)
+    return log
+
+
+def from_host(task: Any, pinned: bool = True) -> Any:
+    """The task, on a GPU as it believes, with its batches in host memory."""
+    task.arithmetic = replace(task.arithmetic, device=GPU)
+    copy_each_step(task, pinned)
+    return task
+
+
+@pytest.mark.parametrize(("pinned", "how"), [(True, " without waiting"), (False, "")])
+def test_a_training_copies_each_batch_before_and_its_loss_after_it(log: list[str], pinned: bool, how: str) -> None:
+    task = TinyTraining(linear(3.0), [torch.tensor([[2.0], [4.0]]), torch.tensor([[10.0]])])
+    task.events = log
+    from_host(task, pinned)
+    assert log == [*["pin"] * (2 * pinned), "inputs"]
+    log.clear()
+    task.step()
+    # The loss is 3 times the mean of 2 and 4; its gradient, 3, leaves a weight of 0.
+    assert log == ["inputs", f"in 6{how}", "forward", "observe 1", "out 9", "end"]
+    log.clear()
+    task.step()
+    assert log == ["inputs", f"in 10{how}", "forward", "observe 1", "out 0", "end"]
+    assert task.model.weight.item() == -10
+
+
+def test_an_inference_brings_all_outputs_back_once(log: list[str]) -> None:
+    task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0], [5.0]])))
+    log.clear()
+    task.step()
+    task.step()
+    assert log == ["in 7 without waiting", "out 21"] * 2
+    assert [outputs.flatten().tolist() for outputs in task.seen] == [[6, 15]] * 2
+    task.bring_back()
+    assert log[4:] == []
+    assert (task.on_device, [tensor.flatten().tolist() for tensor in task.resident]) == ((), [[2, 5]])
+
+
+def test_a_cuda_graph_is_fed_from_the_host_and_its_own_results_come_back(
+    log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])), pinned=True)
+
+    class Graph:
+        def __init__(self, buffer: torch.Tensor, output: torch.Tensor) -> None:
+            self.buffer, self.output = buffer, output
+
+        def replay(self) -> None:
+            log.append("replay")
+            self.output.copy_(3 * self.buffer)
+
+    def capture(task: Task, buffers: Any) -> Graph:
+        task.run(*buffers)
+        return Graph(buffers[0], task.seen[-1])  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("crossover.measurement.step.execution.capture", capture)
+    ready = prepare(task, "cuda-graph")
+    task.resident[0].fill_(4.0)
+    task.run(torch.tensor([[100.0]]))  # an eager step of a check
+    log.clear()
+    copy = torch.Tensor.copy_
+    monkeypatch.setattr(
+        torch.Tensor,
+        "copy_",
+        lambda to, source, **options: (log.append(f"buffer {source.sum():g} {options}"), copy(to, source))[1],
+    )
+    ready.step()
+    # 4, the host's batch, goes straight into the graph's buffer; `copy_` without options is the replay's own.
+    assert log == ["buffer 4 {'non_blocking': True}", "replay", "buffer 12 {}", "out 12"]
+
+
+def test_a_held_batch_is_not_copied_and_its_results_stay(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the time between `prepared_s` and `held_s`, the transfer, is that of both copies."""
+    monkeypatch.setattr(remedies, "_is_late", lambda _: False)  # the made-up GPU's tensors lie on the CPU
+    task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])))
+    inputs = task.next_inputs()
+    copies = HostCopies()
+    copies.bytes = inputs[0].nbytes
+    methods = remedies_of(task, Execution(task.step, task.run), "eager", 0.001, inputs, inputs, copies)
+    logs = {}
+    for name, method in methods.items():
+        log.clear()
+        method.step()
+        logs[name] = [entry.partition(" ")[0] for entry in log]
+    assert logs == {
+        "split_step_s": ["in", "out"],
+        "loading_s": ["in"],
+        "prepared_s": ["out"],
+        "transfer_s": [],
+        "held_s": [],
+    }
+
+
+def test_the_check_compares_the_copied_batch(log: list[str]) -> None:
+    task = from_host(TinyTraining(linear(3.0), [torch.tensor([[2.0], [4.0]])]))
+    task.arithmetic = FP32
+    log.clear()
+    answer = compare_with_reference(task, lambda: linear(3.0), "fp32")
+    assert (answer.wrong, answer.unchecked) == (None, None)
+    assert log[0] == "in 6 without waiting"
+    assert answer.errors == {"result": 0, "gradient": 0}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "device", "pinned"),
+    [
+        ("from_host", "meta", [True]),
+        ("from_pageable", "meta", [False]),
+        ("resident", "meta", []),
+        *[(name, "cpu", []) for name in COPYING],
+    ],
+)
+def test_only_an_accelerator_copies(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, device: str, pinned: list[bool]
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(workloads, "copy_each_step", lambda _task, pinned: asked.append(pinned))
+    data = {"features": torch.zeros(4, 2), "labels": torch.zeros(4, dtype=torch.int64)}
+    build_task(cell_of("disc_mlp", 2, protocol=protocol), data, Arithmetic(torch.device(device)))
+    assert asked == pinned
+
+
+@pytest.mark.parametrize("workload", ["disc_mlp", "higgs_mlp", "digits_mlp"])
+@pytest.mark.usefixtures("log")
+def test_shipped_workloads_take_the_same_batches_from_the_host(workload: str) -> None:
+    width = 64 if workload == "digits_mlp" else 2
+    data = {"features": torch.arange(4.0 * width).reshape(4, width) / width, "labels": torch.tensor([0, 1, 1, 0])}
+    resident, copying = (task_of(cell_of(workload, 2), data) for _ in range(2))
+    copy_each_step(copying, pinned=True)
+    for _ in range(3):
+        resident.step()
+        copying.step()
+    for mine, theirs in zip(copying.model.parameters(), resident.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def own_task(folder: Path, text: str, mode: str = "train", protocol: str = "from_host") -> Any:
+    (folder / "served.py").write_text("import torch\nfrom torch import nn\nfrom crossover import Step\n" + text)
+    model = replace(read_model(f"{folder / 'served.py'}:build", folder, "here"), mode=mode)
+    cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
+    return build_task(cell, {}, FP32)
+
+
+PAIR = """
+class Net(nn.Module):
+    def forward(self, rows, lengths):
+        return rows.sum(1, keepdim=True) * self.weight + lengths.sum()
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+def build(size, batch_size):
+    inputs = {"rows": torch.ones(4, 2), "lengths": torch.tensor([2, 1])}
+    return Step(model=Net(), inputs=inputs, targets=torch.zeros(4, 1), host="lengths")
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "copied", "result"),
+    # Outputs are 2 + 3; a training copies its targets too, and brings back the mean square.
+    [("infer", ["in 8"], "out 20"), ("train", ["in 8", "in 0"], "out 25")],
+)
+def test_a_model_of_ones_own_copies_what_its_mode_needs_but_not_what_stays_on_the_host(
+    log: list[str], tmp_path: Path, mode: str, copied: list[str], result: str
+) -> None:
+    task = from_host(own_task(tmp_path, PAIR, mode), pinned=False)
+    log.clear()
+    task.step()
+    assert log == [*copied, result]
+    assert task.samples_taken == 4 * 2  # the batch was looked at once before
+    assert task.resident == ()
+
+
+def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tmp_path: Path) -> None:
+    text = "def build(size, batch_size):\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3){})\n"
+    with pytest.raises(UserError, match="its run keeps the loss, which protocol from_host copies to the host; take"):
+        own_task(tmp_path, text.format(", run=print"))
+    sparse = TinyInference(linear(1.0), torch.ones(1, 1).to_sparse())
+    with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; take from_pageable"):
+        from_host(sparse)
+
+
+def test_a_workload_that_makes_its_batches_on_the_device_is_refused() -> None:
+    task = TinyInference(linear(1.0), torch.ones(1, 1))
+    task.next_inputs = lambda: (torch.ones(1, 1, device="meta"),)  # type: ignore[method-assign]
+    with pytest.raises(UnsupportedError, match="makes its batches on the device"):
+        from_host(task, pinned=False)
