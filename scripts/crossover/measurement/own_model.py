@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import traceback
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +29,6 @@ from crossover.measurement.own_batches import (
     batches_of,
     host_reader,
     is_list_of_dicts,
-    lengths_among,
     sample_counter,
 )
 from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
@@ -50,7 +48,6 @@ PARTS = {
     "host": "names of the model's arguments",
 }
 """The optional parts of a Step, as error messages describe them."""
-GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
 """Of the default optimizer; small, so that many steps on one batch stay finite."""
 
@@ -78,10 +75,6 @@ class OwnModel:
         self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
-        dtype = _default_dtypes[self.model]
-        if dtype is arithmetic.dtype and dtype is not torch.get_default_dtype():
-            torch.set_default_dtype(dtype)
-            task.switches = {"default_dtype": str(dtype)}
         return task
 
     def _user_step(self) -> Step:
@@ -89,48 +82,23 @@ class OwnModel:
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
         file = self.model.shown.rpartition(":")[0]
-        with _default_dtype_of(self.model):
-            self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
-            function = function_of(self.model)
-            self.tell({"doing": f"{call} of {file}"})
-            try:
-                returned = function(size, self.cell.batch_size)
-            except UserError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise _refused(error, self.model, f"{call} fails") from error
+        self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+        function = function_of(self.model)
+        self.tell({"doing": f"{call} of {file}"})
+        try:
+            returned = function(size, self.cell.batch_size)
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
         if any(map(is_lazy, _tensors_in(step))):
-            self._infer_lazy_shapes(step)
+            raise UserError(f"{where} returns a model with lazy modules; call it once, so that they take their shapes")
         if any(tensor.is_meta for tensor in _tensors_in(step)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
-
-    def _infer_lazy_shapes(self, step: Step) -> None:
-        with explaining(self.model, "its data fail", certain=True):
-            inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
-        was_training = step.model.training
-        with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
-            _call(step.model.eval(), inputs, targets if step.loss is None else None)
-        step.model.train(was_training)
-
-
-_default_dtypes: dict[Model, torch.dtype] = {}
-"""Torch's default type as each model's file set it."""
-
-
-@contextmanager
-def _default_dtype_of(model: Model) -> Iterator[None]:
-    """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(_default_dtypes.get(model, before))
-    try:
-        yield
-    finally:
-        _default_dtypes[model] = torch.get_default_dtype()
-        torch.set_default_dtype(before)
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -333,13 +301,9 @@ class _OwnTask(Task):
             counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            names = lengths_among(self.user_step.model, self.first[0])
-            what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
+            what += ", since lengths must stay in host memory: Step(host=[NAME])"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        if last.name == "step" and "closure" in (last.line or ""):
-            what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -412,7 +376,10 @@ class OwnTraining(_OwnTask, TrainingTask):
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
         if self.user_step.run is None and _needs_closure(optimizer):
-            raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
+            raise UserError(
+                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
+                "which calls optimizer.step(closure)"
+            )
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:

@@ -21,9 +21,8 @@ from torch.nn import functional
 
 from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
-from crossover.measurement.process.jobs import TrainingJob, plain_cell
+from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
-from crossover.measurement.step.endings import ending, refusal
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, has_generated_rows, whole_batches
@@ -52,11 +51,8 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
     try:
         outcome = _train_and_predict(job, cell)
     except Exception as error:
-        if (end := ending(error, cell.target.device)) is None:
-            if job.cell == plain_cell(job.cell):
-                raise
-            raise refusal(error) from error
-        outcome = {"status": end[0], "reason": end[1]}
+        status, reason = cell.ending(error)
+        outcome = {"status": status, "reason": reason}
     return Training(**{**facts, **outcome, "backend_settings": json.dumps(read_switches())})
 
 

@@ -28,23 +28,19 @@ from crossover.measurement.clock.latency import (
     right_methods,
     time_cold,
 )
-from crossover.measurement.clock.phases import Phases, process_age_s
 from crossover.measurement.clock.profiling import profile_device
-from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
+from crossover.measurement.clock.timing import Phases, Step, Stopwatch, process_age_s, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
-from crossover.measurement.process.jobs import TrialJob, plain_cell
+from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import Answer, compare_with_reference
 from crossover.measurement.step.endings import (
     early_end,
-    ending,
     first_line,
-    is_mistake,
     original,
-    refusal,
     unless_out_of_memory,
 )
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
@@ -85,11 +81,8 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             trial.run_passes(tell)
             outcome = trial.row()
         except Exception as error:
-            if (end := ending(error, cell.target.device)) is None:
-                if job.cell == plain_cell(job.cell) or is_mistake(error):
-                    raise
-                raise refusal(error) from error
-            outcome = {**trial.columns, "status": end[0], "reason": end[1]}
+            status, reason = cell.ending(error)
+            outcome = {**trial.columns, "status": status, "reason": reason}
     return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
 
 

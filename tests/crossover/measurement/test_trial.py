@@ -138,21 +138,6 @@ def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> No
     assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
 
 
-def test_a_default_type_set_at_import_is_measured_or_cast_as_the_precision_says(job: TrialJob, tmp_path: Path) -> None:
-    text = SHORT_BATCHES.replace("def build", "torch.set_default_dtype(torch.float64)\ndef build")
-    cell = own_cell(tmp_path, text.replace(".double()", ""), "resident")
-    try:
-        single = run_trial(replace(job, cell=cell, trial=2))
-        exact = run_trial(replace(job, cell=replace(cell, precision="fp64"), trial=2))
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert [single.status, exact.status] == ["ok", "ok"]
-    assert single.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-    assert ["cast" in (row.flags or []) for row in (single, exact)] == [True, False]
-    types = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
-    assert types == ["torch.float32", "torch.float64"]
-
-
 def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     error = MemoryError("no room")

@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,6 @@ from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
-from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
@@ -33,6 +33,22 @@ KILLED_FIRST = 1000
 
 MADV_POPULATE_WRITE = 23
 """Advice of Linux 5.14 and later to copy pages at once, twice as fast as a write to each."""
+
+
+INTERNAL = (
+    "Warning: Profiler clears events",
+    "Sparse .* tensor support is in beta state",
+    "The PyTorch API of (nested|MaskedTensors?)",
+    "Lazy modules are a new feature",
+    "dynamo_pgo force disabled",  # the measurement does that
+    "TensorFloat32 tensor cores .* available but not enabled",  # the config says which precision
+    "Attempting to run cuBLAS, but there was no current CUDA context",
+    "The CUDA Graph is empty",
+)
+"""Beginnings of torch's warnings that no user can act on."""
+
+NO_MESSAGES = "99"
+"""A level above all of the profiler's messages."""
 
 
 def end_with_parent(lifeline: int) -> None:
@@ -138,3 +154,12 @@ def main() -> None:
     text, lifeline, messages = sys.argv[1:]
     with one_line_errors():
         run_child(job_from_json(text), int(lifeline), int(messages))
+
+
+def keep_torch_quiet() -> None:
+    """Silence these warnings, and deprecations within torch's code, in this process."""
+    for begins in INTERNAL:
+        warnings.filterwarnings("ignore", message=begins)
+    for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        warnings.filterwarnings("ignore", category=kind, module=r"torch(\.|$)")
+    os.environ.setdefault("KINETO_LOG_LEVEL", NO_MESSAGES)

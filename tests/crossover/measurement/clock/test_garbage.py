@@ -11,7 +11,7 @@ import pytest
 
 from crossover.measurement.clock.latency import measure_latencies, mistaken_methods, right_methods, time_cold
 from crossover.measurement.clock.timing import time_steps
-from crossover.measurement.clock.turns import Method, time_in_turns
+from crossover.measurement.remedies import Method, time_in_turns
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")

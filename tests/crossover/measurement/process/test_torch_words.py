@@ -9,7 +9,7 @@ from pathlib import Path
 QUIET = """
 import sys, warnings
 sys.path.insert(0, sys.argv[1])
-from crossover.measurement.torch_words import keep_torch_quiet
+from crossover.measurement.process.child import keep_torch_quiet
 keep_torch_quiet()
 import torch
 from torch import nn
