@@ -31,7 +31,7 @@ from crossover.measurement.own_batches import (
     is_list_of_dicts,
     sample_counter,
 )
-from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
+from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of
 from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
@@ -269,8 +269,8 @@ class _OwnTask(Task):
     def place(self, batch: Batch) -> Batch:
         """The batch on the device, except what the Step's `host` names."""
         on_host = self._ids_on_host(batch)
-        place = self.arithmetic.place
-        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else place(tensor), batch)  # type: ignore[no-any-return]
+        moved: Batch = map_tensors(lambda t: t if id(t) in on_host else self.arithmetic.place(t), batch)
+        return moved
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
         return {id(tensor) for tensor in self.host(batch[0])}
@@ -317,9 +317,11 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
     """A note if the model, or all its inputs, were given in another precision than the one measured."""
+    of_inputs = {t.dtype for t in tensors_of(inputs) if t.is_floating_point() or t.is_complex()}
     whose = {
         "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
-        "its inputs are": _only_dtype(tensors_of(inputs)),
+        # Not of one input among others: a loader turns single numbers of Python into doubles.
+        "its inputs are": of_inputs if len(of_inputs) == 1 else set(),
     }
     for subject, dtypes in whose.items():
         if torch.complex128 in dtypes:
@@ -329,12 +331,6 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
                 kind = str(dtype).removeprefix("torch.")
                 return f"{subject} in {kind} and measured in {precision}; precisions: [{name}] measures it as it is"
     return None
-
-
-def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The type that all floating-point tensors share; a loader turns single numbers of Python into doubles."""
-    dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
-    return dtypes if len(dtypes) == 1 else set()
 
 
 class OwnTraining(_OwnTask, TrainingTask):
@@ -375,7 +371,8 @@ class OwnTraining(_OwnTask, TrainingTask):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
-        if self.user_step.run is None and _needs_closure(optimizer):
+        needs_closure = any(argument.default is argument.empty for argument in positional(optimizer.step))
+        if self.user_step.run is None and needs_closure:
             raise UserError(
                 f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
                 "which calls optimizer.step(closure)"
@@ -412,10 +409,6 @@ class OwnTraining(_OwnTask, TrainingTask):
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
 
 
-def _needs_closure(optimizer: Any) -> bool:
-    return any(argument.default is argument.empty for argument in positional(optimizer.step))
-
-
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
     """A forward pass under autocast, with outputs in fp32 for the loss outside of it."""
 
@@ -435,7 +428,8 @@ class OwnInference(_OwnTask, InferenceTask):
     """Whether a step has succeeded, so that a later error is not one of missing gradients."""
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(outputs_of(_call(model, inputs[0])))
+        output = _call(model, inputs[0])
+        return tuple(tensors_of(output) or tensors_of(getattr(output, "__dict__", None)))
 
     def run(self, *inputs: Any) -> None:
         with explaining(self.source, self.failure, self.is_short):

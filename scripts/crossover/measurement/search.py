@@ -146,9 +146,9 @@ def time_largest(
     if outcome.status != "ok":
         tell(f"batch {result.largest}: not timed, {outcome.status} ({outcome.reason})")
         return replace(result, throughput_reason=f"{outcome.status}: {outcome.reason}")
-    rate = outcome.found["throughput_samples_per_s"]
-    tell(f"batch {result.largest}: {rate:.4g} samples/s over {outcome.found['timed_batches']} batches")
-    return replace(result, **outcome.found)
+    rate = outcome.result["throughput_samples_per_s"]
+    tell(f"batch {result.largest}: {rate:.4g} samples/s over {outcome.result['timed_batches']} batches")
+    return replace(result, **outcome.result)
 
 
 def describe(first: TryJob, limit: int | None, result: LargestBatch, command: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ installed ones. So a `queue.py` of the user shadows nothing, and a copy of a pac
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import inspect
@@ -162,8 +161,8 @@ def _module(model: Model) -> ModuleType:
         with _as_a_library(model):
             module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        place = place_of(error, model)
-        raise UserError(f"{place}: the import fails: {type(error).__name__}: {cause_of(error)}") from error
+        what = f"the import fails: {type(error).__name__}: {cause_of(error)}"
+        raise UserError(f"{place_of(error, model)}: {what}") from error
     if (reason := changes(before, read_switches())) is not None:
         raise UserError(f"{model.shown}: the import sets a switch: {reason}")
     return module
@@ -186,26 +185,14 @@ def find_beside(*folders: Path) -> None:
     FOLDERS[:] = dict.fromkeys(folders)
     inserted = [*map(str, FOLDERS), str(LIBRARY)]
     others = [entry for entry in sys.path if entry not in inserted]
-    after = max((index for index, entry in enumerate(others, 1) if _is_standard(Path(entry))), default=0)
+    standard = {*STANDARD_LIBRARY, *(folder / "lib-dynload" for folder in STANDARD_LIBRARY)}
+    after = max((index for index, entry in enumerate(others, 1) if Path(entry) in standard), default=0)
     sys.path[:] = [*others[:after], *inserted, *others[after:]]
-
-
-def _is_standard(folder: Path) -> bool:
-    return folder in STANDARD_LIBRARY or (folder.name == "lib-dynload" and folder.parent in STANDARD_LIBRARY)
 
 
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
     """Run the user's code without command-line options, and without turning warnings into errors."""
-
-    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
-        del parser
-        raise SystemExit(f"argparse: {message}")
-
     sys.argv[:] = [model.place]
-    error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        argparse.ArgumentParser.error = error  # type: ignore[method-assign]
+    yield
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]

@@ -188,12 +188,6 @@ def test_a_config_without_an_effect_or_of_other_inputs_is_one_line(name: str, me
     assert complaint(f"transformers:{name}", 1).startswith(message)
 
 
-def test_a_name_of_other_inputs_is_one_line() -> None:
-    assert complaint("transformers:CLIPConfig", "CLIPConfig").startswith(
-        "its config does not describe its inputs (input_"
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "shapes"),
     [

@@ -97,18 +97,6 @@ def test_a_model_for_one_batch_size_has_no_larger_one(task: Loading, monkeypatch
     assert "larger_s" not in ways_of(task)
 
 
-def test_threads_are_as_before(task: Loading) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        method = ways_of(task)["one_thread_s"]
-        with method.setting():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -> None:
     with HostCopies() as copies:
         torch.zeros(3, 5).to("meta")

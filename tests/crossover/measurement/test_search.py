@@ -23,7 +23,6 @@ from crossover.measurement.search import (
     FACTS,
     LargestBatch,
     Try,
-    describe,
     find_largest,
     run_try,
     search_largest,
@@ -110,15 +109,6 @@ def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
     assert timed == replace(result, throughput_reason="oom: 149 is too much")
     assert (timed.status, timed.largest) == ("ok", 149)
     assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
-
-
-def test_a_result_is_plain_values_without_a_batch_size() -> None:
-    result, _ = search(lambda size: "ok" if size < 150 else "oom")
-    values: dict[str, Any] = describe(FIRST, 7000, result, "the command")
-    assert (values["largest"], values["smallest_failing"], values["start"], values["limit"]) == (149, 150, 100, 7000)
-    assert (values["size"], values["memory_limit_bytes"], values["hostname"]) == (3, 1000, "here")
-    assert values["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
-    assert not {"batch_size", "facts"} & values.keys()
 
 
 DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
@@ -281,19 +271,6 @@ def test_every_threshold_is_found(start: int, limit: int) -> None:
 def test_whole_searches_by_hand(most: int, start: int, limit: int, sizes: list[int]) -> None:
     _, tries = searched(lambda size: size <= most, start, limit)
     assert [size for size, _ in tries] == sizes
-
-
-def test_a_failed_confirmation_sends_the_search_down() -> None:
-    """Sizes from 60 to 70 fit the first time only."""
-    seen: Counter[int] = Counter()
-
-    def fits(size: int) -> bool:
-        seen[size] += 1
-        return size < 60 or (size <= 70 and seen[size] == 1)
-
-    largest, tries = searched(fits, 1, 1000)
-    assert largest == 59
-    assert Counter(tries)[59, True] == 3
 
 
 def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:

@@ -52,13 +52,13 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     shared = {field.name: getattr(job, field.name) for field in fields(Job)}
     changes = {"cell": plain_cell(job.cell), "time_limit_s": left_s, "uuid": None}
     tried = _run(TryJob(**shared | changes, steps=1))
-    mistake = outcome.found["mistake"]
+    mistake = outcome.result["mistake"]
     if tried.status == "invalid":
         raise ChildFailedError(mistake)
-    if tried.status in ("ok", "unsupported") or outcome.found["is_lacking"]:
-        return replace(outcome, status="unsupported", found={})
+    if tried.status in ("ok", "unsupported") or outcome.result["is_lacking"]:
+        return replace(outcome, status="unsupported", result={})
     reason = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
-    return replace(outcome, status="invalid", reason=reason, found={})
+    return replace(outcome, status="invalid", reason=reason, result={})
 
 
 def _run(job: Job) -> Outcome:

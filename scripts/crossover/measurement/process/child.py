@@ -116,16 +116,16 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
         result = do(job, tell)
     except RefusedError as refused:
         details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
-        return {"done": REFUSED, "reason": str(refused), "found": details}
+        return {"done": REFUSED, "reason": str(refused), "result": details}
     if not isinstance(job, RowJob):
-        return dict(zip(("done", "reason", "found"), result, strict=True))
+        return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))
     row, details = vars(result), {}
     if isinstance(job, TrialJob) and result.status == "ok":  # for the line that the command prints
         details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
         details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
         details["on"] = row["device_name"] or row["device"]
-    return {"done": result.status, "reason": result.reason, "found": details, "transient": may_pass(row)}
+    return {"done": result.status, "reason": result.reason, "result": details, "transient": may_pass(row)}
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:

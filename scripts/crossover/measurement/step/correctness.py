@@ -380,7 +380,6 @@ def _evaluate(
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
-    accumulate = False
     while True:
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
@@ -389,13 +388,9 @@ def _evaluate(
                 results = task.forward(model, *inputs)
             if not training:
                 return {"result": _outputs(results)}
-            try:
-                scaled = _gradients(results[0] * scale, model, accumulate)
-            except RuntimeError as error:
-                if accumulate or is_out_of_memory(error):
-                    raise
-                accumulate = True  # as reentrant checkpoints require
-                continue
+            scaled = _gradients(results[0] * scale, model)
+        for tensor in tensors_of(inputs):
+            tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Dividing by 1 would hold all gradients twice.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
@@ -435,28 +430,21 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
                 buffer.copy_(values)
 
 
-def _gradients(loss: torch.Tensor, model: nn.Module, accumulate: bool) -> list[torch.Tensor]:
-    """Gradients of all parameters; zeros for a parameter that the loss does not depend on.
+def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
+    """Gradients of all parameters, whose `grad` stays as it was; zeros where the loss does not depend on one.
 
-    With `accumulate` they pass through the parameters' `grad`, as in a step.
+    They pass through `grad`, as reentrant checkpoints require.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]
-    if accumulate:
-        for parameter in parameters:
-            parameter.grad = None
+    for parameter in parameters:
+        parameter.grad = None
     # As torch.autograd does, but within the modes, since checkpointed layers draw random numbers again in here.
-    gradients: Any = _engine_run_backward(
-        (loss,), (torch.ones_like(loss),), False, False, () if accumulate else tuple(parameters), True, accumulate
-    )
-    if accumulate:
-        gradients = [parameter.grad for parameter in parameters]
-        for parameter, gradient in zip(parameters, before, strict=True):
-            parameter.grad = gradient
-    return [
-        torch.zeros_like(parameter) if gradient is None else _dense(gradient)
-        for gradient, parameter in zip(gradients, parameters, strict=True)
-    ]
+    _engine_run_backward((loss,), (torch.ones_like(loss),), False, False, (), True, True)
+    gradients = [torch.zeros_like(p) if p.grad is None else _dense(p.grad) for p in parameters]
+    for parameter, gradient in zip(parameters, before, strict=True):
+        parameter.grad = gradient
+    return gradients
 
 
 def errors_between(ours: Values, exact: Values) -> Errors:

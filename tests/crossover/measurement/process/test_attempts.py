@@ -67,7 +67,7 @@ def test_only_what_may_pass_is_measured_once_more(
 
 FFT = "Unsupported dtype BFloat16"
 REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}", "is_lacking": False})
-LACKING = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
+LACKING = replace(REFUSAL, result={**REFUSAL.result, "is_lacking": True})
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
             run_supervised(job, clock)
     else:
         ended = run_supervised(job, clock)
-        assert (ended.status, ended.written, ended.facts, ended.found) == (status, False, {"parameters": 6}, {})
+        assert (ended.status, ended.written, ended.facts, ended.result) == (status, False, {"parameters": 6}, {})
         undecided = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
         assert ended.reason == (FFT if status == "unsupported" else undecided)
     plain = jobs[1]

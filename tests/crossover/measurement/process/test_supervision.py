@@ -171,12 +171,6 @@ def test_what_takes_too_long_is_named(messages: list[dict[str, Any]], reason: st
     assert child.killed
 
 
-def test_code_that_crashes_is_named() -> None:
-    messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
-    outcome = watch(FakeChild(messages, Ending(signal=signal.SIGSEGV)))
-    assert str(outcome.reason).startswith("the import of net.py: the measuring process crashed (SIGSEGV)")
-
-
 def test_a_child_with_an_unknown_end_is_not_waited_for() -> None:
     """Its pipe is closed, but the server that should say how it ended is silent."""
     child = FakeChild([{"begun": FACTS}], None)

@@ -120,15 +120,6 @@ def test_every_operation_of_both_passes_adds_noise() -> None:
         assert (noisy / exact - 1).detach().std() == pytest.approx(SHARE * (2 / 3) ** 0.5, rel=0.1)
 
 
-def test_a_seed_gives_the_same_noise_again() -> None:
-    def once(seed: int) -> torch.Tensor:
-        with RoundingNoise(SHARE, seed):
-            return fractions(100) * 2
-
-    assert torch.equal(once(1), once(1))
-    assert not torch.equal(once(1), once(2))
-
-
 def test_whole_numbers_views_and_other_types_stay_as_they_are() -> None:
     mask = torch.tensor([0.0, 1.0, -torch.inf, 3.0])
     values = fractions(6)
@@ -139,19 +130,3 @@ def test_whole_numbers_views_and_other_types_stay_as_they_are() -> None:
         assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # which no rounding has touched
         assert (values * 1j).is_complex()
     assert torch.equal(values, fractions(6))
-
-
-def test_operations_in_place_and_in_any_layout_get_noise() -> None:
-    values = fractions(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).to(memory_format=torch.channels_last)
-    exact = values * 2
-    with RoundingNoise(SHARE, 0):
-        values.mul_(2)
-    assert 0 < (values / exact - 1).abs().max() <= SHARE
-    assert values.is_contiguous(memory_format=torch.channels_last)
-
-
-def test_noise_is_at_least_the_rounding_of_a_coarser_type() -> None:
-    """2^-50 is nothing to fp32, whose values lie 2^-23 apart."""
-    values = fractions(1000, torch.float32)
-    with RoundingNoise(2.0**-50, 0):
-        assert not torch.equal(values * 2, 2 * values.double())

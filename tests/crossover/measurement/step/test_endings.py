@@ -13,11 +13,9 @@ from crossover.measurement.step.endings import (
     early_end,
     ending,
     first_line,
-    free_memory_share,
     is_lacking,
     is_out_of_memory,
     original,
-    unless_out_of_memory,
 )
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -62,18 +60,6 @@ def test_messages_of_out_of_memory(message: str, expected: bool) -> None:
 )
 def test_status_and_reason_of_an_error(error: Exception, end: tuple[str, str] | None) -> None:
     assert early_end(error) == end
-
-
-def failing(error: Exception) -> int:
-    raise error
-
-
-def test_only_out_of_memory_is_replaced_by_another_result() -> None:
-    assert unless_out_of_memory(lambda: 7, None) == 7
-    assert unless_out_of_memory(lambda: failing(MemoryError("no room")), 3) == 3
-    for bug in (RuntimeError("shapes"), ValueError("no room")):
-        with pytest.raises(type(bug)):
-            unless_out_of_memory(lambda bug=bug: failing(bug), None)
 
 
 @pytest.fixture
@@ -126,12 +112,6 @@ def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
     assert original(mistake) is STRANGE
     assert original(STRANGE) is STRANGE
     assert ending(UserError("no cause"), CPU) is None
-
-
-def test_the_cpus_memory_is_not_asked() -> None:
-    assert free_memory_share(CPU) is None
-    assert ending(STRANGE, CPU) is None
-    assert ending(MemoryError(), CPU) == ("oom", "MemoryError")
 
 
 @pytest.mark.parametrize(
