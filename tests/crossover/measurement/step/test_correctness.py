@@ -302,14 +302,12 @@ def differing() -> Callable[..., tuple[torch.Tensor, ...]]:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"batch": torch.full((ROWS, 4), math.nan)}, "in double precision, too, the answer is not finite"),
         ({"right": noisy}, "two runs differ in double precision"),
         ({"forward": differing()}, "two runs of the step differ"),
         (
             {"forward": lambda m, x: ((m(x) @ torch.ones(1, 1, dtype=torch.float32)).mean(),)},
             "comparison with double precision failed: RuntimeError: ",
         ),
-        ({"forward": lambda m, x: (m(x[:0]).sum(dim=1),)}, "the step gives no numbers to compare"),
     ],
 )
 def test_answers_that_cannot_be_compared_say_why(options: dict[str, Any], reason: str) -> None:
