@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -108,15 +109,13 @@ def search_largest(
             raise _StoppedError
         return outcome.status == "ok"
 
-    largest, stopped = None, False
-    try:
+    largest = None
+    with suppress(_StoppedError):
         largest = find_largest(fits, first.cell.batch_size, limit)
-    except _StoppedError:
-        stopped = True
     failing = min((done.batch_size for done in tries if done.status == "oom"), default=None)
     result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
-    if stopped:
-        last = tries[-1]
+    last = tries[-1]
+    if last.status not in ("ok", "oom"):
         fitted = [
             done.batch_size for done in tries if done.status == "ok" and (not failing or done.batch_size < failing)
         ]

@@ -173,9 +173,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         unseen = not torch.equal(torch.get_rng_state(), before)
         if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
-        _check_finite(exact)
         values = part.of(ours(part.ours))
-        _check_sizes(values, exact)
+        _check_comparable(values, exact)
 
         def again() -> Errors:
             return errors_between(part.of(ours(part.ours)), values)
@@ -300,18 +299,14 @@ def _rows_stand_alone(
     return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
 
 
-def _check_finite(exact: Values) -> None:
-    """Raise UncheckedError if there are no finite numbers to compare."""
+def _check_comparable(values: Values, exact: Values) -> None:
+    """Raise UncheckedError without finite numbers, or if the outputs differ in size, as where a model selects boxes."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step gives no numbers to compare")
     if not any(bool(torch.isfinite(tensor).any()) for tensor in tensors):
         raise UncheckedError("in double precision, too, the answer is not finite")
-
-
-def _check_sizes(ours: Values, exact: Values) -> None:
-    """Raise UncheckedError if the outputs differ in size, as where a model selects boxes."""
-    sizes = [[list(tensor.shape) for tensor in values["result"]] for values in (ours, exact)]
+    sizes = [[list(tensor.shape) for tensor in outputs["result"]] for outputs in (values, exact)]
     if sizes[0] != sizes[1]:
         raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
@@ -386,7 +381,8 @@ def _evaluate(
             with torch.set_grad_enabled(training), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
-                return {"result": _outputs(results)}
+                outputs = [_dense(result.detach()) for result in results]
+                return {"result": list(filter(_has_fractions, outputs)) or outputs}
             scaled = _gradients(results[0] * scale, model)
         for tensor in tensors_of(inputs):
             tensor.grad = None  # a model may require gradients of its inputs
@@ -395,12 +391,6 @@ def _evaluate(
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
-
-
-def _outputs(results: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """The floating-point and complex outputs, or all if there are none."""
-    dense = [_dense(result.detach()) for result in results]
-    return [tensor for tensor in dense if _has_fractions(tensor)] or dense
 
 
 def _has_fractions(tensor: torch.Tensor) -> bool:

@@ -157,10 +157,7 @@ def test_code_that_ends_its_process_is_named(status: int) -> None:
     ("messages", "reason"),
     [
         ([{"doing": "build(8, 4) of net.py"}], "build(8, 4) of net.py: not done after 50 s; raise time_limit_s"),
-        (
-            [{"doing": "the import of net.py", "remedy": "shorten it"}],
-            "the import of net.py: not done after 50 s; shorten it",
-        ),
+        ([{"doing": "the import of net.py", "remedy": "cut it"}], "the import of net.py: not done after 50 s; cut it"),
         ([{"doing": "build(8, 4) of net.py"}, {"doing": None}], "not done after 50 s; raise time_limit_s"),
     ],
 )
