@@ -8,6 +8,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from itertools import chain
 from typing import Any
 from weakref import WeakValueDictionary
@@ -35,7 +36,7 @@ from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
-from crossover.measurement.step.trees import map_tensors, tensors_of
+from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
@@ -381,14 +382,18 @@ class OwnTraining(_OwnTask, TrainingTask):
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run`; raises UnsupportedError if the precision needs it and `run` takes none."""
+        """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if it needs one."""
+        arithmetic = self.arithmetic
         if len(positional(run)) > 4:  # beside model, inputs, targets and optimizer
-            self.amp = (self.arithmetic,)
-        elif self.arithmetic.autocast_dtype is not None:
+            self.amp = (arithmetic,)
+        elif arithmetic.scaler is not None:
             raise UnsupportedError(
-                f"{precision} needs amp, which its run does not take; define run(model, inputs, targets, optimizer, "
-                "amp) with amp.autocast(), amp.backward(loss) and amp.step(optimizer)"
+                f"{precision} needs a loss scaler, which its run does not take; define run(model, inputs, targets, "
+                "optimizer, amp) with amp.autocast(), amp.backward(loss) and amp.step(optimizer)"
             )
+        elif arithmetic.autocast_dtype is not None:
+            self.model.forward = _autocasting(self.model.forward, arithmetic)
+            self.notes += (f"its run takes no amp: in {precision} the model's forward pass alone is under autocast",)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         values, targets = inputs
@@ -404,6 +409,18 @@ class OwnTraining(_OwnTask, TrainingTask):
                 super().run(*inputs)
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
+
+
+def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
+    """A forward pass under autocast, with outputs in fp32 for the loss outside of it."""
+
+    @wraps(forward)
+    def autocasting(*inputs: Any, **named_inputs: Any) -> Any:
+        with arithmetic.autocast():
+            output = forward(*inputs, **named_inputs)
+        return change_tensors(lambda t: t.float() if t.dtype is arithmetic.autocast_dtype else t, output)
+
+    return autocasting
 
 
 class OwnInference(_OwnTask, InferenceTask):

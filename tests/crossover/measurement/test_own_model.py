@@ -503,12 +503,9 @@ class TestAmp:
         def forward(self, rows):
             seen.append(("forward", torch.is_autocast_enabled("cpu")))
             return super().forward(rows)
-    def run(model, inputs, targets, optimizer, amp):
+    def run(model, inputs, targets, optimizer{argument}):
         optimizer.zero_grad()
-        with amp.autocast():
-            output = model(inputs)
-        amp.backward(output.float().mean() / 2)
-        amp.step(optimizer)
+        {step}
         seen.append(("run", torch.is_autocast_enabled("cpu"), output.dtype, next(model.parameters()).grad.tolist()))
     def build():
         model = Net(2, 1, bias=False)
@@ -517,17 +514,32 @@ class TestAmp:
         sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
         return Step(model=model, inputs=torch.ones(4, 2), run=run, optimizer=sgd)
     """
+    PLAIN = "output = model(inputs); (output.mean() / 2).backward(); optimizer.step()"
+    WITH_AMP = """with amp.autocast(): output = model(inputs)
+        amp.backward(output.float().mean() / 2); amp.step(optimizer)"""
 
-    def test_a_run_without_amp_claims_no_such_precision(self, build: Build) -> None:
-        with pytest.raises(UnsupportedError, match="amp-bf16 needs amp, which its run does not take; define run"):
-            build(LINEAR.format("run=lambda model, inputs, targets, optimizer: None"), precision="amp-bf16")
+    @pytest.mark.parametrize("precision", ["fp32", "amp-bf16"])
+    def test_a_run_without_amp_has_autocast_in_the_forward_pass_alone(self, build: Build, precision: str) -> None:
+        task = build(self.TEXT.format(argument="", step=self.PLAIN), precision=precision)
+        task.step()
+        amp = precision != "fp32"
+        assert task.model.seen == [("forward", amp), ("run", False, torch.float32, [[0.5, 0.5]])]
+        assert task.model.weight.tolist() == [[0.75, 0.75]]
+        note = "its run takes no amp: in amp-bf16 the model's forward pass alone is under autocast"
+        assert task.notes == ((note,) if amp else ())
+
+    def test_without_amp_no_scaler_is_used_and_so_none_is_claimed(self, build: Build) -> None:
+        with pytest.raises(
+            UnsupportedError, match="amp-fp16 needs a loss scaler, which its run does not take; define run"
+        ):
+            build(self.TEXT.format(argument="", step=self.PLAIN), precision="amp-fp16")
 
     @pytest.mark.parametrize(
         ("precision", "dtype"), [("fp32", torch.float32), ("amp-bf16", torch.bfloat16), ("amp-fp16", torch.float16)]
     )
     def test_a_run_that_takes_it_follows_the_precision(self, build: Build, precision: str, dtype: torch.dtype) -> None:
         """The gradient is 1/2, with a scale of 2^16 first 32,768."""
-        task = build(self.TEXT, precision=precision)
+        task = build(self.TEXT.format(argument=", amp", step=self.WITH_AMP), precision=precision)
         task.step()
         amp = precision != "fp32"
         assert task.model.seen == [("forward", amp), ("run", False, dtype, [[0.5, 0.5]])]
