@@ -304,8 +304,6 @@ class _OwnTask(Task):
             what += ", since lengths must stay in host memory: Step(host=[NAME])"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
-        if "does not require grad" in str(error) and self.source.mode == "infer":
-            what += ", since it takes derivatives: put them into `with torch.enable_grad():`"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -426,10 +424,30 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
 class OwnInference(_OwnTask, InferenceTask):
     """The forward pass alone."""
 
+    has_run = False
+    """Whether a step has succeeded, so that a later error is not one of missing gradients."""
+
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         output = _call(model, inputs[0])
         return tuple(tensors_of(output) or tensors_of(getattr(output, "__dict__", None)))
 
     def run(self, *inputs: Any) -> None:
         with explaining(self.source, self.failure, self.is_short):
+            try:
+                super().run(*inputs)
+            except Exception as error:
+                tried = self.has_run or self.takes_gradients or early_end(error) is not None
+                if tried or not self._runs_with_gradients(inputs):
+                    raise
+        self.has_run = True
+
+    def _runs_with_gradients(self, inputs: Batch) -> bool:
+        """Try the forward pass with gradients on, as one that takes derivatives needs; if it runs, they stay on."""
+        self.takes_gradients = True
+        try:
             super().run(*inputs)
+        except Exception:
+            self.takes_gradients = False
+            return False
+        self.notes += ("its forward pass takes derivatives, so it ran with gradients",)
+        return True

@@ -309,6 +309,21 @@ class TestPrecision:
         exact = build(text, precision="fp64")
         assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
 
+    def test_double_buffers_count_and_numbers_of_python_do_not(self, build: Build) -> None:
+        text = """
+            class Noisy(nn.Linear):
+                def __init__(self):
+                    super().__init__(3, 1)
+                    self.register_buffer("levels", torch.linspace(0, 1, 5, dtype=torch.{}))
+                def forward(self, input, temperature):
+                    return super().forward(input)
+            def build():
+                temperature = torch.full((4,), 0.5, dtype=torch.float64)  # as a loader collates numbers of Python
+                return Noisy(), {{"input": torch.ones(4, 3), "temperature": temperature}}
+        """
+        assert build(text.format("float32")).notes == ()
+        assert build(text.format("float64")).notes[0].startswith("the model is in float64 and measured in fp32")
+
     @pytest.mark.parametrize(
         ("layer", "message"),
         [
@@ -489,11 +504,37 @@ class TestDerivatives:
         task.step()
         assert torch.equal(second, points.grad)
 
-    def test_an_inference_that_takes_them_must_enable_gradients(self, build: Build) -> None:
-        text = self.FIELD.format(False)
-        with pytest.raises(UserError, match=r"its step fails, since it takes derivatives: .*torch\.enable_grad"):
-            build(text, mode="infer").step()
-        build(text.replace("    def forward", "    @torch.enable_grad()\n    def forward"), mode="infer").step()
+    def test_a_forward_pass_that_takes_them_is_inferred_with_gradients(self, build: Build) -> None:
+        task = build(self.FIELD.format(False), mode="infer")
+        assert not task.takes_gradients
+        task.step()
+        task.step()
+        assert task.takes_gradients
+        assert task.notes == ("its forward pass takes derivatives, so it ran with gradients",)
+
+
+class TestOptimizers:
+    def test_one_that_needs_a_closure_needs_a_whole_step(self, build: Build) -> None:
+        with pytest.raises(UserError, match=r"the step of LBFGS needs a closure; give the whole step, Step\(run=...\)"):
+            build(LINEAR.format("optimizer=torch.optim.LBFGS"))
+        task = build(
+            """
+            def run(model, inputs, targets, optimizer):
+                def closure():
+                    optimizer.zero_grad()
+                    loss = (model(inputs) - targets).square().mean()
+                    loss.backward()
+                    return loss
+                optimizer.step(closure)
+            def build():
+                model = nn.Linear(3, 1)
+                return Step(model=model, inputs=torch.eye(3).repeat(2, 1)[:4], targets=torch.ones(4, 1), run=run,
+                            optimizer=torch.optim.LBFGS)
+            """
+        )
+        task.step()
+        values, targets = task.next_inputs()
+        assert (task.model(values) - targets).abs().max().item() < 1e-3
 
 
 class TestAmp:
@@ -576,8 +617,3 @@ def test_the_error_of_a_loaders_worker_is_its_last_line(tmp_path: Path) -> None:
     assert cause_of(OSError(text)) == "no img37.png"
     assert place_of(OSError(text), Model(f"{tmp_path}/net.py", "build")).endswith("net.py: line 9")
     assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
-
-
-def test_an_optimizer_that_needs_a_closure_needs_a_whole_step(build: Build) -> None:
-    with pytest.raises(UserError, match=r"the step of LBFGS needs a closure; give the whole step, Step\(run=...\)"):
-        build(LINEAR.format("optimizer=torch.optim.LBFGS"))

@@ -250,6 +250,28 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
         torch._dynamo.reset()
 
 
+def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
+    device = FakeDevice(MILLISECOND)
+
+    def run(*_inputs: torch.Tensor) -> None:
+        if torch.get_num_threads() == 1:
+            raise RuntimeError("not on one thread")
+        device.step()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        execution = Execution(lambda: run(*task.next_inputs()), run)
+        columns = time_remedies(task, execution, "eager", 0.001, lambda: task, device.watch())
+        assert columns["held_s"] == pytest.approx(0.001)
+        assert "one_thread_s" not in columns
+        ended = Execution(lambda: next(iter(())), run)
+        with pytest.raises(StopIteration):
+            time_remedies(task, ended, "eager", 0.001, lambda: task, device.watch())
+    finally:
+        torch.set_num_threads(before)
+
+
 class Machine:
     """A clock that steps and settings move on."""
 

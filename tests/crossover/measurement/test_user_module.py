@@ -142,6 +142,16 @@ def test_an_import_that_fails_is_one_line(text: str, line: str, monkeypatch: pyt
         assert line in said("net.py:build")
 
 
+def test_an_assertion_on_the_gpu_is_explained() -> None:
+    """The step that waited for it is not the one that failed."""
+    text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
+    said = cause_of(RuntimeError(text))
+    assert said.startswith(
+        "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
+    )
+    assert said.endswith("--device=cpu names the line")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

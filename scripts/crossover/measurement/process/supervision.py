@@ -26,8 +26,6 @@ POLL_S = 1.0
 """Between two looks at whether the child still runs. It also ends the wait by closing its messages."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
-Messages = dict[str, dict[str, Any]]
-"""A child's last message of each kind."""
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -72,17 +70,19 @@ def _wait(
     child: Child, time_limit_s: float, oom_kills: Callable[[], int | None], clock: Callable[[], float]
 ) -> Outcome:
     kills_before = oom_kills()
-    facts: dict[str, Any] = {}
-    last: Messages = {}
+    facts: dict[str, Any] | None = None
+    done: dict[str, Any] | None = None
+    passing: dict[str, Any] | None = None
+    doing, remedy = None, "raise time_limit_s"
+    has_failed = False
     deadline = clock() + START_LIMIT_S
     ended = False
-    while not ended and "done" not in last:
+    while not ended and done is None:
         if clock() >= deadline:
-            if "begun" not in last:
+            if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            remedy = last.get("doing", {}).get("remedy", "raise time_limit_s")
-            late = _during(last, f"not done after {time_limit_s:g} s; {remedy}")
-            return _with_time(Outcome("timeout", late, False, facts), last)
+            late = _during(doing, f"not done after {time_limit_s:g} s; {remedy}")
+            return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
@@ -91,20 +91,27 @@ def _wait(
             ended = True
         while (message := child.inbox.next(0)) is not None:
             if "begun" in message:
-                deadline = clock() + time_limit_s
-            facts |= message.get("begun", {}) | message.get("known", {})
-            last |= dict.fromkeys(message, message)
+                facts, deadline = message["begun"], clock() + time_limit_s
+            if "known" in message:
+                facts = {**(facts or {}), **message["known"]}
+            if "doing" in message:
+                doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
+            has_failed = has_failed or "failed" in message
+            if "passing" in message:
+                passing = message
+            if "done" in message:
+                done = message
     ending = child.ending(ENDING_LIMIT_S)
-    if (done := last.get("done")) is not None:
+    if done is not None:
         status, transient = done["done"], done.get("transient", False)
-        return Outcome(status, done["reason"], status != REFUSED, facts, done.get("result", {}), transient)
+        return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:
-        reason = f"the measuring process ended with status {ending.exit_code} and did not say why"
-        raise ChildFailedError(_during(last, reason), ending.exit_code if "failed" in last else None)
+        reason = _during(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
+        raise ChildFailedError(reason, ending.exit_code if has_failed else None)
     by = signal.Signals(ending.signal)
-    if "begun" not in last:
+    if facts is None:
         raise ChildFailedError(f"the measuring process was ended by {by.name} before it began")
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
@@ -116,18 +123,17 @@ def _wait(
         reason = f"the measuring process crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
     else:
         reason, transient = f"something outside ended the measuring process ({by.name})", True
-    return _with_time(Outcome(status, _during(last, reason), False, facts, transient=transient), last)
+    return _with_time(Outcome(status, _during(doing, reason), False, facts, transient=transient), passing)
 
 
-def _during(last: Messages, reason: str) -> str:
+def _during(doing: str | None, reason: str) -> str:
     """A reason, after the user's code that was running if there was any."""
-    doing = last.get("doing", {}).get("doing")
     return f"{doing}: {reason}" if doing else reason
 
 
-def _with_time(outcome: Outcome, last: Messages) -> Outcome:
-    """How a trial ended; if its time was measured by then, its row without the passes not done."""
-    if (passing := last.get("passing")) is None:
+def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
+    """How a trial ended; if its time was measured by then (`passing`), its row without the passes not done."""
+    if passing is None:
         return outcome
     failed, *later = passing["passing"]
     undone = f"{failed}: {outcome.reason}" + (f"; not begun: {', '.join(later)}" if later else "")

@@ -28,7 +28,7 @@ from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import GradientTask, Task
+from crossover.measurement.step.tasks import GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 ROUNDING = {
@@ -373,12 +373,13 @@ def _evaluate(
     step, with a new forward pass, since a compiled graph cannot go backward twice.
     """
     training = isinstance(task, GradientTask)
+    with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     while True:
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
                 stack.enter_context(mode)
-            with torch.set_grad_enabled(training), arithmetic.autocast():
+            with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
                 outputs = [_dense(result.detach()) for result in results]

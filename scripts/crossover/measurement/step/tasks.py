@@ -116,6 +116,9 @@ class TrainingTask(GradientTask):
 class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
+    takes_gradients: bool = False
+    """Whether the forward pass takes derivatives itself, and needs gradients switched on."""
+
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
 
@@ -135,5 +138,5 @@ class InferenceTask(Task):
         self.end_step()
 
     def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        with torch.no_grad(), self.arithmetic.autocast():
+        with torch.set_grad_enabled(self.takes_gradients), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from crossover.config.words import FLAGS
 from crossover.errors import TooSlowError
+from crossover.measurement.clock.stopping import relative_half_width
 from crossover.measurement.clock.timing import Phases, has_drifted, sample_columns
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
@@ -39,6 +41,13 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert device.counted_at == [timing["warmup_steps"], timing["warmup_steps"] + timing["timed_steps"]]
 
 
+def test_a_block_waits_for_the_device() -> None:
+    """Queuing a step takes 10 us, working it off 1 ms: the wall time of a step is the device's."""
+    timing = FakeDevice(host_ns=10 * MICROSECOND, device_ns=MILLISECOND).time()
+    # The first step of a block is queued before the device can start: 10 us a block, not a step.
+    assert timing["samples_s"] == pytest.approx([1e-3 + 1e-5 / timing["block_steps"]] * len(timing["samples_s"]))
+
+
 def test_device_samples_span_what_lies_between_two_marks() -> None:
     """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
     timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
@@ -61,6 +70,18 @@ def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     timing = FakeDevice(lambda _, now: MILLISECOND + now / 100).time()
     assert 3.0 <= timing["warmup_s"] < 5.0  # with the blocks that were tried
     assert "warmup_capped" in timing["flags"]
+
+
+def test_a_noisy_step_is_timed_until_its_interval_is_narrow() -> None:
+    """Steps of 25 ms +- 10 %."""
+    draw = random.Random(3)
+    device = FakeDevice(lambda *_: 25 * MILLISECOND * draw.uniform(0.9, 1.1))
+    timing = device.time(replace(EFFORT, warmup_tolerance=1.0))
+    samples = timing["samples_s"]
+    assert timing["block_steps"] == 1
+    assert 40 < len(samples) < 400  # 1 s is 40, 10 s are 400
+    narrow = [relative_half_width(samples[:count]) <= 0.01 for count in range(30, len(samples) + 1, 10)]
+    assert narrow == [False] * (len(narrow) - 1) + [True]
 
 
 @pytest.mark.parametrize(("step_s", "blocks"), [(1, 10), (20, 2)])

@@ -200,6 +200,18 @@ def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
+def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
+    model = two_layers()
+
+    def step() -> None:
+        model(torch.randn(1, 10)).sum().backward()
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        split_step(Subject(step, model), CPU)
+    assert [parameter._post_accumulate_grad_hooks for parameter in model.parameters()] == [{}] * 4
+
+
 def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
     """Bytes at a moment by role, without the zeros."""
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}

@@ -21,6 +21,7 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.messages import Inbox
+from crossover.measurement.process.supervision import ChildFailedError
 from trials import EFFORT, ROOT, read_row, run_script, trial_job, trial_options
 
 BUILD = """
@@ -62,6 +63,12 @@ def test_a_file_that_changes_the_working_folder_leaves_its_row_where_it_belongs(
     measure(job)
     assert read_row(Path("row.parquet"))["status"] == "ok"
     assert list(Path("elsewhere").iterdir()) == []
+
+
+def test_a_file_that_ends_its_process_is_named(job: TrialJob) -> None:
+    prepend("import os\nos._exit(0)\n")
+    with pytest.raises(ChildFailedError, match=r"the import of net\.py: the measuring process ended with status 0"):
+        measure(job)
 
 
 ASSERTION = """CUDA error: device-side assert triggered

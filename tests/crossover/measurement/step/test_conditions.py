@@ -20,6 +20,7 @@ from crossover.measurement import cell as prepared
 from crossover.measurement.cell import open_cell
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
+    changes,
     read_switches,
     seed_all,
     set_switches,
@@ -76,6 +77,29 @@ def test_the_older_names_agree_with_the_leaves(precision: str) -> None:
     assert read("cudnn.allow_tf32") is read("cuda.matmul.allow_tf32") is (precision == "tf32")
     with torch.backends.cudnn.flags(enabled=True):
         pass
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda: write("cudnn.benchmark", True), {"cudnn.benchmark": True}),
+        (lambda: write("cuda.matmul.allow_tf32", True), {"cuda.matmul.fp32_precision": "tf32"}),
+        (
+            lambda: torch.set_float32_matmul_precision("medium"),
+            {"cuda.matmul.fp32_precision": "tf32", "mkldnn.matmul.fp32_precision": "bf16"},
+        ),
+        (lambda: write("mkldnn.enabled", False), {"mkldnn.enabled": False}),
+        (lambda: torch.set_num_threads(THREADS + 1), {"threads": THREADS + 1}),
+    ],
+)
+def test_a_change_is_named(change: Callable[[], None], seen: dict[str, Any]) -> None:
+    switches = set_switches("fp32", THREADS)
+    assert changes(switches, read_switches()) is None
+    change()
+    current = read_switches()
+    assert {name: current[name] for name in switches if current[name] != switches[name]} == seen
+    named = ", ".join(f"{name} changed from {switches[name]} to {value}" for name, value in seen.items())
+    assert str(changes(switches, current)).startswith(named)
 
 
 @pytest.mark.parametrize(

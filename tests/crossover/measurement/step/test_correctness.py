@@ -570,10 +570,9 @@ def test_derivatives_within_the_forward_pass_are_compared(leaf: bool) -> None:
 
 
 def test_an_inference_that_takes_derivatives_is_compared() -> None:
-    def enabled() -> nn.Module:
-        return Applied(torch.enable_grad()(lambda model, points: model.inner(points)), inner=derivative())
-
-    assert is_right(compare_with_reference(TinyInference(enabled(), torch.rand(8, 2)), enabled, "fp32"))
+    task = TinyInference(derivative(), torch.rand(8, 2))
+    task.takes_gradients = True
+    assert is_right(compare_with_reference(task, derivative, "fp32"))
 
 
 def test_checkpoints_that_refuse_gradients_by_name_are_compared() -> None:

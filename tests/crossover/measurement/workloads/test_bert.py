@@ -68,3 +68,31 @@ def test_every_variant_has_the_gradients_of_the_plain_step(variant: str) -> None
     plain = gradients(task())
     assert float(plain.norm()) > 0.1
     assert float((gradients(task(variant)) - plain).norm() / plain.norm()) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("variant", "sequences", "layers"),
+    [
+        ("plain", [4], 2),
+        ("accumulate", [1] * 4, 8),
+        ("accumulate_checkpoint", [1] * 4, 16),  # each layer again in the backward pass
+        ("adafactor", [4], 2),
+        ("accumulate_checkpoint_adafactor", [1] * 4, 16),
+    ],
+)
+def test_passes_and_optimizer_of_a_variant(variant: str, sequences: list[int], layers: int) -> None:
+    """Sequences in each pass through the embeddings, passes through the layers, and the optimizer's state."""
+    ours = task(variant)
+    embedded: list[int] = []
+    attended: list[int] = []
+    ours.model.bert.embeddings.register_forward_hook(lambda _m, _i, output: embedded.append(len(output)))
+    for layer in ours.model.bert.encoder.layer:
+        layer.attention.register_forward_hook(lambda *_: attended.append(1))
+    ours.step()
+    assert (embedded, len(attended)) == (sequences, layers)
+    state = sum(t.numel() for s in ours.optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor))
+    parameters = sum(p.numel() for p in ours.model.parameters())
+    adafactor = "adafactor" in variant
+    assert ours.reads_back is adafactor
+    # Adafactor keeps a row and a column for a matrix, Adam two moments.
+    assert state < 0.2 * parameters if adafactor else 2 * parameters <= state < 2.01 * parameters
