@@ -238,9 +238,9 @@ def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
     """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
 
-    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, the
-    sizes below are bisected again, and each must fit 1 + CONFIRMATIONS times in a row. So the number of tries grows
-    with the logarithm of the sizes. Without a limit the search ends only when something fails.
+    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
+    must fit 1 + CONFIRMATIONS times in a row: steps down double until one does, then bisection goes up. So the number
+    of tries grows with the logarithm of the sizes. Without a limit the search ends only when something fails.
     """
 
     def fits_times(size: int, times: int) -> bool:
@@ -249,7 +249,7 @@ def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> 
     low, high = _double(fits, start if limit is None else min(start, limit), limit)
     low = _bisect(fits, low, high)
     if low and not fits_times(low, CONFIRMATIONS):
-        low = _bisect(lambda size: fits_times(size, 1 + CONFIRMATIONS), 0, low)
+        low = _step_down(lambda size: fits_times(size, 1 + CONFIRMATIONS), low)
     return low or None
 
 
@@ -269,3 +269,13 @@ def _bisect(fits: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
+
+
+def _step_down(fits: Callable[[int], bool], failing: int) -> int:
+    """The largest size below a failing one that fits; 0 if none does."""
+    high, step = failing, 1
+    while high > step:
+        if fits(high - step):
+            return _bisect(fits, high - step, high)
+        high, step = high - step, step * 2
+    return _bisect(fits, 0, high)

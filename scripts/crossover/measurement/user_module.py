@@ -83,6 +83,8 @@ def _remedy(error: BaseException) -> str | None:
         return None
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _shadowed(error.name) or f"install {error.name.partition('.')[0]} for {sys.executable}"
+    if (error.path or "").endswith((".so", ".pyd")):
+        return "it is compiled for another Python or torch: install it anew"
     return _shadowed(error.name) if error.name else None
 
 

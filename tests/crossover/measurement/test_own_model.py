@@ -324,6 +324,18 @@ class TestPrecision:
         assert build(text.format("float32")).notes == ()
         assert build(text.format("float64")).notes[0].startswith("the model is in float64 and measured in fp32")
 
+    def test_an_error_of_types_names_the_precision(self, build: Build) -> None:
+        task = build(
+            """
+            def forward(net, points):
+                return net.layer(points + torch.zeros(3, dtype=torch.float64))
+            def build():
+                return Applied(forward, layer=nn.Linear(3, 1).double()), torch.ones(4, 3).double()
+            """
+        )
+        with pytest.raises(UserError, match=r"its step fails \(the model is in float64 .* precisions: \[fp64\]"):
+            task.step()
+
     @pytest.mark.parametrize(
         ("layer", "message"),
         [
@@ -370,6 +382,15 @@ class TestCachedModels:
             fresh.bias.zero_()
         assert fresh(torch.ones(1, 3)).item() == 0
 
+    def test_that_cannot_be_copied_are_one_line(self, build: Build) -> None:
+        text = self.TEXT.replace(
+            "return nn.Linear(3, 1)\n", "model = nn.Linear(3, 1); model.rows = (row for row in []); return model\n"
+        )
+        with pytest.raises(
+            UserError, match=r"returns the same model each time, which cannot be copied \(.*; build a new one"
+        ):
+            build(text).build_model()
+
 
 class TestLosses:
     def test_a_loss_with_tensors_is_cast_and_compared_with_the_model(self, build: Build) -> None:
@@ -407,6 +428,25 @@ class TestLosses:
         assert task.model.loss.scale.item() == -1  # 1 less 0.5 times 4
         assert task.model.model.weight.tolist() == [[-2.0] * 3]
 
+    def test_a_loss_that_the_whole_step_uses_is_moved_and_trained_too(self, build: Build) -> None:
+        task = build(
+            """
+            def build():
+                loss = Applied(lambda loss, output: output.sum() * loss.scale, scale=nn.Parameter(torch.ones(())))
+                def run(model, inputs, targets, optimizer):
+                    loss(model(inputs)).backward()
+                    optimizer.step()
+                model = nn.Linear(3, 1, bias=False)
+                nn.init.ones_(model.weight)
+                sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
+                return Step(model=model, inputs=torch.ones(4, 3), loss=loss, run=run, optimizer=sgd)
+            """,
+            precision="fp64",
+        )
+        task.step()
+        (_, scale) = (parameter for group in task.optimizer.param_groups for parameter in group["params"])
+        assert (scale.dtype, scale.item()) == (torch.float64, -5)  # 1 less 0.5 times 12
+
     @pytest.mark.parametrize("inputs", ["images", "(images,)", "{'images': images}"])
     def test_a_list_of_dicts_is_the_last_argument(self, build: Build, inputs: str) -> None:
         task = build(
@@ -421,6 +461,27 @@ class TestLosses:
             """
         )
         assert task.forward(task.model, *task.next_inputs())[0].item() == 0
+
+
+def test_batches_hold_their_own_numbers(build: Build) -> None:
+    """A list, a number and a tensor without dimensions are those of this batch, not of the first."""
+    task = build(
+        """
+        from torch.utils.data import DataLoader
+        def forward(net, rows, names, count, scale):
+            return net.weight * scale * count * len(names[0])
+        def collate(items):
+            first = items[0]
+            scale = torch.tensor(float(first))
+            return {"rows": torch.ones(4, 2), "names": ["x" * first] * 4, "count": first, "scale": scale}
+        def build(size, batch_size):
+            net = Applied(forward, weight=nn.Parameter(torch.ones(())))
+            return net, DataLoader(range(1, 9), batch_size=4, collate_fn=collate)
+        """,
+        "loaded",
+    )
+    losses = [task.forward(task.model, *task.next_inputs())[0].item() for _ in range(3)]
+    assert losses == [1, 5**3, 1]
 
 
 SHORT = """

@@ -316,6 +316,20 @@ def test_every_second_round_runs_backwards() -> None:
     assert len(order[4:]) == ROUNDS * 6
 
 
+def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_more() -> None:
+    """The median of its three: 1 s, 4 s and 2 s."""
+    machine = Machine()
+    lasts_ms = iter([1000, 4000, 2000])
+
+    def step() -> None:
+        machine.now_ns += round(next(lasts_ms) * 1e6)
+        machine.ran.append("b")
+
+    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
+    assert times_s == pytest.approx({"a": 0.001, "b": 2.0})
+    assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
+
+
 @pytest.mark.parametrize("good_steps", [0, 1, 5])
 def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
     """Such as an environment that ends, in the first look or later."""

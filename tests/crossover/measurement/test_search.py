@@ -178,6 +178,30 @@ def test_what_is_tried_are_steps_with_their_update(
     assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == TryJob.steps + bool(before)
 
 
+@pytest.mark.parametrize(("samples", "rows"), [(None, CELL.batch_size), ([4, 1], 2.5)])
+def test_a_rate_counts_the_samples_that_came(
+    monkeypatch: pytest.MonkeyPatch, samples: list[int] | None, rows: float
+) -> None:
+    """Four batches, of the batch size or of 4 and 1 samples in turns."""
+
+    class Counting(TinyTraining):
+        def next_inputs(self) -> tuple[torch.Tensor, ...]:
+            if samples is not None:
+                self.samples_taken = (self.samples_taken or 0) + samples[self.events.count("end") % 2]
+            return super().next_inputs()
+
+    def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> TinyTraining:
+        task = Counting(linear(1.0), [torch.ones(1, 1)], arithmetic, times(1.0))
+        task.optimizer = torch.optim.Adam(task.model.parameters())
+        return task
+
+    monkeypatch.setattr(prepared, "build_task", build)
+    job = replace(FIRST, cell=CELL, dataset=None, memory_limit_bytes=None, threads=torch.get_num_threads())
+    status, _, result = run_try(replace(job, timed_batches=4))
+    assert status == "ok"
+    assert result["throughput_samples_per_s"] * result["timed_s"] == pytest.approx(4 * rows)
+
+
 def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     torch.backends.cudnn.benchmark = True
     return (model(*inputs).mean(),)
@@ -222,9 +246,9 @@ def searched(fits: Callable[[int], bool], start: int, limit: int | None) -> tupl
 
 
 def most_tries(size: int) -> int:
-    """Doubling, bisection and confirmation; then another bisection, each size confirmed."""
+    """Doubling, bisection and confirmation; then steps down and bisection up, each size confirmed."""
     bits = math.ceil(math.log2(size)) + 1
-    return 2 * bits + CONFIRMATIONS + bits * (1 + CONFIRMATIONS)
+    return 2 * bits + CONFIRMATIONS + 2 * bits * (1 + CONFIRMATIONS)
 
 
 @pytest.mark.parametrize("start", [1, 2, 3, 8, 40, 64])
@@ -259,6 +283,13 @@ def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
     largest, tries = searched(fits, 1, None)
     assert largest is None
     assert len(tries) <= most_tries(50_000)
+
+
+def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
+    for power in range(1, 40):
+        largest, tries = searched(lambda size, most=3**power: size <= most, 1, None)
+        assert largest == 3**power
+        assert len(tries) <= 2 * (math.ceil(power * math.log2(3)) + 1) + CONFIRMATIONS
 
 
 def test_blurred_thresholds_end_at_a_size_that_held() -> None:

@@ -330,6 +330,14 @@ def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> Non
     assert not {"not_checked", "incomplete"} & set(row.flags or [])
 
 
+def test_foreign_work_on_the_gpu_is_in_the_row_before_the_passes(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob
+) -> None:
+    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_gpu_share": 0.5})
+    _, told = with_messages(job)
+    assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
+
+
 @pytest.mark.parametrize(("module", "work"), [(prepared, "build_task"), (trial, "time_steps")])
 def test_a_bug_before_the_time_is_known_is_no_row(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str

@@ -152,6 +152,15 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     assert said.endswith("--device=cpu names the line")
 
 
+def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
+    import importlib.machinery
+
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    Path(f"kernels{suffix}").write_bytes(b"no library")
+    write(net="import kernels")
+    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

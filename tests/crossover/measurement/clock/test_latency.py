@@ -103,6 +103,19 @@ def test_as_many_steps_as_fit_but_a_turn_at_least(steps: int, step_s: float, lon
     assert fitting(steps, step_s, longest_s) == fits
 
 
+def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
+    """A queue of ten steps: the eleventh waits until the device has taken the first, and each later one for another."""
+    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
+
+    def step() -> None:
+        device.now = max(device.now, device.busy_until - 10 * MILLISECOND)
+        device.step()
+
+    latencies_s = time_unsynchronised(step, 30, device.watch())
+    assert latencies_s[:10] == pytest.approx([1e-5] * 10)
+    assert latencies_s[15:] == pytest.approx([1e-3] * 15)
+
+
 def test_columns_of_the_right_ways() -> None:
     """Each method has one step more, which does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)

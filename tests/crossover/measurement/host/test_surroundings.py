@@ -175,6 +175,17 @@ def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
     assert readings.edges[1].gpu.shares == {7: 0.5}
 
 
+@pytest.mark.parametrize(("before", "after", "most"), [(2, 1, 2), (0, 3, 3)])
+def test_most_of_the_gpus_that_were_leased_beside_it_count(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int
+) -> None:
+    readings = iter([before, after])
+    monkeypatch.setattr(
+        surroundings, "others_held", lambda uuid, _environment: next(readings) if uuid == UUID else None
+    )
+    assert around("cuda", UUID, fake_nvml({UUID: gpu()}))["leased_beside"] == most
+
+
 @pytest.mark.parametrize(
     ("used_j", "window_s", "steps", "shared", "expected"),
     [

@@ -136,6 +136,23 @@ def test_products_and_others_are_apart_and_by_their_bytes() -> None:
     assert columns["products_s"] >= 0 <= columns["others_s"]
 
 
+def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
+    """A tiny sum takes 2 s, a tiny product 3 s; the step's product 7 s and its sum 9 s."""
+    takes_s = iter([0, *[2, 3] * TINY, 7, 9])
+    calls = iter(range(10**6))
+    now = [0.0]
+
+    def mark() -> float:
+        now[0] += next(takes_s) if next(calls) % 2 else 100
+        return now[0]
+
+    target = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
+    left = torch.randn(16, 16)
+    columns = count_work(lambda: (left @ left) + left, "eager", target)
+    assert (columns["products_s"], columns["others_s"]) == (7.0 - 3.0, 9.0 - 2.0)
+    assert next(takes_s, None) is None
+
+
 @pytest.mark.parametrize("count", [3, 500])
 def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -> None:
     """A host that takes 50 us for an operator, another 400 us for the watch beside it, and a device that takes 1 us for
