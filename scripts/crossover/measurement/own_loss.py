@@ -59,6 +59,11 @@ def kind_of(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}{count}"
 
 
+def outputs_of(output: Any) -> list[torch.Tensor]:
+    """All tensors of a model's output, also those that are attributes of an object."""
+    return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
+
+
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
     """The output's own loss, or one that suits the targets: cross entropy, mean squared error.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import traceback
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,9 +30,10 @@ from crossover.measurement.own_batches import (
     batches_of,
     host_reader,
     is_list_of_dicts,
+    lengths_among,
     sample_counter,
 )
-from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of
+from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
@@ -48,6 +50,7 @@ PARTS = {
     "host": "names of the model's arguments",
 }
 """The optional parts of a Step, as error messages describe them."""
+GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
 """Of the default optimizer; small, so that many steps on one batch stay finite."""
 
@@ -75,6 +78,10 @@ class OwnModel:
         self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
+        dtype = _default_dtypes[self.model]
+        if dtype is arithmetic.dtype and dtype is not torch.get_default_dtype():
+            torch.set_default_dtype(dtype)
+            task.switches = {"default_dtype": str(dtype)}
         return task
 
     def _user_step(self) -> Step:
@@ -82,23 +89,48 @@ class OwnModel:
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
         file = self.model.shown.rpartition(":")[0]
-        self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
-        function = function_of(self.model)
-        self.tell({"doing": f"{call} of {file}"})
-        try:
-            returned = function(size, self.cell.batch_size)
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise _refused(error, self.model, f"{call} fails") from error
+        with _default_dtype_of(self.model):
+            self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+            function = function_of(self.model)
+            self.tell({"doing": f"{call} of {file}"})
+            try:
+                returned = function(size, self.cell.batch_size)
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise _refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
         if any(map(is_lazy, _tensors_in(step))):
-            raise UserError(f"{where} returns a model with lazy modules; call it once, so that they take their shapes")
+            self._infer_lazy_shapes(step)
         if any(tensor.is_meta for tensor in _tensors_in(step)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
+
+    def _infer_lazy_shapes(self, step: Step) -> None:
+        with explaining(self.model, "its data fail", certain=True):
+            inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
+        was_training = step.model.training
+        with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
+            _call(step.model.eval(), inputs, targets if step.loss is None else None)
+        step.model.train(was_training)
+
+
+_default_dtypes: dict[Model, torch.dtype] = {}
+"""Torch's default type as each model's file set it."""
+
+
+@contextmanager
+def _default_dtype_of(model: Model) -> Iterator[None]:
+    """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(_default_dtypes.get(model, before))
+    try:
+        yield
+    finally:
+        _default_dtypes[model] = torch.get_default_dtype()
+        torch.set_default_dtype(before)
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -269,8 +301,8 @@ class _OwnTask(Task):
     def place(self, batch: Batch) -> Batch:
         """The batch on the device, except what the Step's `host` names."""
         on_host = self._ids_on_host(batch)
-        moved: Batch = map_tensors(lambda t: t if id(t) in on_host else self.arithmetic.place(t), batch)
-        return moved
+        place = self.arithmetic.place
+        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else place(tensor), batch)  # type: ignore[no-any-return]
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
         return {id(tensor) for tensor in self.host(batch[0])}
@@ -301,9 +333,13 @@ class _OwnTask(Task):
             counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            what += ", since lengths must stay in host memory: Step(host=[NAME])"
+            names = lengths_among(self.user_step.model, self.first[0])
+            what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if last.name == "step" and "closure" in (last.line or ""):
+            what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -317,11 +353,9 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
     """A note if the model, or all its inputs, were given in another precision than the one measured."""
-    of_inputs = {t.dtype for t in tensors_of(inputs) if t.is_floating_point() or t.is_complex()}
     whose = {
         "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
-        # Not of one input among others: a loader turns single numbers of Python into doubles.
-        "its inputs are": of_inputs if len(of_inputs) == 1 else set(),
+        "its inputs are": _only_dtype(tensors_of(inputs)),
     }
     for subject, dtypes in whose.items():
         if torch.complex128 in dtypes:
@@ -331,6 +365,12 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
                 kind = str(dtype).removeprefix("torch.")
                 return f"{subject} in {kind} and measured in {precision}; precisions: [{name}] measures it as it is"
     return None
+
+
+def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
+    """The type that all floating-point tensors share; a loader turns single numbers of Python into doubles."""
+    dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
+    return dtypes if len(dtypes) == 1 else set()
 
 
 class OwnTraining(_OwnTask, TrainingTask):
@@ -371,12 +411,8 @@ class OwnTraining(_OwnTask, TrainingTask):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
-        needs_closure = any(argument.default is argument.empty for argument in positional(optimizer.step))
-        if self.user_step.run is None and needs_closure:
-            raise UserError(
-                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
-                "which calls optimizer.step(closure)"
-            )
+        if self.user_step.run is None and _needs_closure(optimizer):
+            raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
@@ -409,6 +445,10 @@ class OwnTraining(_OwnTask, TrainingTask):
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
 
 
+def _needs_closure(optimizer: Any) -> bool:
+    return any(argument.default is argument.empty for argument in positional(optimizer.step))
+
+
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
     """A forward pass under autocast, with outputs in fp32 for the loss outside of it."""
 
@@ -428,8 +468,7 @@ class OwnInference(_OwnTask, InferenceTask):
     """Whether a step has succeeded, so that a later error is not one of missing gradients."""
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        output = _call(model, inputs[0])
-        return tuple(tensors_of(output) or tensors_of(getattr(output, "__dict__", None)))
+        return tuple(outputs_of(_call(model, inputs[0])))
 
     def run(self, *inputs: Any) -> None:
         with explaining(self.source, self.failure, self.is_short):

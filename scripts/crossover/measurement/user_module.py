@@ -6,6 +6,7 @@ installed ones. So a `queue.py` of the user shadows nothing, and a copy of a pac
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import inspect
@@ -15,9 +16,10 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,7 +27,7 @@ from typing import Any
 from torch import nn
 
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
-from crossover.errors import ASSERTED, ASSERTION, UserError, allowed_names
+from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
@@ -37,6 +39,12 @@ FOLDERS: list[Path] = []
 
 GUARD = 'put what a script does under `if __name__ == "__main__":`'
 
+SETTERS = {
+    "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
+    "threads": "set_num_threads",
+    "anomaly_detection": "anomaly",
+}
+"""Text of a line that sets a switch, where that is not the switch's name."""
 
 WORKER = "in DataLoader worker process"
 """Text in an error of a DataLoader's worker, whose traceback follows as text."""
@@ -75,6 +83,8 @@ def _remedy(error: BaseException) -> str | None:
         return "nobody can answer here: take input() and breakpoint() out"
     if ASSERTED in str(error):
         return ASSERTION
+    if SHARED_MEMORY.search(str(error)):
+        return "enlarge /dev/shm, or take num_workers=0"
     if isinstance(error, SystemExit):
         return f"there are no options here, and it must not end the program: {GUARD}"
     if isinstance(error, AttributeError):
@@ -82,7 +92,7 @@ def _remedy(error: BaseException) -> str | None:
     if not isinstance(error, ImportError):
         return None
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return _shadowed(error.name) or f"install {error.name.partition('.')[0]} for {sys.executable}"
+        return _shadowed(error.name) or _missing(error.name)
     if (error.path or "").endswith((".so", ".pyd")):
         return "it is compiled for another Python or torch: install it anew"
     return _shadowed(error.name) if error.name else None
@@ -98,6 +108,29 @@ def _shadowed(name: str) -> str | None:
                 whose = "Python" if top in sys.stdlib_module_names else "an installed package"
                 return f"{os.path.relpath(file)} is hidden by the module {top} of {whose}: rename it"
     return None
+
+
+def _missing(name: str) -> str:
+    """The remedy for a module that is not found, which may lie in a folder above the user's."""
+    top = name.partition(".")[0]
+    for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
+        if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
+            return f"{top} lies in {folder}: run there, or put that folder into PYTHONPATH"
+    return f"install {top} for {sys.executable}"
+
+
+def _as_module(error: BaseException, model: Model) -> str:
+    """Advice to name a file whose relative imports fail as a module of its package; empty for another error."""
+    if model.file is None or "attempted relative import" not in str(error):
+        return ""
+    file = model.file
+    package = file.parent
+    while (package.parent / "__init__.py").is_file():
+        package = package.parent
+    parts = file.relative_to(package.parent).with_suffix("").parts
+    module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    where = "" if package.parent == Path.cwd() else f" from the folder {package.parent}"
+    return f"; name it as a module of its package: {module}:{model.name}{where}"
 
 
 @cache
@@ -130,6 +163,10 @@ def _named(model: Model) -> Callable[..., Any]:
     function: Any = getattr(module, model.name)
     if isinstance(function, nn.Module):
         raise UserError(f"{model.shown} is a model; allowed: a function that builds one, {SIGNATURE}")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{model.shown} is an async function; allowed: a plain one, {SIGNATURE}")
+    if inspect.isgeneratorfunction(function):
+        raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
         raise UserError(f"{model.shown} is a {type(function).__name__}; allowed: a function, {SIGNATURE}")
     return function  # type: ignore[no-any-return]
@@ -154,17 +191,20 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """The user's module; raises UserError if its import fails or sets a switch."""
+    """The user's module; raises UserError if its import fails or sets a switch.
+
+    Torch's default type may be set: `own_model` applies it to the user's code only.
+    """
     find_beside(*([model.file.parent] if model.file else []), Path.cwd())
-    before = read_switches()
+    before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
             module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        what = f"the import fails: {type(error).__name__}: {cause_of(error)}"
-        raise UserError(f"{place_of(error, model)}: {what}") from error
-    if (reason := changes(before, read_switches())) is not None:
-        raise UserError(f"{model.shown}: the import sets a switch: {reason}")
+        text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
+        raise UserError(text + _as_module(error, model)) from error
+    if (reason := changes(before, now := read_switches())) is not None:
+        raise UserError(f"{_line_that_sets(module, before, now, model)}: the import sets a switch: {reason}")
     return module
 
 
@@ -185,14 +225,36 @@ def find_beside(*folders: Path) -> None:
     FOLDERS[:] = dict.fromkeys(folders)
     inserted = [*map(str, FOLDERS), str(LIBRARY)]
     others = [entry for entry in sys.path if entry not in inserted]
-    standard = {*STANDARD_LIBRARY, *(folder / "lib-dynload" for folder in STANDARD_LIBRARY)}
-    after = max((index for index, entry in enumerate(others, 1) if Path(entry) in standard), default=0)
+    after = max((index for index, entry in enumerate(others, 1) if _is_standard(Path(entry))), default=0)
     sys.path[:] = [*others[:after], *inserted, *others[after:]]
+
+
+def _is_standard(folder: Path) -> bool:
+    return folder in STANDARD_LIBRARY or (folder.name == "lib-dynload" and folder.parent in STANDARD_LIBRARY)
 
 
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
     """Run the user's code without command-line options, and without turning warnings into errors."""
+
+    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
+        del parser
+        raise SystemExit(f"argparse: {message}")
+
     sys.argv[:] = [model.place]
-    yield
+    error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        argparse.ArgumentParser.error = error  # type: ignore[method-assign]
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
+
+
+def _line_that_sets(module: ModuleType, before: Mapping[str, Any], now: Mapping[str, Any], model: Model) -> str:
+    """The first line of a module whose text sets a changed switch."""
+    names = [name.rpartition(".")[2] for name in before if before[name] != now[name]]
+    setter = re.compile("|".join(SETTERS.get(name, name) for name in names))
+    file = Path(module.__file__ or "")
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+    number = next((number for number, line in enumerate(lines, 1) if setter.search(line)), None)
+    return f"{os.path.relpath(file)}: line {number}" if number else model.shown

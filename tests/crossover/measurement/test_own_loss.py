@@ -16,8 +16,16 @@ from crossover.measurement.own_loss import ClassLabels, default_loss
     ("labels", "outputs", "message"),
     [
         ([1, 7], 7, "its targets are class labels from 1 to 7, but the model has 7 outputs, for labels 0 to 6; number"),
-        ([-1, 1], 2, "its targets are class labels from -1 to 1, but the model has 2 outputs, for labels 0 to 1"),
-        ([0, 5], 1, "its targets are class labels from 0 to 5, but the model has 1 output, for label 0; give it 6"),
+        (
+            [-1, 1],
+            2,
+            "its targets are class labels from -1 to 1, but the model has 2 outputs, for labels 0 to 1; number",
+        ),
+        (
+            [0, 5],
+            1,
+            "its targets are class labels from 0 to 5, but the model has 1 output, for label 0; give it 6 outp",
+        ),
     ],
 )
 def test_labels_without_an_output_are_one_line(labels: list[int], outputs: int, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +14,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from crossover.config.models import Model, Table, read_model
+from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_model import OwnModel, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.user_module import cause_of, place_of
+from crossover.measurement.user_module import cause_of
 
 CPU = Arithmetic(torch.device("cpu"))
 HEAD = """
@@ -80,6 +81,20 @@ def test_dicts_and_nested_inputs_reach_the_model_as_they_are(build: Build) -> No
     )
     (loss,) = task.forward(task.model, *task.next_inputs())
     assert loss.item() == 36  # without targets the mean square of the output
+
+
+def test_an_optimizer_may_be_there_already(build: Build) -> None:
+    task = build(
+        """
+        def build():
+            model = nn.Linear(3, 1)
+            adam = torch.optim.Adam(model.parameters(), lr=0.5)
+            return Step(model=model, inputs=torch.ones(4, 3), optimizer=adam)
+        """
+    )
+    before = task.model.weight.detach().clone()
+    task.step()
+    assert (task.model.weight - before).abs().mean().item() == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
@@ -178,7 +193,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ("def build(size):\n    return nn.Linear(1, 1), [1]", "returns a list as the inputs"),
         (
             "def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3",
-            "returns a int as the targets; allowed: a tensor",
+            "returns a int as the targets; allowed: a tensor, a list or dict of them",
         ),
         ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
         ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
@@ -195,13 +210,25 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
             "its batch has 3 rows, not the 4 of the batch size; build it of batch_size rows",
         ),
+        (
+            "from torch.utils.data import DataLoader, TensorDataset\ndef build(size, batch_size):\n"
+            "    return nn.Linear(3, 1), DataLoader(TensorDataset(torch.ones(9, 3), torch.ones(9, 1)), batch_size=3)",
+            "its batch has 3 rows, not the 4 of the batch size",
+        ),
+        ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
         (LINEAR.format("samples=0"), "a int as the samples; allowed: a number, or a function of inputs and targets"),
+        (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
         (LINEAR.format("host=3"), "returns a int as the host; allowed: names of the model's arguments"),
         (LINEAR.format("loss=nn.MSELoss"), "the class MSELoss as the loss"),
-        (LINEAR.format("optimizer=lambda parameters: 1"), "its optimizer is a int; allowed: an optimizer of"),
+        (LINEAR.format("loss='mse'"), "returns a str as the loss; allowed: a function of the model's output"),
+        (LINEAR.format("optimizer=lambda: 1"), "its optimizer fails: TypeError"),
+        (
+            LINEAR.format("optimizer=lambda parameters: 1"),
+            "its optimizer is a int; allowed: an optimizer of",
+        ),
         (
             LINEAR.format("optimizer=torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=1)"),
-            "none of the model's parameters",
+            "its optimizer has none of the model's parameters; make it of these",
         ),
     ],
 )
@@ -254,6 +281,22 @@ def test_an_inference_gives_all_its_outputs_whatever_they_lie_in(
     assert [tuple(output.shape) for output in task.forward(task.model, *task.next_inputs())] == shapes
 
 
+DERIVATIVE = """
+def forward(net, points):
+    points = points.requires_grad_()
+    return torch.autograd.grad(net.layer(points).square().sum(), points)[0]
+def build(size, batch_size):
+    return Applied(forward, layer=nn.Linear(3, 1)), torch.randn(batch_size, 3)
+"""
+
+
+def test_an_inference_that_fails_with_gradients_too_says_what_it_said_first(build: Build) -> None:
+    task: Any = build(DERIVATIVE.replace("net.layer(points)", "net.layer(points[:, :2])"), mode="infer")
+    with pytest.raises(UserError, match=r"net0\.py: line 8: its step fails: RuntimeError: mat1 and mat2"):
+        task.step()
+    assert not task.takes_gradients
+
+
 class TestPrecision:
     COMPLEX = """
     class Spectral(nn.Module):
@@ -297,17 +340,28 @@ class TestPrecision:
         assert not torch.equal(weight, before)
 
     DOUBLE = "def build():\n    return nn.Linear(3, 1).double(), torch.ones(4, 3).double()"
+    BY_DEFAULT = """
+    torch.set_default_dtype(torch.float64)
+    def build():
+        return nn.Linear(3, 1), torch.ones(4, 3)
+    """
 
-    @pytest.mark.parametrize(
-        ("text", "whose"), [(DOUBLE, "the model is"), (DOUBLE.replace(".double(),", ","), "its inputs are")]
-    )
-    def test_a_model_in_double_precision_is_noted_where_it_is_cast(self, build: Build, text: str, whose: str) -> None:
-        task = build(text)
-        note = f"{whose} in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-        assert (task.notes, task.flags, task.model.weight.dtype) == ((note,), ("cast",), torch.float32)
-        task.step()
-        exact = build(text, precision="fp64")
-        assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
+    @pytest.mark.parametrize("text", [DOUBLE, BY_DEFAULT, DOUBLE.replace(".double(),", ",")])
+    def test_a_model_in_double_precision_is_noted_where_it_is_cast(self, build: Build, text: str) -> None:
+        try:
+            task = build(text)
+            whose = "its inputs are" if "double()," not in text and "set_default" not in text else "the model is"
+            note = f"{whose} in float64 and measured in fp32; precisions: [fp64] measures it as it is"
+            assert (task.notes, task.flags, task.switches) == ((note,), ("cast",), {})
+            assert torch.get_default_dtype() == task.model.weight.dtype == torch.float32
+            task.step()
+            exact = build(text, precision="fp64")
+            assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
+            by_default = "set_default" in text
+            assert exact.switches == ({"default_dtype": "torch.float64"} if by_default else {})
+            assert torch.get_default_dtype() == (torch.float64 if by_default else torch.float32)
+        finally:
+            torch.set_default_dtype(torch.float32)
 
     def test_double_buffers_count_and_numbers_of_python_do_not(self, build: Build) -> None:
         text = """
@@ -336,16 +390,9 @@ class TestPrecision:
         with pytest.raises(UserError, match=r"its step fails \(the model is in float64 .* precisions: \[fp64\]"):
             task.step()
 
-    @pytest.mark.parametrize(
-        ("layer", "message"),
-        [
-            ("nn.Linear(3, 1, device='meta')", "on the meta device, without values; build it on the CPU"),
-            ("nn.LazyLinear(1)", "with lazy modules; call it once, so that they take their shapes"),
-        ],
-    )
-    def test_a_model_without_values_is_one_line(self, build: Build, layer: str, message: str) -> None:
-        with pytest.raises(UserError, match=f"returns a model {message}"):
-            build(f"def build():\n    return {layer}, torch.ones(4, 3)")
+    def test_a_model_without_values_is_one_line(self, build: Build) -> None:
+        with pytest.raises(UserError, match="returns a model on the meta device, without values; build it on the CPU"):
+            build("def build():\n    return nn.Linear(3, 1, device='meta'), torch.ones(4, 3)")
 
 
 class TestCachedModels:
@@ -540,8 +587,26 @@ class TestHost:
     def test_is_advised_where_lengths_were_moved(self, build: Build) -> None:
         task = build(self.TEXT.format(""))
         (words, lengths), _ = task.next_inputs()
-        with pytest.raises(UserError, match=r"lengths must stay in host memory: Step\(host="):
+        with pytest.raises(UserError, match=r"lengths must stay in host memory: Step\(host=\['lengths'\]\)"):
             task.run((words, lengths.to("meta")), None)
+
+
+def test_lazy_modules_find_their_shapes_first(build: Build) -> None:
+    task = build(
+        """
+        def build():
+            model = nn.Sequential(nn.LazyLinear(5), nn.LazyBatchNorm1d(), nn.LazyLinear(1))
+            return Step(model=model, inputs=torch.ones(4, 3), optimizer=torch.optim.Adam)
+        """
+    )
+    assert sum(parameter.numel() for parameter in task.model.parameters()) == 3 * 5 + 5 + 2 * 5 + 5 + 1
+    assert (task.model.training, task.model[1].num_batches_tracked.item()) == (True, 0)
+    task.step()
+    fails = "def build():\n    return nn.Sequential(nn.Linear(9, 2), nn.LazyLinear(1)), torch.ones(4, 3)"
+    with pytest.raises(
+        UserError, match="the first forward pass, which its lazy modules need, fails: RuntimeError: mat1"
+    ):
+        build(fails)
 
 
 class TestDerivatives:
@@ -656,7 +721,10 @@ class TestAmp:
     [
         ("return nn.Linear(3, 4), torch.ones(4, 3), torch.ones(4, 4, dtype=torch.long)", "make them floats, or give"),
         ("return nn.Linear(3, 1), torch.ones(4, 5)", "its step fails: RuntimeError: mat1 and mat2"),
-        ("return nn.Linear(3, 4), torch.ones(4, 3), torch.arange(1, 5)", "its targets are class labels from 1 to 4"),
+        (
+            "return nn.Linear(3, 4), torch.ones(4, 3), torch.arange(1, 5)",
+            "its targets are class labels from 1 to 4",
+        ),
         (
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output.detach().sum())",
             "its step fails: RuntimeError: element 0 of tensors does not require grad",
@@ -665,16 +733,45 @@ class TestAmp:
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output)",
             "since its loss is not a tensor of one number",
         ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: (output.mean(), 1))",
+            "since its loss is not a tensor of one number",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), optimizer=Sharp)",
+            "since its optimizer needs a closure: give the whole step",
+        ),
     ],
 )
-def test_what_a_loss_lacks_is_said(build: Build, text: str, says: str) -> None:
+def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says: str) -> None:
+    sharp = """
+        class Sharp(torch.optim.SGD):
+            def step(self, closure=None):
+                assert closure is not None
+    """
     with pytest.raises(UserError, match=re.escape(says)):
-        build(f"def build():\n    {text}").step()
+        build(f"{dedent(sharp)}\ndef build():\n    {text}").step()
 
 
-def test_the_error_of_a_loaders_worker_is_its_last_line(tmp_path: Path) -> None:
-    lines = f'Original Traceback:\n  File "{tmp_path}/net.py", line 9, in load\nOSError: no img37.png'
-    text = f"Caught OSError in DataLoader worker process 0.\n{lines}"
+def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
+    text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
     assert cause_of(OSError(text)) == "no img37.png"
-    assert place_of(OSError(text), Model(f"{tmp_path}/net.py", "build")).endswith("net.py: line 9")
     assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
+
+
+def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:
+    with pytest.raises(UserError) as raised:
+        build(
+            """
+            from torch.utils.data import DataLoader, Dataset
+            class Data(Dataset):
+                def __len__(self): return 9
+                def __getitem__(self, row): raise OSError("no img37.png")
+            def build(size, batch_size):
+                return nn.Linear(1, 1), DataLoader(Data(), batch_size=batch_size, num_workers=1)
+            """
+        )
+    said = str(raised.value)
+    del raised  # with the loader, which ends its worker
+    gc.collect()
+    assert said.endswith("net0.py: line 9: its data fail: OSError: no img37.png")

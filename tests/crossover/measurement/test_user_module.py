@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
@@ -123,7 +124,7 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         (
             "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', required=True)\n"
             "parser.parse_args()",
-            f"net.py: line 4: {IMPORT}SystemExit: 2{ENDS}",
+            f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
         ),
         ("import sys\nsys.exit(3)", f"net.py: line 2: {IMPORT}SystemExit: 3{ENDS}"),
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
@@ -135,11 +136,14 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         ("raise RuntimeError('first\\nsecond')", f"net.py: line 1: {IMPORT}RuntimeError: first"),
     ],
 )
-def test_an_import_that_fails_is_one_line(text: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_that_fails_is_one_line(
+    text: str, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
         assert line in said("net.py:build")
+    assert "usage" not in capfd.readouterr().err
 
 
 def test_an_assertion_on_the_gpu_is_explained() -> None:
@@ -152,6 +156,18 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     assert said.endswith("--device=cpu names the line")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unable to write to file </torch_12_345_0>: No space left on device (28)",
+        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out "
+        "of shared memory. Please try to raise your shared memory limit.",
+    ],
+)
+def test_full_shared_memory_is_explained(text: str) -> None:
+    assert cause_of(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
+
+
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     import importlib.machinery
 
@@ -159,6 +175,32 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     Path(f"kernels{suffix}").write_bytes(b"no library")
     write(net="import kernels")
     assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+
+
+def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(sub__net="import common", common="VALUE = 1")
+    monkeypatch.chdir("sub")
+    assert said("net.py:build").endswith(
+        f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "named", "advice"),
+    [
+        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__net": "from . import layers"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__init__": "from .net import build"}, ".", "pkg/__init__.py:build", "pkg:build"),
+        ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
+    ],
+)
+def test_a_file_with_relative_imports_is_named_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], folder: str, named: str, advice: str
+) -> None:
+    write(**files)
+    project = Path.cwd()
+    monkeypatch.chdir(folder)
+    assert said(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
 
 
 @pytest.mark.parametrize(
@@ -170,6 +212,8 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
         ),
         ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
         ("build = 3", "net:build is a int; allowed: a function"),
+        ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
+        ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],
 )
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
@@ -197,7 +241,9 @@ def test_options_with_defaults_are_read_as_without_a_command_line() -> None:
         net="import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--width', default=7)\n"
         "WIDTH = parser.parse_args().width\ndef build(): return WIDTH, parser.parse_args(sys.argv[1:]).width"
     )
+    error = argparse.ArgumentParser.error
     assert function_of(model("net.py:build"))(1, 1) == (7, 7)
+    assert argparse.ArgumentParser.error is error
 
 
 def test_warnings_stay_warnings_and_others_stay_silenced() -> None:
@@ -212,22 +258,27 @@ def test_warnings_stay_warnings_and_others_stay_silenced() -> None:
     assert [str(warning.message) for warning in seen] == ["of use"]
 
 
+def reset() -> None:
+    torch.set_default_device("cpu")
+
+
 @pytest.mark.parametrize(
     ("setter", "name", "key"),
     [
         ("torch.set_default_device('meta')", "default_device", "devices"),
         (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
-        ("torch.set_default_dtype(torch.float64)", "default_dtype", "precisions: [fp64]"),
+        ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
+        ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
+        ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
     ],
 )
-def test_a_switch_set_at_import_is_named_with_its_key(setter: str, name: str, key: str | None) -> None:
+def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:
     write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
     try:
         line = said("net.py:build")
     finally:
-        torch.set_default_device("cpu")
-        torch.set_default_dtype(torch.float32)
-    assert line.startswith(f"net.py:build: the import sets a switch: {name} changed from ")
+        reset()
+    assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; in its place, set {key} in the config" if key else ""))

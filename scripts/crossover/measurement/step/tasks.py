@@ -7,6 +7,8 @@ A step takes inputs (`next_inputs`), runs the device's work on them (`run`, whic
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -38,6 +40,8 @@ class Task(ABC):
     """Samples of all batches so far; None if each has the cell's batch size."""
     notes: tuple[str, ...] = ()
     """Remarks on the step for readers of the row."""
+    switches: Mapping[str, Any] = MappingProxyType({})
+    """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
     """Names in `config.words.FLAGS`."""
 
