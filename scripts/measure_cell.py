@@ -105,7 +105,7 @@ def answer_of(outcome: Outcome) -> str:
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 
-    facts = outcome.found
+    facts = outcome.result
     if not facts:
         return outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}"
     words = [f"{seconds_text(facts['step_time_s'])} a step"]

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")
     with atomic_path(options.output) as temporary:
-        temporary.write_text(json.dumps(outcome.found["rows"], indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(outcome.result["rows"], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

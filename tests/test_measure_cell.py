@@ -127,16 +127,16 @@ def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change:
     assert not output.exists()
 
 
-FOUND = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}
+RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}
 
 
 @pytest.mark.parametrize(
     ("outcome", "line"),
     [
         ({"status": "oom", "reason": "full"}, "oom: full"),
-        ({"found": FOUND}, "52.1 ms a step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
+        ({"result": RESULT}, "52.1 ms a step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
         (
-            {"found": {**FOUND, "samples_s": [1e-4], "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
+            {"result": {**RESULT, "samples_s": [1e-4], "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
             "52.1 ms a step, on cpu (flagged: drift)",
         ),
     ],

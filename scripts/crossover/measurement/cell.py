@@ -14,9 +14,10 @@ from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import board_of, driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.host.description import describe_host
-from crossover.measurement.process.jobs import Job
+from crossover.measurement.process.jobs import Job, plain_cell
 from crossover.measurement.step.conditions import changes, read_switches, seed_all, set_switches, wrong_device
 from crossover.measurement.step.devices import OpenDevice, open_device
+from crossover.measurement.step.endings import ending, is_mistake, refusal
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.workloads import Tell, build_task, not_told, read_dataset
@@ -58,10 +59,21 @@ class OpenCell:
     def check(self, task: Task) -> None:
         """Raise InvalidError if the task is on another device, or a switch or the threads changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
-        reason = reason or changes({**self.switches, **task.switches}, read_switches())
+        reason = reason or changes(self.switches, read_switches())
         if reason is not None:
             model = self.job.cell.model
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
+
+    def ending(self, error: Exception) -> tuple[str, str]:
+        """The status and reason that an error of the step stands for.
+
+        Raises the error if it is the user's mistake or a bug, RefusedError if the CPU in fp32 must show which it is.
+        """
+        if (end := ending(error, self.target.device)) is not None:
+            return end
+        if self.job.cell == plain_cell(self.job.cell) or is_mistake(error):
+            raise error
+        raise refusal(error) from error
 
 
 def open_cell(job: Job) -> OpenCell:

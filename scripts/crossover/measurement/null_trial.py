@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crossover.config.studies import Effort
-from crossover.measurement.clock.phases import Phases, process_age_s
-from crossover.measurement.clock.timing import Stopwatch, time_steps
+from crossover.measurement.clock.timing import Phases, Stopwatch, process_age_s, time_steps
 from crossover.measurement.host.description import describe_machine
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import Measurement

@@ -90,13 +90,6 @@ def _what(column: pa.ChunkedArray) -> str:
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))
-    row, text = next(((row, text) for row, text in texts if text and not _is_number(text)), texts[0])
+    words = ((row, text) for row, text in texts if text and not text.lstrip("-").replace(".", "", 1).isdigit())
+    row, text = next(words, texts[0])
     return f"text, {shown_value(text)} in row {row}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

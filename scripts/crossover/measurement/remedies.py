@@ -7,9 +7,11 @@ batch is held, and the step runs on fewer threads and on a larger batch. A remed
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,7 @@ from torch.utils._pytree import tree_leaves
 from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes
-from crossover.measurement.clock.timing import Stopwatch, time_block
-from crossover.measurement.clock.turns import Method, time_in_turns
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operators import host_work_s
@@ -37,6 +38,8 @@ LONGEST_TWICE_S = 0.05
 """Remedies are tried on longer steps in a cell's first trial only."""
 TURN_S = 0.01
 """Length of a block of a remedy; the median of three needs no more."""
+ROUNDS = 3
+"""Blocks of each method."""
 FEWER_THREADS_S = 0.05
 """Fewer threads are not tried on longer steps, which gain nothing and would take long."""
 FREE_SHARE = 0.5
@@ -268,3 +271,49 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method to run a step."""
+
+    step: Step
+    setting: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Context in which it runs; entering and leaving is not timed."""
+
+
+def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
+    """Seconds of a step in each method: the median of synchronised blocks that last about `block_min_s` each.
+
+    The first method is the step as it is; another that raises is left out. A block begins with a step that does not
+    count. A step as long as a block is a block by itself, and the two runs that showed its length count. Every second
+    round runs backwards, so that a steady drift affects all methods alike.
+    """
+    as_it_is = next(iter(methods))
+    samples_s: dict[str, list[float]] = {name: [] for name in methods}
+
+    def add_block(name: str, steps: int) -> None:
+        method = methods[name]
+        try:
+            with method.setting():
+                if steps > 1:
+                    method.step()
+                samples_s[name].append(time_block(method.step, steps, watch).wall_s / steps)
+        except Exception:
+            if name == as_it_is:
+                raise
+            del samples_s[name]
+
+    with without_garbage_collection():
+        for name in [*methods, *list(methods)[::-1]]:
+            if name in samples_s:
+                add_block(name, 1)
+        steps = {name: max(1, math.ceil(block_min_s / max(min(times_s), 1e-9))) for name, times_s in samples_s.items()}
+        for name, times_s in samples_s.items():
+            if steps[name] > 1:
+                times_s.clear()
+        for number in range(ROUNDS):
+            for name in list(methods)[:: -1 if number % 2 else 1]:
+                if name in samples_s and len(samples_s[name]) < ROUNDS:
+                    add_block(name, steps[name])
+    return {name: statistics.median(times_s) for name, times_s in samples_s.items()}

@@ -186,11 +186,7 @@ def _replayed(step: Step, device: torch.device) -> Step:
     """The replay of a step as a CUDA graph; the step itself on other devices."""
     if device.type != "cuda":
         return step
-    side = torch.cuda.Stream(device)
-    side.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(side):
-        step()
-    torch.cuda.current_stream(device).wait_stream(side)
+    step()  # loads what a capture cannot
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()

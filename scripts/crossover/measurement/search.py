@@ -1,6 +1,8 @@
 """The search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
-The searching process does not import torch: a try's imports are in the measuring process.
+A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again; if it
+fails then, the search goes down. Sizes are assumed to fail above a threshold, which may be blurred. The searching
+process does not import torch: a try's imports are in the measuring process.
 """
 
 from __future__ import annotations
@@ -8,20 +10,23 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from crossover.config.studies import SEARCH_VERSION
-from crossover.errors import InvalidError, UserError
+from crossover.errors import InvalidError, RefusedError, UserError
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
-from crossover.measurement.memory.batch_search import find_largest
-from crossover.measurement.process.jobs import Outcome, TryJob, plain_cell
+from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
 """Longest time of the timed batches, estimated from the last step before them."""
 
 TIMED_MIN = 3
 """Fewest timed batches, however long they take."""
+
+CONFIRMATIONS = 2
+"""How often the largest size must fit again."""
 
 FACTS = (
     "device_name",
@@ -104,15 +109,13 @@ def search_largest(
             raise _StoppedError
         return outcome.status == "ok"
 
-    largest, stopped = None, False
-    try:
+    largest = None
+    with suppress(_StoppedError):
         largest = find_largest(fits, first.cell.batch_size, limit)
-    except _StoppedError:
-        stopped = True
     failing = min((done.batch_size for done in tries if done.status == "oom"), default=None)
     result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
-    if stopped:
-        last = tries[-1]
+    last = tries[-1]
+    if last.status not in ("ok", "oom"):
         fitted = [
             done.batch_size for done in tries if done.status == "ok" and (not failing or done.batch_size < failing)
         ]
@@ -142,9 +145,9 @@ def time_largest(
     if outcome.status != "ok":
         tell(f"batch {result.largest}: not timed, {outcome.status} ({outcome.reason})")
         return replace(result, throughput_reason=f"{outcome.status}: {outcome.reason}")
-    rate = outcome.found["throughput_samples_per_s"]
-    tell(f"batch {result.largest}: {rate:.4g} samples/s over {outcome.found['timed_batches']} batches")
-    return replace(result, **outcome.found)
+    rate = outcome.result["throughput_samples_per_s"]
+    tell(f"batch {result.largest}: {rate:.4g} samples/s over {outcome.result['timed_batches']} batches")
+    return replace(result, **outcome.result)
 
 
 def describe(first: TryJob, limit: int | None, result: LargestBatch, command: str) -> dict[str, Any]:
@@ -176,21 +179,20 @@ def run_try(
     RefusedError for a step that fails on another device or precision than the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.step.endings import ending, first_line, is_mistake, refusal
+    from crossover.measurement.step.endings import first_line
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
     try:
         return "ok", None, _run_steps(job, cell)
     except Exception as error:
-        if (end := ending(error, cell.target.device)) is not None:
-            return *end, {}
-        if isinstance(error, UserError) and (is_mistake(error) or job.cell == plain_cell(job.cell)):
+        try:
+            return *cell.ending(error), {}
+        except (UserError, RefusedError):
             raise
-        if job.cell != plain_cell(job.cell):
-            raise refusal(error) from error
-        traceback.print_exc()
-        return "invalid", f"{type(error).__name__}: {first_line(error)}", {}
+        except Exception:
+            traceback.print_exc()
+            return "invalid", f"{type(error).__name__}: {first_line(error)}", {}
 
 
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
@@ -231,3 +233,49 @@ def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict
     with without_garbage_collection():
         timed_s = time_block(step, batches, watch).wall_s
     return {"timed_batches": batches, "timed_s": timed_s}
+
+
+def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
+    """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
+
+    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
+    must fit 1 + CONFIRMATIONS times in a row: steps down double until one does, then bisection goes up. So the number
+    of tries grows with the logarithm of the sizes. Without a limit the search ends only when something fails.
+    """
+
+    def fits_times(size: int, times: int) -> bool:
+        return all(fits(size) for _ in range(times))
+
+    low, high = _double(fits, start if limit is None else min(start, limit), limit)
+    low = _bisect(fits, low, high)
+    if low and not fits_times(low, CONFIRMATIONS):
+        low = _step_down(lambda size: fits_times(size, 1 + CONFIRMATIONS), low)
+    return low or None
+
+
+def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple[int, int]:
+    """The last size that fits and the first that fails; 0 if the first fails, limit + 1 if none does."""
+    low, size = 0, first
+    while fits(size):
+        if size == limit:
+            return limit, limit + 1
+        low, size = size, size * 2 if limit is None else min(size * 2, limit)
+    return low, size
+
+
+def _bisect(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest size that fits, between one that does (or 0) and one that does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _step_down(fits: Callable[[int], bool], failing: int) -> int:
+    """The largest size below a failing one that fits; 0 if none does."""
+    high, step = failing, 1
+    while high > step:
+        if fits(high - step):
+            return _bisect(fits, high - step, high)
+        high, step = high - step, step * 2
+    return _bisect(fits, 0, high)

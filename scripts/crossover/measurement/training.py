@@ -21,9 +21,8 @@ from torch.nn import functional
 
 from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
-from crossover.measurement.process.jobs import TrainingJob, plain_cell
+from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
-from crossover.measurement.step.endings import ending, refusal
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, has_generated_rows, whole_batches
@@ -52,35 +51,32 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
     try:
         outcome = _train_and_predict(job, cell)
     except Exception as error:
-        if (end := ending(error, cell.target.device)) is None:
-            if job.cell == plain_cell(job.cell):
-                raise
-            raise refusal(error) from error
-        outcome = {"status": end[0], "reason": end[1]}
+        status, reason = cell.ending(error)
+        outcome = {"status": status, "reason": reason}
     return Training(**{**facts, **outcome, "backend_settings": json.dumps(read_switches())})
 
 
 def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     arithmetic = cell.arithmetic()
-    training, held_out = split(cell.data(), job.test_share)
+    training, predicted = split(cell.data(), job.test_share)
     whole_batches(training, job.cell.batch_size)
     # The workload converts the rows to its model's inputs.
-    inputs = cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed).resident[0]
+    inputs = cell.build(with_rows(predicted, job.cell.batch_size), arithmetic, job.seed).resident[0]
     task = cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed)
     assert isinstance(task, TrainingTask)
     start_s = time.perf_counter()
     steps = fit(task, job, cell.target.synchronise)
     train_s = time.perf_counter() - start_s
-    scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
+    scores = predict(task.model, inputs[: len(predicted["labels"])], arithmetic)
     cell.check(task)
     if not bool(torch.isfinite(scores).all()):
         raise InvalidError("the training diverged: what the model predicts is not a number")
     return {
         "status": "ok",
         "generated_data": has_generated_rows(job.dataset) if job.dataset else None,
-        "labels": held_out["labels"].tolist(),
+        "labels": predicted["labels"].tolist(),
         "predictions": scores.argmax(dim=1).tolist(),
-        "loss": float(functional.cross_entropy(scores, held_out["labels"])),
+        "loss": float(functional.cross_entropy(scores, predicted["labels"])),
         "steps": steps,
         "train_s": train_s,
     }

@@ -28,24 +28,20 @@ from crossover.measurement.clock.latency import (
     right_methods,
     time_cold,
 )
-from crossover.measurement.clock.phases import Phases, process_age_s
 from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, profile_device
-from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
+from crossover.measurement.clock.timing import Phases, Step, Stopwatch, process_age_s, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
-from crossover.measurement.process.jobs import TrialJob, plain_cell
+from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import Answer, compare_with_reference
 from crossover.measurement.step.endings import (
     early_end,
-    ending,
     first_line,
-    is_mistake,
+    is_out_of_memory,
     original,
-    refusal,
-    unless_out_of_memory,
 )
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.operators import count_work
@@ -85,11 +81,8 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             trial.run_passes(tell)
             outcome = trial.row()
         except Exception as error:
-            if (end := ending(error, cell.target.device)) is None:
-                if job.cell == plain_cell(job.cell) or is_mistake(error):
-                    raise
-                raise refusal(error) from error
-            outcome = {**trial.columns, "status": end[0], "reason": end[1]}
+            status, reason = cell.ending(error)
+            outcome = {**trial.columns, "status": status, "reason": reason}
     return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
 
 
@@ -143,7 +136,10 @@ class Trial:
             ran_s = time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = list(ran_s)
         else:
-            ran_s = first_updates(task, execution.step, watch)
+            # A slow step is timed a few times only, which must not be those whose update the loss scaler skips.
+            first_s: list[float] = []
+            task.arithmetic.run_until_updated(lambda: first_s.append(time_block(execution.step, 1, watch).wall_s))
+            ran_s = tuple(first_s)
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
@@ -266,7 +262,12 @@ class Trial:
         )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
         timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else Answer()
-        own_errors = unless_out_of_memory(self.task.own_errors, None) or {}
+        try:
+            defined_errors = self.task.own_errors() or {}
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            defined_errors = {}
         self.wrong = timed.wrong or answer.wrong
         unchecked = answer.unchecked or timed.unchecked
         given_up = cell.model is not None and not cell.model.checked
@@ -277,7 +278,7 @@ class Trial:
         errors = {
             "relative_error": answer.errors.get("result"),
             "gradient_error": answer.errors.get("gradient"),
-            **own_errors,
+            **defined_errors,
         }
         return {name: error if error is None or math.isfinite(error) else None for name, error in errors.items()}
 
@@ -318,7 +319,7 @@ class Trial:
         """Operations of a step; the watch also sees a switch that a step changes and sets back."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
-        if reason := changes(watch.asked, watch.found):
+        if reason := changes(watch.expected, watch.seen):
             raise InvalidError(reason)
         return {**work, **within(work, self.columns.get("device_work_s"))}
 
@@ -333,16 +334,6 @@ def within(work: Columns, device_work_s: float | None) -> Columns:
     if not device_work_s or total_s <= device_work_s:
         return {}
     return {name: part_s * device_work_s / total_s for name, part_s in parts.items()}
-
-
-def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:
-    """Run steps until a loss scaler lets one update the weights, and return their seconds; none without a scaler.
-
-    Otherwise a slow step, which runs only a few times, would be timed without its optimizer.
-    """
-    ran_s: list[float] = []
-    task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(step, 1, watch).wall_s))
-    return tuple(ran_s)
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:

@@ -24,7 +24,7 @@ MEASUREMENT = "crossover/measurement"
 STEP = {"cell", "step/conditions"}
 COUNTS = {
     ("trial", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "trial", "clock/latency", "host/surroundings"},
-    ("batch_try", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "search", "memory/batch_search"},
+    ("batch_try", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "search"},
     ("training", "disc_mlp"): {*STEP, "training"},
     ("trial", "null"): {"clock/timing", "null_trial"},
 }

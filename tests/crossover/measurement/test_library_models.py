@@ -143,19 +143,10 @@ def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "vit",
-            "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height! Expected 224 but",
-        ),
+        ("vit", "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height!"),
         ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in a file of your own"),
-        (
-            "r3d",
-            "a first forward on images of 64 x 64 pixels fails (RuntimeError: Given groups=1, weight of size [4, 3,",
-        ),
-        (
-            "raft",
-            "a first forward on images of 64 x 64 pixels fails (TypeError: Flow.forward() missing 1 required posit",
-        ),
+        ("r3d", "a first forward on images of 64 x 64 pixels fails (RuntimeError: Given groups=1, weight of"),
+        ("raft", "a first forward on images of 64 x 64 pixels fails (TypeError: Flow.forward() missing 1"),
         ("resnets", "it has no model of that name (did you mean 'resnet'"),
     ],
 )
@@ -172,10 +163,7 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "SwinConfig",
-            "num_hidden_layers changes nothing in its network; build it in a file of your own, or give no sizes",
-        ),
+        ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in a file of your own"),
         ("ConvNextConfig", "this config has no num_hidden_layers; build it in a file of your own, or give no sizes"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
         ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),
@@ -186,12 +174,6 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
 )
 def test_a_config_without_an_effect_or_of_other_inputs_is_one_line(name: str, message: str) -> None:
     assert complaint(f"transformers:{name}", 1).startswith(message)
-
-
-def test_a_name_of_other_inputs_is_one_line() -> None:
-    assert complaint("transformers:CLIPConfig", "CLIPConfig").startswith(
-        "its config does not describe its inputs (input_"
-    )
 
 
 @pytest.mark.parametrize(

@@ -69,17 +69,9 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
     ("targets", "inputs", "message"),
     [
         ("count", ("kind",), "column 'kind' holds text, 'dog' in row 1; allowed: numbers; convert it"),
-        (
-            "count",
-            ("holed",),
-            "column 'holed' has 1 of 3 rows without a value; fill or remove them, or leave the column",
-        ),
+        ("count", ("holed",), "column 'holed' has 1 of 3 rows without a value; fill or remove them"),
         ("holed", ("count",), "column 'holed' has 1 of 3 rows without a value"),
-        (
-            "count",
-            ("endless",),
-            "column 'endless' holds inf in row 3, and fp32 ends at 3.4e+38; change such values (1 r",
-        ),
+        ("count", ("endless",), "column 'endless' holds inf in row 3, and fp32 ends at 3.4e+38; change such"),
         ("count", ("day",), "column 'day' holds date32[day]; allowed: numbers"),
         ("day", ("count",), "column 'day' holds date32[day]; allowed: numbers, true and false, or texts"),
     ],
@@ -183,18 +175,3 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
 def test_one_number_tells_that_commas_are_decimal(tmp_path: Path, text: str) -> None:
     (tmp_path / "rows.csv").write_text(f"a;label\n1,234;x\n{text}\n")
     assert samples_of(Table(str(tmp_path / "rows.csv"), "label")).tensors[0][0].item() == pytest.approx(1.234)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_column_may_have_any_name(tmp_path: Path, suffix: str) -> None:
-    names = ["a.b", "income, USD", '"q"', "a=b", "-x", " c", "two\nlines", "{brace}", "a"]
-    frame = pd.DataFrame({name: [float(index)] for index, name in enumerate(names)}).assign(label=["x"])
-    path = tmp_path / f"rows.{suffix}"
-    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
-    for inputs in ((), tuple(names)):
-        assert samples_of(Table(str(path), "label", inputs)).tensors[0].tolist() == [list(range(len(names)))]
-
-
-def test_a_class_may_be_called_na_in_quotes(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text('a,label\n1,"NA"\n2,AT\n')
-    assert samples_of(Table(str(tmp_path / "rows.csv"), "label")).tensors[1].tolist() == [1, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,26 +14,29 @@ from torch import nn
 from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
 from crossover.measurement import remedies
-from crossover.measurement.clock.profiling import DeviceProfile
 from crossover.measurement.clock.timing import Stopwatch
 from crossover.measurement.remedies import (
     FEWER_THREADS_S,
     LONGEST_STEP_S,
+    ROUNDS,
     HostCopies,
+    Method,
     are_rows,
     dense_bytes,
     held_batch,
     is_pinned,
     remedies_of,
+    time_in_turns,
     time_remedies,
     working_s,
 )
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
-from crossover.statistics.bottlenecks import RoofTimes, bottleneck_of
 from fake_device import MILLISECOND, FakeDevice
 from tiny_tasks import TinyTraining
+
+pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 class Loading(TinyTraining):
@@ -88,18 +93,6 @@ def test_a_model_for_one_batch_size_has_no_larger_one(task: Loading, monkeypatch
 
     monkeypatch.setattr(task, "run", run)
     assert "larger_s" not in ways_of(task)
-
-
-def test_threads_are_as_before(task: Loading) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        method = ways_of(task)["one_thread_s"]
-        with method.setting():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
 
 
 def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -> None:
@@ -197,10 +190,19 @@ class Graph:
         self.device.busy_until = max(self.device.busy_until, self.device.now) + self.device.device_ns
 
 
-def trial_of(
-    monkeypatch: pytest.MonkeyPatch, graph: Any, host_work_s: float = 0.0, name: str = "eager"
-) -> dict[str, Any]:
-    """Columns of a trial on a GPU whose step takes 8 ms of the host and 1 ms of the device after it."""
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (Graph, {"fits_graph": True, "replayed_s": pytest.approx(0.001)}),
+        (UnsupportedError("cuda-graph cannot hold the step: operation not permitted"), {"fits_graph": False}),
+        (torch.OutOfMemoryError("full"), {}),
+        (RuntimeError("Detected recompile"), {}),
+    ],
+)
+def test_a_step_is_replayed_if_a_graph_holds_it(
+    monkeypatch: pytest.MonkeyPatch, graph: Any, expected: dict[str, Any]
+) -> None:
+    """A GPU whose step takes 8 ms of the host and 1 ms of the device after it."""
     device = FakeDevice(8 * MILLISECOND, device_ns=MILLISECOND)
     task = Queued(device)
 
@@ -211,49 +213,13 @@ def trial_of(
 
     monkeypatch.setattr(remedies, "capture", capture)
     monkeypatch.setattr(remedies, "prepare", lambda *_: None)
-    monkeypatch.setattr(remedies, "host_work_s", lambda _: host_work_s)
-    profile = DeviceProfile(busy_s=0.001, work_s=0.001, kernels=40)
-    columns = time_remedies(task, Execution(task.step, task.run), name, 0.008, lambda: Queued(device), device.watch())
-    return {"device": "cuda", "device_busy_s": profile.busy_s, "device_work_s": profile.work_s} | columns
-
-
-UNKNOWN = RoofTimes(*[float("nan")] * 5)
-
-
-def cause_of(trial: dict[str, Any]) -> tuple[str, str | None, str | None]:
-    columns = bottleneck_of([trial], UNKNOWN)
-    return columns["bottleneck"], columns["also"], columns.get("remedy")
-
-
-def test_a_step_that_no_graph_can_hold_is_host_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For example a policy with an environment on the host."""
-    trial = trial_of(monkeypatch, UnsupportedError("cuda-graph cannot hold the step: operation not permitted"))
-    assert trial["fits_graph"] is False
-    assert "replayed_s" not in trial
-    assert cause_of(trial) == ("host", None, None)
-    assert bottleneck_of([trial], UNKNOWN)["host_share"] == pytest.approx(7 / 8, abs=0.01)
-
-
-def test_a_step_that_a_graph_holds_is_bound_by_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = trial_of(monkeypatch, Graph)
-    assert (trial["fits_graph"], trial["replayed_s"]) == (True, pytest.approx(0.001))
-    assert cause_of(trial) == ("launch", None, "graph")
-
-
-def test_host_work_that_a_graph_would_leave_out_stays_and_no_graph_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python code whose result no operator uses: a graph can be captured, and skips it."""
-    trial = trial_of(monkeypatch, Graph, host_work_s=0.005)
-    assert trial["fits_graph"] is True
-    assert cause_of(trial) == ("host", "launch", None)
-
-
-@pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("full"), RuntimeError("Detected recompile"), StopIteration("the world has ended")]
-)
-def test_a_graph_that_fails_for_another_reason_is_left_out(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    trial = trial_of(monkeypatch, error)
-    assert not {"fits_graph", "replayed_s"} & trial.keys()
-    assert cause_of(trial) == ("launch", None, None)
+    monkeypatch.setattr(remedies, "host_work_s", lambda _: 0.005)
+    columns = time_remedies(
+        task, Execution(task.step, task.run), "eager", 0.008, lambda: Queued(device), device.watch()
+    )
+    assert columns["host_work_s"] == 0.005
+    assert columns["split_step_s"] == pytest.approx(0.0085)  # in a block of two the device works while the host does
+    assert {name: columns[name] for name in ("fits_graph", "replayed_s") if name in columns} == expected
 
 
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
@@ -304,3 +270,78 @@ def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(t
             time_remedies(task, ended, "eager", 0.001, lambda: task, device.watch())
     finally:
         torch.set_num_threads(before)
+
+
+class Machine:
+    """A clock that steps and settings move on."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.ran: list[str] = []
+
+    def watch(self) -> Stopwatch:
+        return Stopwatch(wall_ns=lambda: self.now_ns, cpu_ns=lambda: 0, synchronise=lambda: None)
+
+    def method(self, name: str, step_ms: float, setting_ms: float = 0) -> Method:
+        def step() -> None:
+            self.now_ns += round(step_ms * 1e6)
+            self.ran.append(name)
+
+        @contextmanager
+        def setting() -> Iterator[None]:
+            self.now_ns += round(setting_ms * 1e6)
+            yield
+            self.now_ns += round(setting_ms * 1e6)
+
+        return Method(step, setting)
+
+
+def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
+    machine = Machine()
+    methods = {
+        "quick": machine.method("quick", 1),
+        "slow": machine.method("slow", 40),
+        "set": machine.method("set", 3, setting_ms=500),
+    }
+    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+    assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
+
+
+def test_every_second_round_runs_backwards() -> None:
+    machine = Machine()
+    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
+    order = "".join(machine.ran)
+    assert order[:4] == "ab" + "ba"  # the first look
+    assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # a step that does not count, and two that do
+    assert len(order[4:]) == ROUNDS * 6
+
+
+def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_more() -> None:
+    """The median of its three: 1 s, 4 s and 2 s."""
+    machine = Machine()
+    lasts_ms = iter([1000, 4000, 2000])
+
+    def step() -> None:
+        machine.now_ns += round(next(lasts_ms) * 1e6)
+        machine.ran.append("b")
+
+    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
+    assert times_s == pytest.approx({"a": 0.001, "b": 2.0})
+    assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
+
+
+@pytest.mark.parametrize("good_steps", [0, 1, 5])
+def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
+    """Such as an environment that ends, in the first look or later."""
+    machine = Machine()
+    plain = machine.method("plain", 1)
+    left = iter(range(good_steps))
+
+    def ending() -> None:
+        plain.step()
+        next(left)
+
+    methods = {"plain": plain, "ending": Method(ending), "slow": machine.method("slow", 40)}
+    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
+    with pytest.raises(StopIteration):
+        time_in_turns({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())

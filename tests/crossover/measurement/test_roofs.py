@@ -45,7 +45,7 @@ def in_this_process(job: Job) -> Outcome:
     """The outcome of a probe without a process of its own."""
     told: list[dict[str, Any]] = []
     status, reason, result = do(job, told.append)
-    return Outcome(status, reason, written=False, facts=told[0]["begun"], found=json.loads(json.dumps(result)))
+    return Outcome(status, reason, written=False, facts=told[0]["begun"], result=json.loads(json.dumps(result)))
 
 
 def test_rates_are_work_over_time(monkeypatch: pytest.MonkeyPatch) -> None:

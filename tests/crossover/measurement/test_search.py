@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -16,10 +19,11 @@ from crossover.measurement import cell as prepared
 from crossover.measurement.cell import with_rows
 from crossover.measurement.process.jobs import Outcome, TryJob
 from crossover.measurement.search import (
+    CONFIRMATIONS,
     FACTS,
     LargestBatch,
     Try,
-    describe,
+    find_largest,
     run_try,
     search_largest,
     time_batches,
@@ -105,15 +109,6 @@ def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
     assert timed == replace(result, throughput_reason="oom: 149 is too much")
     assert (timed.status, timed.largest) == ("ok", 149)
     assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
-
-
-def test_a_result_is_plain_values_without_a_batch_size() -> None:
-    result, _ = search(lambda size: "ok" if size < 150 else "oom")
-    values: dict[str, Any] = describe(FIRST, 7000, result, "the command")
-    assert (values["largest"], values["smallest_failing"], values["start"], values["limit"]) == (149, 150, 100, 7000)
-    assert (values["size"], values["memory_limit_bytes"], values["hostname"]) == (3, 1000, "here")
-    assert values["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
-    assert not {"batch_size", "facts"} & values.keys()
 
 
 DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
@@ -234,3 +229,76 @@ def test_what_a_precision_may_refuse_is_left_to_a_try_on_the_cpu_in_fp32(
     with pytest.raises(RefusedError, match="division by zero") as refused:
         tried("bf16", lambda *_: 1 / 0)
     assert refused.value.mistake == "ZeroDivisionError: division by zero"
+
+
+Tries = list[tuple[int, bool]]
+
+
+def searched(fits: Callable[[int], bool], start: int, limit: int | None) -> tuple[int | None, Tries]:
+    """The largest size, and the tries in order."""
+    tries: Tries = []
+
+    def noted(size: int) -> bool:
+        tries.append((size, fits(size)))
+        return tries[-1][1]
+
+    return find_largest(noted, start, limit), tries
+
+
+def most_tries(size: int) -> int:
+    """Doubling, bisection and confirmation; then steps down and bisection up, each size confirmed."""
+    bits = math.ceil(math.log2(size)) + 1
+    return 2 * bits + CONFIRMATIONS + 2 * bits * (1 + CONFIRMATIONS)
+
+
+@pytest.mark.parametrize("start", [1, 2, 3, 8, 40, 64])
+@pytest.mark.parametrize("limit", [1, 7, 63, 64, 100])
+def test_every_threshold_is_found(start: int, limit: int) -> None:
+    for threshold in range(limit + 10):
+        largest, tries = searched(lambda size, most=threshold: size <= most, start, limit)
+        assert largest == (min(threshold, limit) or None)
+        assert threshold >= limit or (threshold + 1, False) in tries
+
+
+@pytest.mark.parametrize(
+    ("most", "start", "limit", "sizes"),
+    [
+        (5, 2, 100, [2, 4, 8, 6, 5, 5, 5]),
+        (1000, 4, 100, [4, 8, 16, 32, 64, 100, 100, 100]),
+        (0, 8, 100, [8, 4, 2, 1]),
+    ],
+)
+def test_whole_searches_by_hand(most: int, start: int, limit: int, sizes: list[int]) -> None:
+    _, tries = searched(lambda size: size <= most, start, limit)
+    assert [size for size, _ in tries] == sizes
+
+
+def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
+    seen: Counter[int] = Counter()
+
+    def fits(size: int) -> bool:
+        seen[size] += 1
+        return seen[size] == 1 and size <= 50_000
+
+    largest, tries = searched(fits, 1, None)
+    assert largest is None
+    assert len(tries) <= most_tries(50_000)
+
+
+def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
+    for power in range(1, 40):
+        largest, tries = searched(lambda size, most=3**power: size <= most, 1, None)
+        assert largest == 3**power
+        assert len(tries) <= 2 * (math.ceil(power * math.log2(3)) + 1) + CONFIRMATIONS
+
+
+def test_blurred_thresholds_end_at_a_size_that_held() -> None:
+    """Between 900 and 1100 a size fits by chance; the result fitted three times in a row, after few tries."""
+    for seed in range(300):
+        chance = random.Random(seed)
+        largest, tries = searched(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)
+        assert largest is not None
+        assert 850 < largest < 1100
+        assert min(size for size, fitted in tries if not fitted) == largest + 1
+        assert Counter(tries)[largest, True] >= 3
+        assert len(tries) <= most_tries(2048)

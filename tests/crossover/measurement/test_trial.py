@@ -18,12 +18,11 @@ import trials
 from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING, FLAGS
-from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.errors import InvalidError, UnsupportedError
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.clock.profiling import DeviceProfile
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.trial import run_trial, step_with_transfers
@@ -123,8 +122,8 @@ def build(size, batch_size):
 
 def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
     """A cell of a user's own model at batch size 4."""
-    (tmp_path / "net.py").write_text(text)
-    model = read_model(f"{tmp_path / 'net.py'}:build", tmp_path, "here")
+    (tmp_path / "short_batches.py").write_text(text)
+    model = read_model(f"{tmp_path / 'short_batches.py'}:build", tmp_path, "here")
     return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
 
 
@@ -148,21 +147,6 @@ def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> No
     rest = round((row.samples_per_step or 0) * steps) - 5 * (steps // 2)
     assert rest in ((1, 4) if steps % 2 else (0,))
     assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
-
-
-def test_a_default_type_set_at_import_is_measured_or_cast_as_the_precision_says(job: TrialJob, tmp_path: Path) -> None:
-    text = SHORT_BATCHES.replace("def build", "torch.set_default_dtype(torch.float64)\ndef build")
-    cell = own_cell(tmp_path, text.replace(".double()", ""), "resident")
-    try:
-        single = run_trial(replace(job, cell=cell, trial=2))
-        exact = run_trial(replace(job, cell=replace(cell, precision="fp64"), trial=2))
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert [single.status, exact.status] == ["ok", "ok"]
-    assert single.reason == "the model is in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-    assert ["cast" in (row.flags or []) for row in (single, exact)] == [True, False]
-    types = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
-    assert types == ["torch.float32", "torch.float64"]
 
 
 def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,15 +304,6 @@ def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
     assert name in json.loads(row.spent_s or "")
 
 
-def test_a_users_mistake_in_a_later_pass_is_named_by_its_cause(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
-    def work(*_: Any) -> None:
-        raise UserError("net.py: line 3: its step fails") from RuntimeError("no hooks here")
-
-    monkeypatch.setattr(trial, "measure_memory", work)
-    monkeypatch.setattr(trial, "split_memory", lambda *_: {})
-    assert run_trial(job).reason == "memory pass: RuntimeError: no hooks here"
-
-
 def test_a_changed_switch_in_a_later_pass_is_invalid_and_an_interrupt_ends_the_trial(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob
 ) -> None:
@@ -350,15 +325,6 @@ def test_what_is_read_after_the_timing_cannot_lose_it(
     assert (row.status, row.step_time_s is not None) == ("ok", True)
     assert (row.reason or "").endswith(": the driver is gone")
     assert "incomplete" in (row.flags or [])
-
-
-def test_weights_of_any_type_are_checked() -> None:
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    task.model.waves = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
-    task.model.levels = torch.nn.Parameter(torch.ones(2, dtype=torch.int8), requires_grad=False)
-    assert trial.has_finite_weights(task)
-    task.model.waves.data[0] = complex(1, math.nan)
-    assert not trial.has_finite_weights(task)
 
 
 def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> None:
@@ -475,17 +441,6 @@ def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
     assert row.status == status
     assert (row.reason or "").startswith(reason)
     assert (row.compile_s, row.recompiles) == (2.5, counts[1] - counts[0])
-
-
-def test_every_block_waits_for_the_device(
-    monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None]
-) -> None:
-    log: list[str] = []
-    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
-    changed(lambda task: setattr(task, "end_step", lambda: log.append("s")))
-    row = run_trial(replace(job, trial=2))
-    block = "w" + "s" * (row.block_steps or 0) + "w"
-    assert "".join(log).count(block) >= len(row.samples_s or []) >= 2
 
 
 def test_the_weights_depend_on_seed_and_trial(job: TrialJob, changed: Callable[..., None]) -> None:

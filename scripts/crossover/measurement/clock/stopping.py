@@ -46,11 +46,16 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 
 
 def timed_enough(course: Course, effort: Effort) -> bool:
-    """Whether there are enough blocks and seconds and the median is precise, or the timing has reached its cap."""
+    """Whether the timing has reached its cap, or a check is due and blocks, seconds and precision are enough.
+
+    A quiet moment may end a timing too soon; that error shows in the spread between trials.
+    """
     count = len(course.samples_s)
-    long_enough = count >= effort.blocks_min and course.seconds >= effort.timed_min_s
-    capped = count >= 2 and course.seconds >= effort.timed_max_s  # a single block has no spread
-    return capped or (long_enough and is_precise(course.samples_s, effort.timed_tolerance))
+    if count >= 2 and course.seconds >= effort.timed_max_s:  # a single block has no spread
+        return True
+    if count < effort.blocks_min or course.seconds < effort.timed_min_s or count % CHECKED_EVERY:
+        return False
+    return relative_half_width(course.samples_s) <= effort.timed_tolerance
 
 
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
@@ -67,14 +72,6 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
         return False
     earlier, later = samples_s[-2 * size : -size], samples_s[-size:]
     return abs(statistics.median(later) / statistics.median(earlier) - 1) <= tolerance
-
-
-def is_precise(samples_s: Sequence[float], tolerance: float) -> bool:
-    """Whether a check is due, and the interval is within +-`tolerance`.
-
-    A quiet moment may end a timing too soon; that error shows in the spread between trials.
-    """
-    return len(samples_s) % CHECKED_EVERY == 0 and relative_half_width(samples_s) <= tolerance
 
 
 def relative_half_width(samples_s: Sequence[float]) -> float:

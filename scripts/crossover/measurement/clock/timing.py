@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
+import os
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import psutil
 
 from crossover.config.studies import Effort
 from crossover.errors import TooSlowError
@@ -224,3 +230,33 @@ def has_drifted(samples_s: list[float]) -> bool:
     third = max(1, len(samples_s) // 3)
     first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
     return abs(last / first - 1) > DRIFT_SHARE
+
+
+def process_age_s() -> float:
+    """Seconds since this process started."""
+    stat = Path("/proc/self/stat")
+    if stat.is_file():  # psutil is off by up to a second here, since it uses the boot time
+        started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
+    return time.time() - psutil.Process().create_time()
+
+
+class Phases:
+    """Seconds of the phases so far; a phase begins where the one before it ended.
+
+    `age_s` is the age of the process at the end of the first phase, the imports.
+    """
+
+    def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
+        self.clock_s = clock_s
+        self.spent_s = {"import": age_s}
+        self._last_s = clock_s()
+
+    def end(self, name: str) -> None:
+        """End a phase and give it its name."""
+        now_s = self.clock_s()
+        self.spent_s[name] = now_s - self._last_s
+        self._last_s = now_s
+
+    def to_json(self) -> str:
+        return json.dumps({name: round(seconds, 4) for name, seconds in self.spent_s.items()})

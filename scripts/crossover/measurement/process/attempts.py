@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -21,10 +18,6 @@ from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
 """Minimum time for the try on the CPU, however late the step failed."""
-
-ASSERTION = re.compile(rb"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\],? Assertion ")
-RELAY_END_S = 5.0
-"""Maximum wait for the last errors after a measuring process has ended."""
 
 
 def measure(job: RowJob) -> Outcome:
@@ -59,13 +52,13 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     shared = {field.name: getattr(job, field.name) for field in fields(Job)}
     changes = {"cell": plain_cell(job.cell), "time_limit_s": left_s, "uuid": None}
     tried = _run(TryJob(**shared | changes, steps=1))
-    mistake = outcome.found["mistake"]
+    mistake = outcome.result["mistake"]
     if tried.status == "invalid":
         raise ChildFailedError(mistake)
-    if tried.status in ("ok", "unsupported") or outcome.found["is_lacking"]:
-        return replace(outcome, status="unsupported", found={})
+    if tried.status in ("ok", "unsupported") or outcome.result["is_lacking"]:
+        return replace(outcome, status="unsupported", result={})
     reason = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
-    return replace(outcome, status="invalid", reason=reason, found={})
+    return replace(outcome, status="invalid", reason=reason, result={})
 
 
 def _run(job: Job) -> Outcome:
@@ -74,46 +67,13 @@ def _run(job: Job) -> Outcome:
     Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by
     an error, which it has printed.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder,
-        first_assertion_only(job.cell.device) as error,
-    ):
+    with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "TMPDIR": folder}
         if job.isolation == "server":
             try:
-                return supervise(ForkedProcess(job, environment, error), job.time_limit_s)
+                return supervise(ForkedProcess(job, environment), job.time_limit_s)
             except OutdatedServerError:
                 pass
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-        return supervise(FreshProcess(replace(job, isolation="process"), environment, error), job.time_limit_s)
-
-
-@contextmanager
-def first_assertion_only(device: str, target: int = 2) -> Iterator[int]:
-    """Yield a descriptor whose content goes to `target`, for a GPU without the assertions after the first.
-
-    Each GPU thread whose assertion fails writes a line, thousands for one batch.
-    """
-    if device != "cuda":
-        yield target
-        return
-    reader, writer = os.pipe()
-    relay = threading.Thread(target=_relay, args=(reader, target), daemon=True)
-    relay.start()
-    try:
-        yield writer
-    finally:
-        os.close(writer)
-        relay.join(RELAY_END_S)
-
-
-def _relay(reader: int, target: int) -> None:
-    asserted = False
-    with open(reader, "rb") as lines:
-        for line in lines:
-            is_assertion = ASSERTION.search(line) is not None
-            if not (is_assertion and asserted):
-                with suppress(OSError):  # on a full disk: to stop reading would block the measuring process
-                    os.write(target, line)
-            asserted = asserted or is_assertion
+        return supervise(FreshProcess(replace(job, isolation="process"), environment), job.time_limit_s)

@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,6 @@ from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
-from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
@@ -33,6 +33,22 @@ KILLED_FIRST = 1000
 
 MADV_POPULATE_WRITE = 23
 """Advice of Linux 5.14 and later to copy pages at once, twice as fast as a write to each."""
+
+
+INTERNAL = (
+    "Warning: Profiler clears events",
+    "Sparse .* tensor support is in beta state",
+    "The PyTorch API of (nested|MaskedTensors?)",
+    "Lazy modules are a new feature",
+    "dynamo_pgo force disabled",  # the measurement does that
+    "TensorFloat32 tensor cores .* available but not enabled",  # the config says which precision
+    "Attempting to run cuBLAS, but there was no current CUDA context",
+    "The CUDA Graph is empty",
+)
+"""Beginnings of torch's warnings that no user can act on."""
+
+NO_MESSAGES = "99"
+"""A level above all of the profiler's messages."""
 
 
 def end_with_parent(lifeline: int) -> None:
@@ -100,16 +116,16 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
         result = do(job, tell)
     except RefusedError as refused:
         details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
-        return {"done": REFUSED, "reason": str(refused), "found": details}
+        return {"done": REFUSED, "reason": str(refused), "result": details}
     if not isinstance(job, RowJob):
-        return dict(zip(("done", "reason", "found"), result, strict=True))
+        return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))
     row, details = vars(result), {}
     if isinstance(job, TrialJob) and result.status == "ok":  # for the line that the command prints
         details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
         details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
         details["on"] = row["device_name"] or row["device"]
-    return {"done": result.status, "reason": result.reason, "found": details, "transient": may_pass(row)}
+    return {"done": result.status, "reason": result.reason, "result": details, "transient": may_pass(row)}
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:
@@ -138,3 +154,12 @@ def main() -> None:
     text, lifeline, messages = sys.argv[1:]
     with one_line_errors():
         run_child(job_from_json(text), int(lifeline), int(messages))
+
+
+def keep_torch_quiet() -> None:
+    """Silence these warnings, and deprecations within torch's code, in this process."""
+    for begins in INTERNAL:
+        warnings.filterwarnings("ignore", message=begins)
+    for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+        warnings.filterwarnings("ignore", category=kind, module=r"torch(\.|$)")
+    os.environ.setdefault("KINETO_LOG_LEVEL", NO_MESSAGES)

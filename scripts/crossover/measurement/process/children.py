@@ -85,15 +85,14 @@ class Child(ABC):
 
 
 class FreshProcess(Child):
-    """A measuring process that starts from nothing and writes its errors to a descriptor."""
+    """A measuring process that starts from nothing."""
 
-    def __init__(self, job: Job, environment: dict[str, str], error: int = 2) -> None:
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
         super().__init__()
         descriptors = (self.childs_lifeline, self.childs_messages)
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
-            stderr=error,
             env=environment,
             pass_fds=descriptors,
             start_new_session=True,
@@ -111,7 +110,7 @@ class FreshProcess(Child):
 class ForkedProcess(Child):
     """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
 
-    def __init__(self, job: Job, environment: dict[str, str], error: int = 2) -> None:
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
         preloaded, _ = NULL_TRIAL if work_of(job.kind, job.cell.workload) == NULL_TRIAL else WORK["trial"]
@@ -122,18 +121,18 @@ class ForkedProcess(Child):
         try:
             self.connection = _connect(path, key, preloaded, environment)
             self.answers = Inbox(self.connection.fileno())
-            self.pid = self._order(job, environment, path, error)
+            self.pid = self._order(job, environment, path)
         except BaseException:
             super().close()
             raise
         finally:
             self.close_childs_ends()
 
-    def _order(self, job: Job, environment: dict[str, str], path: Path, error: int) -> int:
+    def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
         order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
-        send_order(self.connection, order, [1, error, self.childs_lifeline, self.childs_messages])
+        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
             return int(answer["child"])

@@ -49,7 +49,8 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
-    if takes_all_cores(device, cpu_threads):
+    side = threads_of_side(device)
+    if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # as many as there are cores
         check_whole_node()
     with (
         exit_statuses(),
@@ -82,12 +83,6 @@ def choose_isolation(wanted: str) -> str:
     if wanted != "auto":
         return wanted
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
-
-
-def takes_all_cores(device: str, cpu_threads: int | str) -> bool:
-    """Whether a CPU's number of threads follows from the number of cores."""
-    side = threads_of_side(device)
-    return is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto"))
 
 
 def ask_slurm(job: str) -> str:

@@ -138,7 +138,7 @@ class Outcome:
     """Whether the measuring process has written its row."""
     facts: dict[str, Any]
     """The columns of its row known so far, if it has not written the row."""
-    found: dict[str, Any] = field(default_factory=dict)
+    result: dict[str, Any] = field(default_factory=dict)
     """The result of a try or a probe; of a trial what its command prints."""
     transient: bool = False
     """Whether the reason why it is invalid may be gone when it is measured again."""

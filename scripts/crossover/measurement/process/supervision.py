@@ -104,7 +104,7 @@ def _wait(
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         status, transient = done["done"], done.get("transient", False)
-        return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("found", {}), transient)
+        return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:

@@ -105,12 +105,12 @@ class SwitchWatch(TorchDispatchMode):
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
-        self.asked = {name: switches[name] for name in (*_switches("fp32"), "threads") if name in switches}
-        self.found = dict(self.asked)
+        self.expected = {name: switches[name] for name in (*_switches("fp32"), "threads") if name in switches}
+        self.seen = dict(self.expected)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         now = _read(_switches("fp32")) | {"threads": torch.get_num_threads()}
-        self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
+        self.seen |= {name: now[name] for name, value in self.expected.items() if now[name] != value}
         return func(*args, **(kwargs or {}))
 
 

@@ -173,9 +173,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         unseen = not torch.equal(torch.get_rng_state(), before)
         if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
-        _check_finite(exact)
         values = part.of(ours(part.ours))
-        _check_sizes(values, exact)
+        _check_comparable(values, exact)
 
         def again() -> Errors:
             return errors_between(part.of(ours(part.ours)), values)
@@ -300,18 +299,14 @@ def _rows_stand_alone(
     return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
 
 
-def _check_finite(exact: Values) -> None:
-    """Raise UncheckedError if there are no finite numbers to compare."""
+def _check_comparable(values: Values, exact: Values) -> None:
+    """Raise UncheckedError without finite numbers, or if the outputs differ in size, as where a model selects boxes."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step gives no numbers to compare")
     if not any(bool(torch.isfinite(tensor).any()) for tensor in tensors):
         raise UncheckedError("in double precision, too, the answer is not finite")
-
-
-def _check_sizes(ours: Values, exact: Values) -> None:
-    """Raise UncheckedError if the outputs differ in size, as where a model selects boxes."""
-    sizes = [[list(tensor.shape) for tensor in values["result"]] for values in (ours, exact)]
+    sizes = [[list(tensor.shape) for tensor in outputs["result"]] for outputs in (values, exact)]
     if sizes[0] != sizes[1]:
         raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
@@ -380,7 +375,6 @@ def _evaluate(
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
-    accumulate = False
     while True:
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
@@ -388,25 +382,16 @@ def _evaluate(
             with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
-                return {"result": _outputs(results)}
-            try:
-                scaled = _gradients(results[0] * scale, model, accumulate)
-            except RuntimeError as error:
-                if accumulate or is_out_of_memory(error):
-                    raise
-                accumulate = True  # as reentrant checkpoints require
-                continue
+                outputs = [_dense(result.detach()) for result in results]
+                return {"result": list(filter(_has_fractions, outputs)) or outputs}
+            scaled = _gradients(results[0] * scale, model)
+        for tensor in tensors_of(inputs):
+            tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Dividing by 1 would hold all gradients twice.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
-
-
-def _outputs(results: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """The floating-point and complex outputs, or all if there are none."""
-    dense = [_dense(result.detach()) for result in results]
-    return [tensor for tensor in dense if _has_fractions(tensor)] or dense
 
 
 def _has_fractions(tensor: torch.Tensor) -> bool:
@@ -435,28 +420,21 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
                 buffer.copy_(values)
 
 
-def _gradients(loss: torch.Tensor, model: nn.Module, accumulate: bool) -> list[torch.Tensor]:
-    """Gradients of all parameters; zeros for a parameter that the loss does not depend on.
+def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
+    """Gradients of all parameters, whose `grad` stays as it was; zeros where the loss does not depend on one.
 
-    With `accumulate` they pass through the parameters' `grad`, as in a step.
+    They pass through `grad`, as reentrant checkpoints require.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]
-    if accumulate:
-        for parameter in parameters:
-            parameter.grad = None
+    for parameter in parameters:
+        parameter.grad = None
     # As torch.autograd does, but within the modes, since checkpointed layers draw random numbers again in here.
-    gradients: Any = _engine_run_backward(
-        (loss,), (torch.ones_like(loss),), False, False, () if accumulate else tuple(parameters), True, accumulate
-    )
-    if accumulate:
-        gradients = [parameter.grad for parameter in parameters]
-        for parameter, gradient in zip(parameters, before, strict=True):
-            parameter.grad = gradient
-    return [
-        torch.zeros_like(parameter) if gradient is None else _dense(gradient)
-        for gradient, parameter in zip(gradients, parameters, strict=True)
-    ]
+    _engine_run_backward((loss,), (torch.ones_like(loss),), False, False, (), True, True)
+    gradients = [torch.zeros_like(p) if p.grad is None else _dense(p.grad) for p in parameters]
+    for parameter, gradient in zip(parameters, before, strict=True):
+        parameter.grad = gradient
+    return gradients
 
 
 def errors_between(ours: Values, exact: Values) -> Errors:

@@ -7,14 +7,10 @@ not tell which: `process.attempts` tries the same step on the CPU in fp32.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 
 from crossover.errors import InvalidError, RefusedError, TooSlowError, UnsupportedError, UserError
-
-Result = TypeVar("Result")
 
 OUT_OF_MEMORY = re.compile(
     r"^std::bad_alloc$"
@@ -128,13 +124,3 @@ def is_surely_out_of_memory(error: BaseException) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error may mean out of memory, by its type and message."""
     return is_surely_out_of_memory(error) or PERHAPS_OUT_OF_MEMORY.search(str(error)) is not None
-
-
-def unless_out_of_memory(measure: Callable[[], Result], otherwise: Result) -> Result:
-    """The result of `measure`, or `otherwise` if it runs out of memory."""
-    try:
-        return measure()
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        return otherwise

@@ -154,16 +154,14 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     inputs, outputs = read | changed, _tensor_bytes(results)
     storages = {key[0] for key in inputs}
     is_view = not changed and all(key[0] in storages for key in outputs)
-    if name in NOT_TOUCHED or is_view or _crosses_devices((args, kwargs, results)):
+    leaves = tree_leaves((args, kwargs, results))
+    device_types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()}
+    # A copy between host and device is not the work of either's memory.
+    if name in NOT_TOUCHED or is_view or len(device_types) > 1:
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
     made = sum(size for key, size in outputs.items() if key not in inputs)
     return float(sum(inputs.values()) + rewritten + made)
-
-
-def _crosses_devices(values: Any) -> bool:
-    """Whether an operator copies between host and device, which is not the work of either's memory."""
-    return len({leaf.device.type for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor) and leaf.dim()}) > 1
 
 
 def _tensor_bytes(value: Any) -> dict[Any, int]:

@@ -103,20 +103,14 @@ def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
 
 
 def _why_unsupported(precision: str, device: torch.device) -> str | None:
-    if precision == "tf32" and not _has_tf32(device):
+    nvidia = device.type == "cuda" and torch.version.hip is None
+    if precision == "tf32" and not (nvidia and torch.cuda.get_device_capability(device) >= (8, 0)):
         return f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}"
-    if precision.endswith("bf16") and device.type == "cuda" and not _has_bf16():
+    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision.endswith("bf16") and emulated:
         return "bf16 needs a GPU that computes in it; this one would emulate it"
     if precision == "fp64" and device.type == "mps":
         return "fp64 is not offered by MPS"
     if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
         return "fp64 is not offered by this Intel GPU"
     return None
-
-
-def _has_tf32(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= (8, 0)
-
-
-def _has_bf16() -> bool:
-    return bool(torch.cuda.is_bf16_supported(including_emulation=False))

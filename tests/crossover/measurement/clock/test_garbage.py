@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.measurement.clock.latency import measure_latencies, mistaken_methods, right_methods, time_cold
+from crossover.measurement.clock.latency import measure_latencies, right_methods, time_cold
 from crossover.measurement.clock.timing import time_steps
-from crossover.measurement.clock.turns import Method, time_in_turns
+from crossover.measurement.remedies import Method, time_in_turns
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -105,25 +105,8 @@ def in_turns_of_latencies(device: Leaking) -> list[float]:
     return [*columns["latencies_s"], *columns["latencies_device_s"]]
 
 
-def unsynchronised(device: Leaking) -> list[float]:
-    methods = mistaken_methods(device.step, None, device.watch())
-    return list(measure_latencies(right_methods(device.step, device.watch()) | methods, 300, seed=0)["latencies_s"])
-
-
 def in_turns(device: Leaking) -> list[float]:
     return list(time_in_turns({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
-
-
-@pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, unsynchronised, in_turns])
-def test_no_pass_holds_a_collection_or_keeps_its_cycles(
-    leaking: Leaking, timed: Callable[[Leaking], list[float]]
-) -> None:
-    with collections_of(leaking) as generations:
-        samples_s = timed(leaking)
-    assert samples_s == [STEP_S] * len(samples_s)
-    assert len(generations) > 2
-    assert leaking.most < 0.6 * CYCLES * leaking.steps
-    assert leaking.most <= CYCLES * 75  # a turn of 50 steps without a wait, and what was not yet due before it
 
 
 @pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])

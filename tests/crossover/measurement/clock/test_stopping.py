@@ -44,31 +44,6 @@ def test_there_is_no_interval_below_20_samples() -> None:
     assert relative_half_width([1.0] * 20) == 0
 
 
-def ar1(random: np.random.Generator, count: int, correlation: float, spread: float) -> np.ndarray:
-    """Times around 1, each remembering the one before it."""
-    noise = random.normal(0, spread * np.sqrt(1 - correlation**2), count)
-    noise[0] = random.normal(0, spread)
-    for number in range(1, count):
-        noise[number] += correlation * noise[number - 1]
-    return 1 + noise
-
-
-def test_batches_keep_the_coverage_if_neighbours_are_correlated() -> None:
-    """The nominal 95 % interval over batches of 20 holds the true median in most runs; over single samples it does not.
-
-    With a correlation of 0.7 the spread of a mean is sqrt(1.7 / 0.3) = 2.4 times what single samples say, so that their
-    interval holds it with a chance of 2 Phi(1.96 / 2.4) - 1 = 59 %.
-    """
-    random, runs, batched, single = np.random.default_rng(1), 400, 0, 0
-    for _ in range(runs):
-        samples = ar1(random, 400, 0.7, 0.05)
-        medians = np.median(samples.reshape(20, 20), axis=1)
-        batched += abs(medians.mean() - 1) <= relative_half_width(samples.tolist()) * medians.mean()
-        single += abs(samples.mean() - 1) <= 1.96 * stats.sem(samples)
-    assert 0.86 <= batched / runs <= 0.98
-    assert 0.50 <= single / runs <= 0.68
-
-
 def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
     """How many samples it takes until the rule is met."""
     course = Course()
@@ -77,17 +52,6 @@ def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
         if rule(course):
             return len(course.samples_s)
     raise AssertionError("never met")
-
-
-def test_most_timings_that_end_hold_the_true_median() -> None:
-    """Stopping as soon as an interval is narrow favours lucky samples, but not too much."""
-    random, right = np.random.default_rng(2), 0
-    effort = Effort(blocks_min=30, timed_min_s=0.0, timed_max_s=1e9, timed_tolerance=0.01)
-    for _ in range(200):
-        samples = ar1(random, 1200, 0.3, 0.04).tolist()
-        count = first_met(lambda course: timed_enough(course, effort), samples)
-        right += abs(np.median(samples[:count]) - 1) <= 0.01
-    assert right / 200 >= 0.8
 
 
 @pytest.mark.parametrize(

@@ -186,16 +186,6 @@ def test_most_of_the_gpus_that_were_leased_beside_it_count(
     assert around("cuda", UUID, fake_nvml({UUID: gpu()}))["leased_beside"] == most
 
 
-def test_without_nvml_the_gpu_is_not_known(fake_nvml: Callable[..., Any]) -> None:
-    columns = around("cuda", None, fake_nvml({}, installed=False))
-    assert columns["foreign_processes"] is columns["energy_j"] is None
-
-
-def test_a_kernel_that_counts_no_switches(monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]) -> None:
-    monkeypatch.setattr(surroundings, "involuntary_switches", lambda: None)
-    assert Surroundings("mps", None, fake_nvml({})).counts() == {}
-
-
 @pytest.mark.parametrize(
     ("used_j", "window_s", "steps", "shared", "expected"),
     [

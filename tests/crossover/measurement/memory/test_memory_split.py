@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory.memory_pass import PARTS, ROLES, Ledger, Observer, Split, Subject, split_step
+from crossover.measurement.memory.memory_pass import PARTS, Ledger, Split, Subject, split_step
 
 CPU = torch.device("cpu")
 ROWS = 1000
@@ -125,19 +125,6 @@ def test_sparse_gradients_count_as_their_indices_and_values() -> None:
     assert columns["parameter_bytes"] == 100 * 10 * 4
 
 
-class Wrapped:
-    """An optimizer around another, which it hides."""
-
-    def __init__(self, inner: torch.optim.Optimizer) -> None:
-        self.step, self.zero_grad = inner.step, inner.zero_grad
-
-
-def test_an_optimizer_that_hides_its_state_has_none() -> None:
-    adam: Any = lambda parameters: Wrapped(torch.optim.Adam(parameters))  # noqa: E731
-    split = split_training(two_layers(), adam, 1)
-    assert parts(split)[:3] == (PARAMETER_BYTES, PARAMETER_BYTES, 0)
-
-
 def test_shared_parameters_count_once() -> None:
     """Two parameters on one storage have a gradient each."""
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
@@ -213,19 +200,6 @@ def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
-def test_the_observed_step_computes_the_same() -> None:
-    model, data = two_layers(), torch.randn(ROWS, 10)
-
-    def gradient() -> torch.Tensor:
-        model.zero_grad()
-        model(data).sum().backward()
-        return model[0].weight.grad.clone()
-
-    plain, observed = gradient(), []
-    split_step(Subject(lambda: observed.append(gradient()), model), CPU)
-    assert torch.equal(plain, observed[0])
-
-
 def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
     model = two_layers()
 
@@ -254,57 +228,3 @@ def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
     del part
     ledger.tick()
     assert [bytes_of(ledger, moment) for moment in range(3)] == [{"temporary": 400}, {"temporary": 400}, {}]
-
-
-@pytest.mark.parametrize("first", ROLES)
-@pytest.mark.parametrize("second", ROLES)
-def test_the_role_of_highest_priority_counts(first: str, second: str) -> None:
-    ledger = Ledger("cpu")
-    tensor = torch.empty(1)
-    ledger.claim([tensor], first)
-    ledger.tick()
-    ledger.claim([tensor], second)
-    assert bytes_of(ledger, 0) == {min(first, second, key=ROLES.index): 4}
-
-
-def test_a_resized_storage_ends_one_life_and_begins_another() -> None:
-    ledger = Ledger("cpu")
-    tensor = torch.empty(100)
-    ledger.claim([tensor], "activation")
-    ledger.tick()
-    tensor.untyped_storage().resize_(40)
-    ledger.see([tensor])
-    ledger.tick()
-    assert [bytes_of(ledger, moment) for moment in range(2)] == [{"activation": 400}, {"activation": 40}]
-
-
-def test_tensors_of_another_device_and_without_storage_are_ignored() -> None:
-    ledger = Ledger("cpu")
-    ledger.claim([torch.empty(3, device="meta"), torch.eye(3).to_sparse()], "activation")
-    assert bytes_of(ledger, 0) == {}
-
-
-def test_a_deleted_ledger_is_not_called_back() -> None:
-    tensor = torch.empty(1)
-    ledger = Ledger("cpu")
-    ledger.see([tensor])
-    del ledger
-    gc.collect()
-    del tensor  # a callback that fails would be an unraisable exception, which is an error in these tests
-
-
-@pytest.mark.parametrize("grad_mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
-def test_the_observer_shows_every_operation(grad_mode: type[torch.no_grad]) -> None:
-    outside = torch.ones(1000)
-    ledger = Ledger("cpu")
-    with grad_mode(), Observer(ledger):
-        made = outside + 1  # 4000 B
-        made = made * 2  # 4000 B more, then 4000 B less
-        made.add_(1)
-    assert ledger.clock == 3
-    assert ledger.peak_moment == 1
-    assert [bytes_of(ledger, moment) for moment in range(3)] == [
-        {"outside": 4000, "temporary": 4000},
-        {"outside": 4000, "temporary": 8000},
-        {"outside": 4000, "temporary": 4000},
-    ]

@@ -65,15 +65,6 @@ def test_a_file_that_changes_the_working_folder_leaves_its_row_where_it_belongs(
     assert list(Path("elsewhere").iterdir()) == []
 
 
-def test_a_build_is_called_once_for_the_timing(job: TrialJob) -> None:
-    """In a later trial, which is not checked and, on a CPU, not captured."""
-    calls = "open('calls', 'a').write('x')\n    "
-    Path("net.py").write_text(BUILD.replace("    return", f"    {calls}return"))
-    measure(replace(job, trial=2))
-    assert Path("calls").read_text() == "x"
-    assert read_row(Path("row.parquet"))["parameters"] == 3 * 8 + 3
-
-
 def test_a_file_that_ends_its_process_is_named(job: TrialJob) -> None:
     prepend("import os\nos._exit(0)\n")
     with pytest.raises(ChildFailedError, match=r"the import of net\.py: the measuring process ended with status 0"):

@@ -18,7 +18,6 @@ from crossover.measurement.process.holding import (
     check_whole_node,
     choose_isolation,
     holding,
-    takes_all_cores,
 )
 from fake_nvml import FakeGpu, FakeNvml
 
@@ -145,12 +144,13 @@ def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monk
 def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
     monkeypatch: pytest.MonkeyPatch, device: str, cpu_threads: int | str, expected: bool
 ) -> None:
-    assert takes_all_cores(device, cpu_threads) == expected
+    def ending(text: str) -> Callable[..., None]:
+        def end(*_: object, **__: object) -> None:
+            raise UserError(text)
 
-    def refuse() -> None:
-        raise UserError("a part")
+        return end
 
-    monkeypatch.setattr(module, "check_whole_node", refuse)
-    if expected:
-        with pytest.raises(UserError, match="a part"), holding(device, cpu_threads, ""):
-            pass
+    monkeypatch.setattr(module, "check_whole_node", ending("checked"))
+    monkeypatch.setattr(module, "host_turn", ending("not checked"))
+    with pytest.raises(UserError, match="^checked" if expected else "not checked"), holding(device, cpu_threads, ""):
+        pass

@@ -20,7 +20,6 @@ from crossover.measurement import cell as prepared
 from crossover.measurement.cell import open_cell
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
-    SwitchWatch,
     changes,
     read_switches,
     seed_all,
@@ -80,18 +79,6 @@ def test_the_older_names_agree_with_the_leaves(precision: str) -> None:
         pass
 
 
-def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stubborn:
-        benchmark = property(lambda _: True, lambda *_: None)
-
-    real = conditions._attribute
-    monkeypatch.setattr(
-        conditions, "_attribute", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else real(name)
-    )
-    switches = set_switches("fp32", THREADS)
-    assert (switches["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)
-
-
 @pytest.mark.parametrize(
     ("change", "seen"),
     [
@@ -142,28 +129,6 @@ def test_switches_that_are_left_alone_are_read_too(set_to: Callable[[bool], Any]
 def test_autocast_that_was_left_on_is_read() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         assert read_switches()["autocast"] == ["cpu"]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "back"),
-    [
-        ("cudnn.benchmark", lambda: write("cudnn.benchmark", True), lambda: write("cudnn.benchmark", False)),
-        ("threads", lambda: torch.set_num_threads(THREADS + 1), lambda: torch.set_num_threads(THREADS)),
-    ],
-)
-def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], None], back: Any) -> None:
-    switches = set_switches("fp32", THREADS)
-    weight = torch.ones(2, 2, requires_grad=True)
-    with SwitchWatch(switches) as watch:
-        (weight @ weight).sum().backward()
-    assert watch.found == watch.asked
-    with SwitchWatch(switches) as watch:
-        change()
-        weight @ weight
-        back()
-        weight + weight
-    assert changes(switches, read_switches()) is None
-    assert str(changes(watch.asked, watch.found)).startswith(f"{name} changed from ")
 
 
 def test_threads_are_those_of_the_job_and_must_stay() -> None:

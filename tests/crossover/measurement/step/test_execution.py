@@ -74,14 +74,6 @@ def check_compiled(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTrain
     return compiled
 
 
-def test_an_eager_step_is_the_tasks_own() -> None:
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    ready = prepare(task, "eager")
-    ready.step()
-    assert task.events[-1] == "end"
-    assert (ready.compile_s(), ready.compilations()) == (None, 0)
-
-
 @pytest.mark.parametrize("model", [Perceptron, sequential])
 @pytest.mark.usefixtures("dynamo")
 def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn.Module]) -> None:
@@ -226,14 +218,6 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert task.events.count("end") == 4
 
 
-def test_an_optimizer_that_counts_on_the_device_can_be_captured(cuda: list[str]) -> None:
-    task = captured(run=lambda *_: None, optimizer=adam())
-    for group in task.optimizer.param_groups:
-        group["capturable"] = True
-    prepare(task, "cuda-graph")
-    assert cuda[-1] == "end capture"
-
-
 def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
     """It does not use the loss scaler of its arithmetic."""
     task = TinyInference(linear(2.0), torch.ones(1, 1), arithmetic_of("amp-fp16", CPU))
@@ -338,14 +322,6 @@ def test_a_batch_that_changes_later_ends_a_cuda_graph_in_words(cuda: list[str]) 
     assert "replay" not in cuda
 
 
-def test_a_loader_that_takes_long_is_not_asked_for_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = iter(range(0, 100, 1))
-    monkeypatch.setattr(execution.time, "perf_counter", lambda: next(now))
-    task = Lengths(linear(1.0), [4])
-    assert execution.changing_batches(task)[1] is None
-    assert task.taken == 2
-
-
 def test_whole_numbers_that_the_host_reads_belong_to_a_batchs_signature() -> None:
     def signature(lengths: list[int], device: torch.device | None) -> object:
         return execution.signature((torch.zeros(2), {"lengths": torch.tensor(lengths)}, "a"), device)
@@ -375,15 +351,3 @@ def test_a_graphs_results_are_those_of_the_capture(cuda: list[str]) -> None:
     assert [result.item() for result in ready.results()] == [2.0]
     assert "observe" not in vars(task)
     assert cuda[-1] == "end capture"
-
-
-def test_what_observes_a_task_is_set_back() -> None:
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    seen: list[int] = []
-    task.observe = lambda *results: seen.append(len(results))  # type: ignore[method-assign]
-    observe = task.observe
-    with execution.observed(task) as results:
-        task.step()
-    assert task.observe is observe
-    assert (seen, [result.item() for result in results]) == ([1], [1.0])
-    assert not results[0].requires_grad

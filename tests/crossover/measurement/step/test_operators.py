@@ -90,14 +90,6 @@ def test_flops_by_hand(build: Callable[[], nn.Module], shape: tuple[int, ...], t
     assert flops_of(task.step) == flops
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch.func's own
-def test_derivatives_by_sample_count() -> None:
-    def forward(model: Any, points: torch.Tensor) -> Any:
-        return torch.func.vmap(torch.func.grad(lambda point: model.layer(point).sum()))(points)
-
-    assert flops_of(TinyTraining(Applied(forward, layer=nn.Linear(2, 4)), [torch.randn(7, 2)]).step) > 0
-
-
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
 def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code may call kernels that no counter sees."""
@@ -241,28 +233,3 @@ def test_host_work_is_the_time_between_operators_but_for_calling_them(
             host.operate()
 
     assert host_work_s(step, host.clock_s) == pytest.approx(expected_s)
-
-
-def test_host_work_after_the_last_operator_counts() -> None:
-    host = Host()
-    assert host_work_s(lambda: (host.operate(), host.work(0.5)), host.clock_s) == pytest.approx(0.5 - CALLING_S)
-
-
-def test_the_time_of_an_operator_is_none_of_the_hosts_own() -> None:
-    """The clock shows 0 s as each operator begins and 9 s as it ends."""
-    readings = iter([0.0, 0.0, 9.0, 9.0] * GAP_STEPS)
-    host = Host()
-    assert host_work_s(host.operate, lambda: next(readings)) == 0
-
-
-def test_operators_of_the_backward_pass_count_too() -> None:
-    """Work in a hook lies between two of them."""
-    host = Host()
-    weight = torch.ones(3, requires_grad=True)
-
-    def step() -> None:
-        doubled = weight * 2
-        doubled.register_hook(lambda _gradient: host.work(0.25))
-        doubled.sum().backward()
-
-    assert host_work_s(step, host.clock_s) == pytest.approx(0.25 - CALLING_S)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from crossover.measurement.workloads import matmul
-from tiny_tasks import CPU, cell_of, task_of
+from tiny_tasks import cell_of, task_of
 
 
 def test_a_step_is_the_product_of_two_normal_matrices() -> None:
@@ -40,8 +40,3 @@ def test_errors_as_the_note_defines_them(precision: str, n: int, rows: int, monk
     assert errors["max_abs_error"] == pytest.approx(largest, rel=1e-6)
     assert errors["max_relative_error"] == pytest.approx(largest / np.abs(exact).mean(), rel=1e-6)
     assert errors["max_abs_error"] > 0
-
-
-def test_the_exact_product_is_the_cpus_if_the_device_has_no_double_precision() -> None:
-    assert matmul._doubles(torch.device("mps")).device == CPU
-    assert matmul._doubles(torch.device("cuda:0")).device == torch.device("cuda:0")

@@ -147,9 +147,6 @@ POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
         (lambda path: path.unlink(), "does not exist"),
         (lambda path: (path.unlink(), path.mkdir()), "is no file"),
         (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
-        (lambda path: save_file({"x": POINTS["labels"]}, path), "holds no 'features'"),
-        (lambda path: save_file(POINTS | {"labels": torch.ones(2)}, path), "holds no 'features'"),
-        (lambda path: save_file({name: rows[:0] for name, rows in POINTS.items()}, path), "holds no 'features'"),
     ],
 )
 def test_only_the_workloads_dataset_is_read(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
@@ -159,13 +156,6 @@ def test_only_the_workloads_dataset_is_read(tmp_path: Path, spoil: Callable[[Pat
     spoil(path)
     with pytest.raises(UserError, match=f"^--dataset: {path} {message}"):
         read_dataset(str(path), "disc_mlp")
-
-
-def test_a_workload_that_reads_none_takes_any_file_or_none(tmp_path: Path) -> None:
-    path = tmp_path / "data.safetensors"
-    save_file({"x": torch.ones(3)}, path, {"dataset": "disc"})
-    assert list(read_dataset(str(path), "linear_stack")) == ["x"]
-    assert read_dataset(None, "disc_mlp") == {}
 
 
 IMPORTS = """
