@@ -10,7 +10,13 @@ import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, cores_answers, without_accelerator
-from crossover.answers.crossovers import best_answers, crossover_answers, reference_answers, transfers
+from crossover.answers.crossovers import (
+    best_answers,
+    crossover_answers,
+    payback_answers,
+    reference_answers,
+    transfers,
+)
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -72,8 +78,9 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     if not asks_for_crossovers(spec["figures"]):
         return cores + comparison_answers(tables, spec)
     crossovers = crossover_answers(tables)
+    paybacks = payback_answers(tables, spec["steps_per_run"])
     if cores:
-        crossovers = [row | {"main": False} for row in crossovers]
+        crossovers, paybacks = ([row | {"main": False} for row in rows] for rows in (crossovers, paybacks))
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(tables, accelerated=not alone)
     if alone:
@@ -82,7 +89,7 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         measured = crossovers + without_accelerator(tables, spec["x_axis"])
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return cores + crossovers + best_answers(tables) + transfers(tables) + elsewhere
+    return cores + crossovers + best_answers(tables) + paybacks + transfers(tables) + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
