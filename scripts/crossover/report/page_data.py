@@ -16,6 +16,7 @@ from crossover.config.words import BASELINE, HERE, STATUSES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
+from crossover.statistics.payback import startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
@@ -46,6 +47,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
         "cells": _cells(cells, headlines),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
+        "startups": encoded(plain(_startups(tables))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
         "published": {name: _published(spec) for name, spec in studies.items()},
         "splits": _splits(tables),
@@ -167,6 +169,13 @@ def _repeats(tables: RunTables) -> list[list[float]]:
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
     merged = tables.cells[CELL_AXES].merge(times, on=CELL_AXES, how="left")["repeats"]
     return [plain(times_s) if isinstance(times_s, list) else [] for times_s in merged]
+
+
+def _startups(tables: RunTables) -> pd.Series:
+    """The start-up of each cell, the mean of its trials that ended ok, in seconds."""
+    ok = tables.measurements[tables.measurements["status"] == "ok"]
+    means = ok.assign(startup_s=startups_of(ok)).groupby(CELL_AXES, dropna=False)["startup_s"].mean().reset_index()
+    return tables.cells[CELL_AXES].merge(means, on=CELL_AXES, how="left")["startup_s"]
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
