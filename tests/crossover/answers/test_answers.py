@@ -98,7 +98,7 @@ def with_startups(rows: list[dict[str, Any]], startups_s: Mapping[str, float], a
         (None, "no_run", ""),
         (2000, "run_pays_back", "; a run of 2,000 steps pays back"),
         (100, "run_too_short", "; a run of 100 steps does not pay back"),
-        (250, "run_inconclusive", "; inconclusive whether a run of 250 steps pays back"),
+        (250, "run_inconclusive", "; a run of 250 steps may pay back: inconclusive"),
     ],
 )
 def test_startup_is_paid_back_after_a_number_of_steps(line: Row, steps: int | None, status: str, words: str) -> None:
