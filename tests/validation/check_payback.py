@@ -10,7 +10,7 @@ from crossover.tables.frames import write_csv
 
 def main(arguments: list[str]) -> None:
     """Simulate, write a table with one row a case, and print it by speed-up, spread and trials."""
-    options = simulation_options(__doc__, arguments, simulations=2000, output="results/checks/payback.csv")
+    options = simulation_options(__doc__, arguments, simulations=3000, output="results/checks/payback.csv")
     coverage = simulate_cases(payback_rows, payback_cases(), options)
     write_csv(coverage, options.output)
     print(
