@@ -151,7 +151,7 @@ def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
     """The columns of cells, with the label of the device and the speed-up over the CPU on all cores."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     over_cpu = ratios[ratios["baseline"] == BASELINE].drop_duplicates(CELL_AXES)
-    over_cpu = over_cpu.assign(ahead=[sign_of(row) for row in records(over_cpu)])
+    over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
     over_cpu = over_cpu.rename(columns=lambda name: name.replace("ratio", "speedup"))
     merged = cells[CELL_AXES].merge(over_cpu[[*CELL_AXES, *OVER_CPU]], on=CELL_AXES, how="left").fillna({"ahead": 0})
     columns = {name: cells[name] for name in CELLS} | {name: merged[name] for name in OVER_CPU}
