@@ -9,7 +9,7 @@
   const SNAP = 9; // pixels within which a measured size attracts the pointer
   const TOGGLES = { repeats: "repeats", published: "published", elsewhere: "measured elsewhere" };
   const rows = [...document.querySelectorAll(".row")];
-  const state = { study: studies[0], y: null, x: null, line: null, size: null, repeats: true, published: true, elsewhere: true };
+  const state = { study: studies[0], y: null, x: null, line: null, size: null, steps: null, repeats: true, published: true, elsewhere: true };
   let seen = null;
   let scale = null;
 
@@ -31,6 +31,8 @@
     return { key, control, label: element("label", {}, control, ` ${title}`) };
   });
   const mine = element("div", { class: "controls" }, element("label", {}, "my size ", typed), slider);
+  const typedSteps = element("input", { type: "text", name: "steps", inputmode: "numeric", size: 11, autocomplete: "off", placeholder: "per step" });
+  const run = element("div", { class: "controls" }, element("label", {}, "steps of my run ", typedSteps));
   const readout = element("p", { class: "readout", role: "status" });
   const plot = element("div", { class: "plot" });
   const legend = element("ul", { class: "legend" });
@@ -81,6 +83,8 @@
     const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
     readout.textContent = words;
     mine.hidden = seen.sizes.length < 2;
+    run.hidden = seen.metric?.key !== "speedup" || !seen.hasStartups;
+    if (document.activeElement !== typedSteps) typedSteps.value = state.steps ? format.whole(state.steps) : "";
     if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.place(seen.size ?? 0, seen.x.title);
     slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
     slider.value = toStep();
@@ -116,6 +120,14 @@
     }
     set({ size: asked });
   });
+  typedSteps.addEventListener("change", () => {
+    const asked = page.readNumber(typedSteps.value)?.value;
+    if (typedSteps.value.trim() && !(asked >= 1 && Number.isFinite(asked))) {
+      readout.textContent = `“${typedSteps.value}” is no number of steps; type one of 1 or more, such as 2,000 or 1.5 M, or nothing for a step alone.`;
+      return;
+    }
+    set({ steps: asked ? Math.round(asked) : null });
+  });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
   // Keys go from one size that was measured to the next.
@@ -143,8 +155,8 @@
   // --- Address ---
 
   function remember() {
-    const { study: name, y, x, line, size } = state;
-    const known = { study: name, y, x, line, size: size && Number(size.toPrecision(4)) };
+    const { study: name, y, x, line, size, steps } = state;
+    const known = { study: name, y, x, line, size: size && Number(size.toPrecision(4)), steps };
     const off = toggles.filter(({ key }) => !state[key]).map(({ key }) => [key, "off"]);
     const given = Object.entries(known).filter(([, value]) => value !== null && value !== "");
     history.replaceState(null, "", `#chart?${new URLSearchParams([...given, ...off])}`);
@@ -156,6 +168,7 @@
     state.study = studies.includes(known.study) ? known.study : studies[0];
     for (const key of ["y", "x", "line"]) state[key] = known[key] ?? null;
     state.size = Number(known.size) > 0 ? Number(known.size) : null;
+    state.steps = Number(known.steps) >= 1 ? Number(known.steps) : null;
     for (const { key } of toggles) state[key] = known[key] !== "off";
     return true;
   }
@@ -196,7 +209,7 @@
       ...seen.splits.map((row) => [row.device_label, row.size, ...data.splits.cells[row.place]]),
     ];
     const lines = () => [
-      ["device", "line", x, seen.metric.key, "low", "high"],
+      ["device", "line", x, seen.steps ? seen.metric.title : seen.metric.key, "low", "high"],
       ...seen.shown.flatMap((one) => one.points.flatMap(({ at, row }) => {
         const point = page.pointOf(row, seen.metric);
         return point ? [[one.label, one.group, seen.places ? seen.places[at] : at, point.value, point.low, point.high]] : [];
@@ -210,7 +223,7 @@
   const pictures = [button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
   box.append(
     element("div", { class: "controls" }, study.label, metric.label, group.label, axis.label),
-    mine, readout, plot, legend,
+    mine, run, readout, plot, legend,
     element("div", { class: "controls small" },
       ...toggles.map(({ label }) => label),
       ...pictures, button("these cells as a table", () => page.showStudyInTable(state.study))));

@@ -156,7 +156,8 @@
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
     const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
-    const ends = found.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
+    const perStep = found.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
+    const ends = seen.steps && !seen.places ? page.jobCrossovers(seen) : perStep;
     return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, whose], rank) => {
       const line = whose && `${whose}: `;
       const parts = at === null ? [] : [upright(scale, at, "none")];

@@ -110,6 +110,38 @@
     return { value: page.curveOfSeries(series, metric)(x), measured: false };
   };
 
+  // --- Whole jobs: start-up and steps ---
+
+  // Cells with the speed-up over the CPU of jobs of so many steps; null where a start-up is not known.
+  function ofJobs(rows, steps) {
+    const beside = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
+    const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [beside(row), row]));
+    const job_s = (row) => (row && row.startup_s !== null && row.step_time_s !== null ? row.startup_s + steps * row.step_time_s : null);
+    return rows.map((row) => {
+      const [own, base] = [job_s(row), job_s(bases.get(beside(row)))];
+      const speedup = row.speedup === null || own === null || base === null ? null : base / own;
+      return { ...row, speedup, speedup_low: null, speedup_high: null };
+    });
+  }
+
+  // Where the curves of jobs cross the CPU's, as the chart marks crossovers: place, no interval, words, and whose line it is.
+  page.jobCrossovers = (seen) => seen.shown.flatMap((one) => {
+    const points = page.pointsOf(one, seen.metric);
+    const curve = page.curveOf(points);
+    return points.slice(1).flatMap((next, rank) => {
+      const isBehind = points[rank].value < 1;
+      if (isBehind === (next.value < 1)) return [];
+      let [low, high] = [points[rank].at, next.at];
+      for (let halved = 0; halved < 50; halved += 1) {
+        const middle = Math.sqrt(low * high);
+        if ((curve(middle) < 1) === isBehind) low = middle;
+        else high = middle;
+      }
+      const place = high.toPrecision(3);
+      return [[high, null, null, `${page.format.place(Number(place), seen.x.title)} (jobs of ${page.format.whole(seen.steps)} steps)`, seen.whose(next.row)]];
+    });
+  });
+
   // --- What is shown ---
 
   const MOST_GROUPS = 3; // of lines that a study begins with
@@ -137,14 +169,19 @@
 
   // The study's metrics, axes and groups of lines, those shown, the sizes that they have, and the size that is read.
   page.viewOf = (state) => {
-    const rows = data.rows.filter((row) => row.study === state.study);
+    const steps = state.y === "speedup" ? state.steps : null;
+    const measured = data.rows.filter((row) => row.study === state.study);
+    const ofRuns = ofJobs(measured, steps ?? 1);
+    const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
+    const rows = steps && hasStartups ? ofRuns : measured;
     // Of a machine elsewhere its accelerators count, and its CPU on all cores.
-    const elsewhere = data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
+    const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const known = state.elsewhere ? [...rows, ...elsewhere] : rows;
     const metrics = data.metrics.filter((metric) => known.some((row) => page.pointOf(row, metric)));
     const split = rows.filter((row) => data.splits.cells[row.place]);
     if (split.length) metrics.push(page.SPLIT);
-    const metric = metrics.find(({ key }) => key === state.y) ?? metrics[0];
+    const chosen = metrics.find(({ key }) => key === state.y) ?? metrics[0];
+    const metric = rows === measured ? chosen : { ...chosen, title: `${chosen.title}, jobs of ${page.format.whole(steps)} steps` };
 
     const axes = page.xChoices(rows);
     const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((one) => one.key === key));
@@ -176,7 +213,8 @@
     // Between whole sizes, a size is a whole number too.
     const asked = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
     const size = asked === null ? null : isSplit ? nearest(asked, sizes) : page.within(places ? Math.round(asked) : asked, sizes);
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
+    const jobs = { hasStartups, steps: rows === measured ? null : steps };
+    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, asked, size, between, splits, whose, hasElsewhere, ...jobs };
   };
 
   // A size, or the nearest of those measured.

@@ -33,6 +33,10 @@
   function speedText(seen, one, name) {
     const found = page.valueAt(one, SPEEDUP, seen.size, !seen.places);
     if (!found) return "";
+    if (seen.steps) {
+      const [winner, loser] = found.value > 1 ? [name, "CPU"] : ["CPU", name];
+      return `${winner} ${format.number(Math.max(found.value, 1 / found.value))}x faster than ${loser} in all, start-up included`;
+    }
     const rests = restsOn(page.pointsOf(one, SPEEDUP), seen.size);
     const single = rests.some(({ low }) => low === null);
     const ends = [Math.min(...rests.map(({ low }) => low)), Math.max(...rests.map(({ high }) => high))];
@@ -65,7 +69,7 @@
   function groupText(seen, group) {
     const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
     const speeds = () => group.map((one) => speedText(seen, one, short(one))).filter(Boolean);
-    if (seen.metric === SPEEDUP) return speeds().join(", ") || "not measured there";
+    if (seen.metric.key === SPEEDUP.key) return speeds().join(", ") || "not measured there";
     const values = group.map((one) => seriesText(seen, one, short(one))).join(", ");
     const compared = seen.metric.kind === "seconds" ? speeds() : [];
     return [values, compared.join(", ")].filter(Boolean).join(": ");

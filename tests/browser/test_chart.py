@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,34 @@ def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) 
     marks = [words for words in opened.texts if "crossover " in words]
     assert len(marks) == 2
     assert all(" to " in words for words in marks)
+
+
+def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, tmp_path: Path, open_page: Open) -> None:
+    """The CPU takes 1 us a neuron, the GPU 0.1 ms and 1 s to start: jobs of 1,000 steps cross at 1,100 neurons."""
+    rows = [
+        row(
+            **{"study": "jobs", "size": size, "parameters": size, "size_name": "neurons", "device": device},
+            **{"step_time_s": seconds, "first_step_s": seconds, "spent_s": json.dumps({"context": 0, "build": build})},
+        )
+        for size in (10, 1000, 1100, 10_000)
+        for device, seconds, build in (("cpu", size * 1e-6, 0.0), ("cuda", 1e-4, 1.0))
+    ]
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
+    steps = opened.chart.locator("[name=steps]")
+    assert not steps.is_visible()
+    opened.choose("show", "speedup")
+    assert any(words.startswith("crossover 100") for words in opened.texts)
+    steps.fill("1,000")
+    opened.page.keyboard.press("Enter")
+    assert "crossover 1,100 (jobs of 1,000 steps)" in opened.texts
+    assert ask(opened, "jobs", "10000").endswith(": GPU 9.09x faster than CPU in all, start-up included.")
+    assert "steps=1000" in opened.page.url
+    steps.fill("")
+    opened.page.keyboard.press("Enter")
+    assert any(words.startswith("crossover 100") for words in opened.texts)
+    steps.fill("none")
+    opened.page.keyboard.press("Enter")
+    assert opened.readout.startswith("“none” is no number of steps")
 
 
 def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with(run: Page, open_page: Open) -> None:

@@ -18,6 +18,7 @@ from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
+from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.problems import list_problems
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
@@ -29,7 +30,7 @@ from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
-COMPARED = ["machine", *KEPT]
+COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
 """Columns that pairs are computed from."""
 
 

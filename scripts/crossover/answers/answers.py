@@ -10,7 +10,13 @@ import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
-from crossover.answers.crossovers import best_answers, crossover_answers, reference_answers, transfers
+from crossover.answers.crossovers import (
+    best_answers,
+    crossover_answers,
+    payback_answers,
+    reference_answers,
+    transfers,
+)
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -72,6 +78,7 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     if not asks_for_crossovers(spec["figures"]):
         return comparison_answers(tables, spec)
     crossovers = crossover_answers(tables, x_axis)
+    paybacks = payback_answers(tables, x_axis, spec["steps_per_run"])
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
     if alone:
@@ -80,7 +87,7 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return crossovers + best_answers(tables, x_axis) + transfers(tables, x_axis) + elsewhere
+    return crossovers + best_answers(tables, x_axis) + paybacks + transfers(tables, x_axis) + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

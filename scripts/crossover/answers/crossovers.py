@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
+from crossover.config.studies import steps_of_run
 from crossover.config.words import (
     BASELINE,
     COPYING,
@@ -27,10 +28,12 @@ from crossover.config.words import (
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
+from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
-from crossover.tables.frames import headline_rows, records, rows_with, with_x
+from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, short_name, side_word, varying
+from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 RESIDENT = PROTOCOLS[0]
@@ -38,7 +41,19 @@ RESIDENT = PROTOCOLS[0]
 
 
 def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """One answer for each crossover of a study's tables, the main ones first.
+    """One answer for each crossover of a study's tables, the main ones first, those over a second axis last."""
+    crossovers, main = _crossovers_to_answer(tables)
+    labelled = _is_labelled(crossovers)
+    order = sorted(crossovers.index, key=lambda index: index not in main)
+    rows = [(row, index in main) for index, row in zip(order, records(crossovers.loc[order]), strict=True)]
+    rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
+    several = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
+    return [_answer(row, tables, several[row["x_axis"]], labelled) | {"main": is_main} for row, is_main in rows]
+
+
+def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
+    """The crossovers of a study that have an answer, and the labels of the main ones.
+
 
     These compare devices in all costs, or precisions and executions where the CPU has no time. Where both sides ran on
     one device, money is left out, since it is time at one price.
@@ -49,22 +64,14 @@ def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
     crossovers = tables.crossovers[first_axis & ((pair == "device") | settings)]
     pairs = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
     if BASELINE not in set(tables.cells.dropna(subset=["step_time_s"])["device"]) and len(pairs):
-        crossovers = crossovers.drop(headline_rows(crossovers).index)
-        main = set(pairs.index)
-    else:
-        costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
-        main = {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
-    several = varying(tables.cells, series_axes(x_axis))
-    labelled = headline_rows(crossovers)["contender"].nunique() > 1
-    order = sorted(crossovers.index, key=lambda index: index not in main)
-    answers = [
-        _answer(row, tables, several, labelled) | {"main": index in main}
-        for index, row in zip(order, records(crossovers.loc[order]), strict=True)
-    ]
-    for row in records(headline_rows(tables.crossovers, second=True)):
-        several = varying(tables.cells, series_axes(row["x_axis"]))
-        answers.append(_answer(row, tables, several, labelled) | {"main": False})
-    return answers
+        return crossovers.drop(headline_rows(crossovers).index), set(pairs.index)
+    costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
+    return crossovers, {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
+
+
+def _is_labelled(crossovers: pd.DataFrame) -> bool:
+    """Whether sides need the names of their devices to be told apart."""
+    return headline_rows(crossovers)["contender"].nunique() > 1
 
 
 def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labelled: bool) -> Row:
@@ -73,9 +80,59 @@ def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labe
     return {
         **columns,
         "kind": "crossover",
-        "series": name_by(row, [axis for axis in several if axis != row["pair"]]),
+        "series": _series_name(row, several),
         "caveats": columns["caveats"] + caveats_of_series(row, tables.cells),
         **reach_of(row, tables.ratios, contender, baseline),
+    }
+
+
+def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
+    return name_by(row, [axis for axis in several if axis != row["pair"]])
+
+
+def payback_answers(tables: RunTables, x_axis: str, steps_per_run: int | Mapping[str, int] | None) -> list[Row]:
+    """From how many steps on start-up is paid back at the largest size, or other point, of each main crossover in time.
+
+    They are main answers where the study gives the steps of its run. None where one side is never ahead.
+    """
+    crossovers, main = _crossovers_to_answer(tables)
+    several, labelled = varying(tables.cells, series_axes(x_axis)), _is_labelled(crossovers)
+    placed = "size" if x_axis == CPU_THREADS else X_AXES[x_axis]
+    answers = []
+    for row in records(crossovers[crossovers.index.isin(main) & (crossovers["cost"] == "time")]):
+        pair_of_ratios = "settings" if row["pair"] in PLAIN_SIDES else row["pair"]
+        speedups = speedups_of(row | {"pair": pair_of_ratios}, tables.ratios)
+        for speedup in records(speedups.tail(1)):
+            contender, baseline = _sides(row, labelled)
+            sign = sign_of(speedup)
+            if sign and (speedup["payback_steps"] or 0) >= 1:
+                winner, loser = (contender, baseline) if sign > 0 else (baseline, contender)
+                run_steps = steps_of_run(steps_per_run, speedup["batch_size"])
+                sides = {"series": _series_name(row, several), "winner": winner, "loser": loser}
+                place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [placed])
+                answers.append(_payback(speedup, run_steps) | sides | {"place": place})
+    return answers
+
+
+def _payback(speedup: Mapping[str, Any], run_steps: int | None) -> Row:
+    low, high = speedup["payback_steps_low"], speedup["payback_steps_high"]
+    if low is None:
+        low = high = speedup["payback_steps"]
+    if run_steps is None:
+        status = "no_run"
+    elif high is not None and run_steps > high:
+        status = "run_pays_back"
+    else:
+        status = "run_too_short" if run_steps < low else "run_inconclusive"
+    return {
+        "kind": "payback",
+        "main": run_steps is not None,
+        "machine": speedup["machine"],
+        "status": status,
+        **estimate(speedup, "payback_steps", "steps"),
+        "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
+        "capacity": run_steps,
+        **trials_columns(speedup["trials"]),
     }
 
 

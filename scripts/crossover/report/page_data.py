@@ -16,7 +16,8 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, series
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
-from crossover.statistics.intervals import sure_signs
+from crossover.statistics.payback import startups_of
+from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
@@ -46,6 +47,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
         "cells": _cells(cells, headlines),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
+        "startups": encoded(plain(_startups(tables))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
         "published": {name: _published(spec) for name, spec in studies.items()},
         "splits": _splits(tables),
@@ -148,25 +150,16 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
 def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
     """The columns of cells, with the label of the device and the speed-up over the CPU on all cores."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
-    over_cpu = ratios[ratios["baseline"] == BASELINE].rename(columns=lambda name: name.replace("ratio", "speedup"))
-    merged = cells[CELL_AXES].merge(
-        over_cpu[[*CELL_AXES, *SPEEDUPS]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left"
-    )
-    columns = (
-        {name: cells[name] for name in CELLS} | {name: merged[name] for name in SPEEDUPS} | {"ahead": _ahead(merged)}
-    )
+    over_cpu = ratios[ratios["baseline"] == BASELINE].drop_duplicates(CELL_AXES)
+    over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
+    over_cpu = over_cpu.rename(columns=lambda name: name.replace("ratio", "speedup"))
+    merged = cells[CELL_AXES].merge(over_cpu[[*CELL_AXES, *OVER_CPU]], on=CELL_AXES, how="left").fillna({"ahead": 0})
+    columns = {name: cells[name] for name in CELLS} | {name: merged[name] for name in OVER_CPU}
     return {name: encoded(plain(values)) for name, values in columns.items()} | {"device_label": encoded(labels)}
 
 
-SPEEDUPS = ["speedup", "speedup_low", "speedup_high"]
-
-
-def _ahead(cells: pd.DataFrame) -> pd.Series:
-    """1 where a cell is significantly faster than the CPU, -1 where it is slower, else 0; each cell tested alone."""
-    speedups, highs = (np.log(cells[name].astype(float).to_numpy()) for name in ("speedup", "speedup_high"))
-    pairs = zip(speedups, highs - speedups, strict=True)
-    signs = [sure_signs(np.array([speedup]), np.array([half_width])).item() for speedup, half_width in pairs]
-    return pd.Series(signs, dtype=float)
+OVER_CPU = ["speedup", "speedup_low", "speedup_high", "ahead"]
+"""Columns of cells that compare them with the CPU; `ahead` is 1 where a cell is significantly faster, -1 if slower."""
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:
@@ -176,6 +169,13 @@ def _repeats(tables: RunTables) -> list[list[float]]:
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
     merged = tables.cells[CELL_AXES].merge(times, on=CELL_AXES, how="left")["repeats"]
     return [plain(times_s) if isinstance(times_s, list) else [] for times_s in merged]
+
+
+def _startups(tables: RunTables) -> pd.Series:
+    """The start-up of each cell, the mean of its trials that ended ok, in seconds."""
+    ok = tables.measurements[tables.measurements["status"] == "ok"]
+    means = ok.assign(startup_s=startups_of(ok)).groupby(CELL_AXES, dropna=False)["startup_s"].mean().reset_index()
+    return tables.cells[CELL_AXES].merge(means, on=CELL_AXES, how="left")["startup_s"]
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:

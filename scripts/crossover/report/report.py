@@ -174,7 +174,8 @@ def _study(
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     why = [answer for answer in said if answer["kind"] == "bottleneck"]
     said = [answer for answer in said if answer not in why]
-    main = main_answers(said)
+    paybacks = [answer for answer in said if answer["kind"] == "payback" and answer["main"]]
+    main = main_answers([answer for answer in said if answer not in paybacks])
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"]]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
@@ -184,6 +185,7 @@ def _study(
         "question": spec["question"],
         "published": spec["published"],
         "main": main,
+        "paybacks": paybacks,
         "row": row_of(main, claims),
         "others": others,
         "why": _why(tables, why),

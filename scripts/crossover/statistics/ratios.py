@@ -1,4 +1,4 @@
-"""Speed-ups of one cell over another: of devices, settings, protocols and machines."""
+"""Speed-ups of one cell over another, and steps to pay back start-up: of devices, settings, protocols and machines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pandas as pd
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import numbers_of, rows_of_cells
-from crossover.statistics.intervals import SampleMean, ratio_of
+from crossover.statistics.intervals import Interval, SampleMean, ratio_of, sure_signs
 from crossover.statistics.pairings import compare_across
+from crossover.statistics.payback import Jobs, payback, startups_of
 from crossover.tables.registry import CELL_AXES, table_of
 
 
@@ -28,8 +29,16 @@ class Pair(NamedTuple):
     baseline_name: str
 
 
-Cells = Mapping[Cell, SampleMean | None]
-"""The times of each cell's ok trials; None without any."""
+class Times(NamedTuple):
+    """The times of a cell's ok trials."""
+
+    steps: SampleMean
+    jobs: Jobs
+    """Of the trials whose start-up is known."""
+
+
+Cells = Mapping[Cell, Times | None]
+"""The times of each cell; None without any."""
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -49,21 +58,23 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Map
     """The times of every cell, its parameters, and of a CPU its number of threads."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
-    times_s = numbers_of(measurements["step_time_s"])
+    times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
     counts, threads = (numbers_of(measurements[name]) for name in ("parameters", "threads"))
     cells, parameters, threads_of = {}, {}, {}
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
-        ok_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
-        cells[key] = SampleMean.of_times(ok_s) if ok_s else None
+        ok = rows[is_ok[rows] & ~np.isnan(times_s[rows])]
+        started = ok[~np.isnan(startups_s[ok])]
+        jobs = Jobs(startups_s[started].tolist(), times_s[started].tolist())
+        cells[key] = Times(SampleMean.of_times(times_s[ok].tolist()), jobs) if len(ok) else None
         parameters[key] = np.fmax.reduce(counts[rows])
         count = threads[rows[0]]
         threads_of[key] = int(count) if is_cpu(key.device) and not np.isnan(count) else None
     return cells, parameters, threads_of
 
 
-def _row(pair: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, Any]:
-    ratio = ratio_of(contender, baseline)
+def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
+    ratio = ratio_of(contender.steps, baseline.steps)
     return {
         **pair.contender.values,
         "pair": pair.pair,
@@ -73,10 +84,29 @@ def _row(pair: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, A
         "ratio": ratio.mean,
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,
-        "trials": 1 + min(contender.freedom, baseline.freedom),
-        "baseline_s": math.exp(baseline.mean),
-        "contender_s": math.exp(contender.mean),
+        "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
+        "baseline_s": math.exp(baseline.steps.mean),
+        "contender_s": math.exp(contender.steps.mean),
+        **(_payback(contender.jobs, baseline.jobs) if pair.pair != "machine" else {}),
     }
+
+
+def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
+    steps = payback(contender, baseline) or Interval(math.nan)
+    return {
+        "startup_s": contender.startup_s,
+        "baseline_startup_s": baseline.startup_s,
+        "payback_steps": steps.mean,
+        "payback_steps_low": steps.low,
+        "payback_steps_high": steps.high,
+    }
+
+
+def sign_of(row: Mapping[str, Any]) -> float:
+    """1 where the contender of a row of table `ratios`, tested alone, is significantly faster, -1 if slower, else 0."""
+    log_ratio = np.log([row["ratio"]])
+    log_high = np.log([np.nan if row["ratio_high"] is None else row["ratio_high"]])
+    return float(sure_signs(log_ratio, log_high - log_ratio).item())
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:

@@ -328,6 +328,19 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "trials": _count("ok trials of the side that has fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),
     "contender_s": Column("time of a step of the contender", "s"),
+    "startup_s": Column(
+        "start-up of the contender: context, build, and what the first step takes beyond a later one; arithmetic mean "
+        "of the ok trials; empty, as are the next columns, for machines measured elsewhere or compared",
+        "s",
+    ),
+    "baseline_startup_s": Column("start-up of the baseline", "s"),
+    **_estimate(
+        "payback_steps{}",
+        "steps from which on the side with the faster steps is ahead in all, start-up included; 0: from the first on; "
+        "empty without a significant difference per step",
+        "steps",
+        ends="end of its 95 % set; empty: open, or with one trial",
+    ),
 }
 
 END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
@@ -607,7 +620,11 @@ ANSWERS = {
     "near": _many("sizes that the status or a caveat names"),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
-    "capacity": Column("what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent"),
+    "startup_s": Column("what the start-up of the side ahead takes beyond that of the other", "s"),
+    "capacity": Column(
+        "what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent; of a payback, "
+        "the steps of the study's run"
+    ),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
     "quantity": _text("which mistake, metric, protocol or published quantity"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -79,6 +80,52 @@ def test_a_crossover_has_its_interval_bracket_and_sides(line: Row) -> None:
     assert 1000 < answer["low"] < 2000 < answer["high"] < 10_000
     assert (answer["bracket_low"], answer["bracket_high"]) == (1000, 10_000)
     assert (answer["unit"], answer["cost"], answer["trials"], answer["caveats"]) == ("linear layers", "time", 3, [])
+
+
+def with_startups(rows: list[dict[str, Any]], startups_s: Mapping[str, float], axis: str = "device") -> Any:
+    """The rows with a start-up for each value of an axis; the first step takes as long as any other."""
+    return [
+        trial
+        | {"spent_s": json.dumps({"context": 0.1, "build": startups_s[trial[axis]] - 0.1})}
+        | {"first_step_s": trial["step_time_s"]}
+        for trial in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "status", "words"),
+    [
+        (None, "no_run", ""),
+        (2000, "run_pays_back", "; a run of 2,000 steps pays back"),
+        (100, "run_too_short", "; a run of 100 steps does not pay back"),
+        (250, "run_inconclusive", "; a run of 250 steps may pay back: inconclusive"),
+    ],
+)
+def test_startup_is_paid_back_after_a_number_of_steps(line: Row, steps: int | None, status: str, words: str) -> None:
+    """At the largest size the CPU takes 10 ms and the GPU 2 ms a step, and 2 s more to start: 250 steps."""
+    rows = with_startups(line(2e-3), {"cpu": 0.5, "cuda": 2.5})
+    answer = only(answers(rows, study(steps_per_run=steps)), "payback")
+    assert (answer["status"], answer["main"], answer["winner"]) == (status, steps is not None, "GPU")
+    assert answer["value"] == pytest.approx(250, rel=1e-3)
+    assert answer["low"] < 250 < answer["high"]
+    said = WORDS.said(answer)
+    assert said.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
+    assert said.endswith(f": 2.00 s more start-up{words}")
+
+
+def test_a_side_that_is_never_ahead_has_no_payback(line: Row) -> None:
+    slower = with_startups(line(20e-3), {"cpu": 0.5, "cuda": 2.5})
+    sooner = with_startups(line(2e-3), {"cpu": 2.5, "cuda": 0.5})
+    assert not [answer for rows in (slower, sooner) for answer in of_kind(answers(rows), "payback")]
+
+
+def test_compiling_pays_back_where_only_a_gpu_was_measured(row: Row) -> None:
+    """1 ms less a step for 20 s of compilation: 20,000 steps."""
+    times = {"eager": 2e-3, "compile": 1e-3}
+    rows = gpu_cells(row, *((seconds, {"execution": name}) for name, seconds in times.items()))
+    answer = only(answers(with_startups(rows, {"eager": 1.0, "compile": 21.0}, "execution")), "payback")
+    assert (answer["winner"], answer["loser"]) == ("compile on the GPU", "eager on the GPU")
+    assert answer["value"] == pytest.approx(20_000, rel=1e-3)
 
 
 def test_one_trial_gives_no_interval(line: Row) -> None:

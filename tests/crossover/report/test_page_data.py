@@ -49,6 +49,16 @@ def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: i
     assert found["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
 
 
+def test_cells_have_their_startup(row: Row) -> None:
+    """Trials of 0.1 + 0.4 and 0.1 + 0.6 s; where a phase is not known there is none."""
+    rows = [
+        row(device=device, trial=trial, spent_s=json.dumps({"context": 0.1} | build), first_step_s=1e-3)
+        for device, builds in {"cpu": [{"build": 0.4}, {"build": 0.6}], "cuda": [{}]}.items()
+        for trial, build in enumerate(builds, 1)
+    ]
+    assert data_of(pd.DataFrame(rows))["startups"] == [0.6, None]
+
+
 @pytest.mark.parametrize(("trials", "signs"), [(1, [-1, 0, 1]), (3, [-1, 1, 1])])
 def test_a_cell_says_which_side_is_surely_ahead(
     power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]

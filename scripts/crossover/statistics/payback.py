@@ -1,0 +1,117 @@
+"""Start-up of whole jobs, and the number of steps from which on the side with the faster steps is ahead in all.
+
+A job of n steps takes `startup_s + n * step_s`. Seconds of several jobs add up, so that start-up and steps are averaged
+arithmetically here, not on the log scale as ratios are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+
+from crossover.statistics.cells import numbers_of
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, Interval, SampleMean, reading_error, t_quantile
+
+PHASES = ("context", "build")
+"""Phases of a trial that are paid before its first step; a CUDA graph is captured in the second."""
+
+STARTUP_COLUMNS = ("spent_s", "first_step_s")
+"""Columns of measurements that `startups_of` reads; references lack them."""
+
+PHASE_RESOLUTION_S = 1e-4
+"""Step between two seconds of a phase, as `clock.phases` rounds them."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Start-up and time of a step of each trial of a cell, in seconds."""
+
+    startups_s: Sequence[float]
+    steps_s: Sequence[float]
+
+    @property
+    def startup_s(self) -> float:
+        """Mean start-up; NaN where no trial knows it."""
+        return fmean(self.startups_s) if self.startups_s else math.nan
+
+    @property
+    def step_s(self) -> float:
+        """Mean time of a step."""
+        return fmean(self.steps_s)
+
+    @property
+    def step_resolution_s(self) -> float:
+        return CLOCK_RESOLUTION * self.step_s
+
+    def total(self, steps: float) -> SampleMean:
+        """Seconds of a whole job of this many steps."""
+        totals_s = [startup + steps * step for startup, step in zip(self.startups_s, self.steps_s, strict=True)]
+        return SampleMean.of(totals_s, PHASE_RESOLUTION_S + steps * self.step_resolution_s)
+
+    def covariances(self) -> tuple[float, float, float]:
+        """Of the two means: variance of the start-up, covariance, variance of a step's time; at least two trials.
+
+        The variances are at least those of reading the clock.
+        """
+        count = len(self.steps_s)
+        startups = [startup - self.startup_s for startup in self.startups_s]
+        steps = [step - self.step_s for step in self.steps_s]
+
+        def over_trials(first: list[float], second: list[float]) -> float:
+            return math.fsum(map(float.__mul__, first, second)) / (count - 1) / count
+
+        return (
+            max(over_trials(startups, startups), reading_error(PHASE_RESOLUTION_S) ** 2),
+            over_trials(startups, steps),
+            max(over_trials(steps, steps), reading_error(self.step_resolution_s) ** 2),
+        )
+
+
+def startups_of(measurements: pd.DataFrame) -> Floats:
+    """Start-up of each trial in seconds: what its job pays beyond its steps; NaN where a part of it is unknown.
+
+    Context, build and what the first step takes beyond a later one: lazy loading, autotuning, compilation.
+    """
+    if not {*STARTUP_COLUMNS} <= {*measurements}:
+        return np.full(len(measurements), np.nan)
+    phases = [json.loads(text) if isinstance(text, str) else {} for text in measurements["spent_s"]]
+    before_s = np.array([sum(spent_s.get(name, math.nan) for name in PHASES) for spent_s in phases], dtype=float)
+    startups_s: Floats = before_s + numbers_of(measurements["first_step_s"]) - numbers_of(measurements["step_time_s"])
+    return startups_s
+
+
+def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
+    """Number of steps from which on the side with the faster steps is ahead in all, with its 95 % interval.
+
+    0 where that side is ahead from the first step on. None without start-ups, or without a significant difference per
+    step. The interval holds all numbers of steps at which the jobs of both sides do not differ significantly (Fieller,
+    "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate; its upper end is
+    None where the set has no bound. No interval where a side has one trial.
+    """
+    if not contender.startups_s or not baseline.startups_s:
+        return None
+    faster, slower = sorted((contender, baseline), key=lambda jobs: jobs.step_s)
+    gain_s, extra_s = slower.step_s - faster.step_s, faster.startup_s - slower.startup_s
+    of_steps = [SampleMean.of(jobs.steps_s, jobs.step_resolution_s) for jobs in (slower, faster)]
+    low_gain_s = (of_steps[0] - of_steps[1]).interval().low
+    if gain_s <= 0 or (low_gain_s is not None and low_gain_s <= 0):
+        return None
+    steps = max(extra_s / gain_s, 0.0)
+    if low_gain_s is None:
+        return Interval(steps)
+    quantile = float(t_quantile((faster.total(steps) - slower.total(steps)).freedom))
+    pairs = zip(faster.covariances(), slower.covariances(), strict=True)
+    of_startup, of_both, of_step = (quantile**2 * sum(sides) for sides in pairs)
+    # Steps n with (extra_s - n gain_s)^2 <= of_startup + 2 n of_both + n^2 of_step.
+    square, half_linear, constant = gain_s**2 - of_step, extra_s * gain_s + of_both, extra_s**2 - of_startup
+    root = math.sqrt(max(half_linear**2 - square * constant, 0.0))
+    if square > 0:
+        return Interval(steps, *(max((half_linear + side * root) / square, 0.0) for side in (-1, 1)))
+    # Without an upper bound; where start-ups differ significantly, all beyond the only root above 0.
+    return Interval(steps, max((half_linear - root) / square, 0.0) if square and constant > 0 else 0.0)
