@@ -65,7 +65,7 @@ rule give_first_answer:
         plan=ancient(f"{RESULTS}/plan.json"),
         rows=lambda wildcards: PLAN.rows(PLAN.preview(wildcards.study)),
         references=reference_files(REFERENCES),
-        template=ancient(workflow_file("report/first_answer.txt.j2")),
+        template=ancient(get_file("report/first_answer.txt.j2")),
     output:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
     log:

@@ -28,7 +28,7 @@ def tell_answers():
 
 def tell_failures():
     STATUS.clear()
-    words = failure_words(PROGRESS.failed, PROGRESS.reasons, workflow_file("scripts/report_rows.py"), RESULTS)
+    words = failure_words(PROGRESS.failed, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
     print("", words, sep="\n", file=sys.stderr)
 
 
