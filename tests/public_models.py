@@ -6,7 +6,6 @@ import math
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -61,39 +60,6 @@ def graph(width: int, batch_size: int) -> Any:
     return GraphConvolution(width), (torch.randn(batch_size, 16), adjacency), torch.randint(7, (batch_size,))
 
 
-# A Fourier neural operator with complex weights.
-class Spectral(nn.Module):
-    def __init__(self, channels: int, modes: int) -> None:
-        super().__init__()
-        self.modes = modes
-        self.weight = nn.Parameter(torch.randn(channels, channels, modes, modes, dtype=torch.cfloat) / channels**2)
-
-    def forward(self, field: torch.Tensor) -> torch.Tensor:
-        spectrum = torch.fft.rfft2(field)
-        kept = torch.zeros_like(spectrum)
-        low = spectrum[..., : self.modes, : self.modes]
-        kept[..., : self.modes, : self.modes] = torch.einsum("bixy,ioxy->boxy", low, self.weight)
-        return torch.fft.irfft2(kept, s=field.shape[-2:])
-
-
-class Operator(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.lift, self.project = nn.Conv2d(3, channels, 1), nn.Conv2d(channels, 1, 1)
-        self.spectral = nn.ModuleList(Spectral(channels, 6) for _ in range(2))
-        self.local = nn.ModuleList(nn.Conv2d(channels, channels, 1) for _ in range(2))
-
-    def forward(self, field: torch.Tensor) -> torch.Tensor:
-        hidden = self.lift(field)
-        for spectral, local in zip(self.spectral, self.local, strict=True):
-            hidden = functional.gelu(spectral(hidden) + local(hidden))
-        return self.project(hidden)
-
-
-def neural_operator(channels: int, batch_size: int) -> Any:
-    return Operator(channels), torch.randn(batch_size, 3, 24, 24), torch.randn(batch_size, 1, 24, 24)
-
-
 # A detector: images of unlike sizes, targets as dicts, a dict of losses in training and a list of dicts else.
 class Detector(nn.Module):
     def __init__(self, channels: int) -> None:
@@ -117,32 +83,6 @@ def detector(channels: int, batch_size: int) -> Any:
     images = [torch.rand(3, 40 + number % 5, 40) for number in range(batch_size)]
     targets = [{"boxes": torch.rand(1 + n % 3, 4), "labels": torch.randint(3, (1 + n % 3,))} for n in range(batch_size)]
     return Detector(channels), (images, targets)
-
-
-# A policy that plays an episode on the host, then learns by REINFORCE.
-def policy(width: int, batch_size: int) -> Any:
-    places = np.random.default_rng(0).normal(size=(batch_size, 4)).astype(np.float32)
-
-    def run(model: nn.Module, _inputs: Any, _targets: Any, optimizer: torch.optim.Optimizer) -> None:
-        device, state, logs, rewards = next(model.parameters()).device, places.copy(), [], []
-        for _ in range(8):
-            chosen = torch.distributions.Categorical(logits=model(torch.from_numpy(state).to(device)))
-            action = chosen.sample()
-            logs.append(chosen.log_prob(action))
-            state = state * 0.9 + 0.1 * (action.cpu().numpy()[:, None] - 0.5)
-            rewards.append(-float(np.abs(state).mean()))
-            state = state.astype(np.float32)
-        optimizer.zero_grad()
-        (-torch.stack(logs).mean(dim=1) * torch.tensor(rewards, device=device)).sum().backward()
-        optimizer.step()
-
-    return Step(model=mlp(4, width, 2), inputs=torch.zeros(batch_size, 4), run=run, optimizer=torch.optim.Adam)
-
-
-# Dynamic quantisation: weights in int8, inference on a CPU alone.
-def quantised(width: int, batch_size: int) -> Any:
-    model = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, 10)))
-    return model, torch.randn(batch_size, 32)
 
 
 # Texts of several lengths, packed: the lengths must stay on the host.
@@ -176,31 +116,3 @@ def padded(rows: list[tuple[torch.Tensor, int]]) -> Any:
 
 def variable_lengths(width: int, batch_size: int) -> Any:
     return Packed(width), DataLoader(Texts(), batch_size=batch_size, collate_fn=padded, drop_last=True)
-
-
-# A transformer of texts with a mask, keywords and an output object.
-class Output(dict):  # type: ignore[type-arg]
-    def __getattr__(self, name: str) -> Any:
-        return self[name]
-
-
-class Reader(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(100, width)
-        self.layers = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(width, 2, 2 * width, batch_first=True), 2, enable_nested_tensor=False
-        )
-        self.scores = nn.Linear(width, 3)
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Output:
-        hidden = self.layers(self.embedding(input_ids), src_key_padding_mask=attention_mask == 0)
-        scores = self.scores(hidden[:, 0])
-        return Output(loss=functional.cross_entropy(scores, labels), logits=scores)
-
-
-def reader(width: int, batch_size: int) -> Any:
-    mask = torch.ones(batch_size, 12, dtype=torch.long)
-    mask[: batch_size // 2, 8:] = 0
-    labels = torch.randint(3, (batch_size,))
-    return Reader(width), {"input_ids": torch.randint(100, (batch_size, 12)), "attention_mask": mask, "labels": labels}

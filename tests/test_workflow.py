@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections import Counter
@@ -90,14 +89,6 @@ def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
     with (fresh.path / "Snakefile").open("a") as file:
         file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
     assert "limit: None" in fresh.run("results/plan.json")
-
-
-def test_what_a_run_imports_is_compiled_once_even_where_no_bytecode_may_be_written(fresh: WorkflowCopy) -> None:
-    compiled = [fresh.path / "scripts/crossover" / room / "__pycache__" for room in ("config", "tables")]
-    assert not any(folder.exists() for folder in compiled)
-    done = fresh.snakemake("results/plan.json", environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.returncode == 0, done.stderr
-    assert all(any(folder.iterdir()) for folder in compiled)
 
 
 def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: WorkflowCopy) -> None:

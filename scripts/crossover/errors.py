@@ -84,7 +84,12 @@ ASSERTION = (
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
 """How libraries say it in errors of their own."""
-SHARED_MEMORY = re.compile(r"</torch_\w+>|shared memory")
+SHARED_MEMORY_FULL = re.compile(
+    r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory", re.DOTALL
+)
+SHARED_MEMORY_ADVICE = (
+    "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
+)
 
 
 def full_disk(error: BaseException) -> str | None:
@@ -92,8 +97,8 @@ def full_disk(error: BaseException) -> str | None:
     text = str(error).strip().partition("\n")[0]
     if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
         return None
-    if SHARED_MEMORY.search(text):
-        return f"the shared memory of data loaders is full ({text}); enlarge /dev/shm, or take num_workers=0"
+    if SHARED_MEMORY_FULL.search(text):
+        return SHARED_MEMORY_ADVICE
     return f"no space left on the disk ({text}); free some and run the same command again: what has finished is kept"
 
 

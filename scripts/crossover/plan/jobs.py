@@ -163,7 +163,7 @@ class Jobs:
             **self._class_resources(),
             # None, never 0, for a CPU cell.
             "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
-            "mem_mb": (lambda wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
+            "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
             "runtime": minutes,
         }
 

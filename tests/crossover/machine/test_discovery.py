@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
-import pynvml
 import pytest
 
 from crossover.machine import discovery, threads
@@ -110,7 +109,6 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
     ("nvml", "note"),
     [
         (FakeNvml(there=False), None),
-        (FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH), "but its driver does not answer (Driver/library"),
         (FakeNvml(FakeGpu("GPU-1", lost=True)), "but number 0 does not answer (GPU is lost): restart the machine"),
     ],
 )
