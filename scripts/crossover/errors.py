@@ -84,9 +84,7 @@ ASSERTION = (
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
 """How libraries say it in errors of their own."""
-SHARED_MEMORY_FULL = re.compile(
-    r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory", re.DOTALL
-)
+SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
     "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
 )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.errors import UserError
-from crossover.reading import MOST_NAMED, UnreadableError, check_readable, read_arrow, read_each, read_json
+from crossover.reading import UnreadableError, check_readable, read_arrow, read_each, read_json
 
 
 def spoilt(path: Path) -> list[Path]:
@@ -83,13 +83,6 @@ def test_one_spoilt_file_is_one_line_and_none_is_none() -> None:
     check_readable({})
     with pytest.raises(UserError, match=r"^a: cut off; delete it and run again$"):
         check_readable(read_each([Path("a")], fails_on("a"))[1])
-
-
-def test_of_very_many_spoilt_files_the_first_are_named() -> None:
-    names = [f"row-{number}" for number in range(MOST_NAMED + 5)]
-    with pytest.raises(UserError, match=r"25 files like it cannot be used \(20 named here\); ") as caught:
-        check_readable(read_each(map(Path, names), fails_on(*names))[1])
-    assert shlex.split(str(caught.value).rpartition(": ")[2]) == ["rm", *names[:MOST_NAMED]]
 
 
 def test_an_unreadable_file_is_told_between_processes() -> None:
