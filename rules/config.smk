@@ -32,9 +32,15 @@ from crossover.failures import failures
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
 from crossover.plan import snakemake_internals as internals
-from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
+from crossover.plan.checks import (
+    check_both_kinds,
+    check_classes,
+    check_device_list,
+    check_executor,
+    check_metrics,
+)
+from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders
 from crossover.plan.jobs import Jobs
-from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import planned_trials

@@ -9,7 +9,6 @@ from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
 from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
-from crossover.plan.checks import check_executor
 from crossover.plan.terminal import Progress, StatusLine, failure_words
 from crossover.tables.run_tables import set_aside
 from snakemake.logging import logger

@@ -1,7 +1,7 @@
 # From tables to figures and the report, and files for others, which are targets of their own: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
-from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
+from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
 from crossover.tables.run_tables import REPORT_FILES
 
 FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))

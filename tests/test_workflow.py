@@ -13,8 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.plan.outputs import TABLES
-from crossover.tables.run_tables import MARK
+from crossover.tables.run_tables import DERIVED, MARK
 from workflow_copy import PARTS, WorkflowCopy
 
 STUDIES = ("disc_depth", "hsf_width")
@@ -44,7 +43,7 @@ def fresh(tmp_path: Path) -> WorkflowCopy:
 def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[WorkflowCopy, str]) -> None:
     results = finished[0].results
     made = {path.name for path in results.iterdir() if path.is_file()}
-    tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
+    tables = {f"{name}.{suffix}" for name in DERIVED for suffix in ("parquet", "csv")}
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
     reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}

@@ -1,4 +1,4 @@
-"""The cells, trials, trainings and searches of a run, and the paths of their results."""
+"""The cells, trials, trainings, searches and figures of a run, and the paths of their results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from crossover.config.studies import (
     Refinement,
     Study,
     cells_of_candidates,
+    effort_of,
     preview,
     quality_of,
     trained_cells,
 )
-from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
-from crossover.plan.stages import path_of_row, refinement_on, stages_of
+from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
 
 Classes = Mapping[str, Mapping[str, Any]]
 """A cluster's classes of nodes: by name, the resources of a class's jobs, and its `devices`."""
+
+SUFFIXES = ("svg", "pdf", "png")
+"""The formats of a figure."""
 
 
 def cell_of(wildcards: Mapping[str, Any]) -> Cell:
@@ -261,3 +265,33 @@ class RunPlan:
         """The pattern of a result's path, with a folder for the class if there are classes."""
         pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
         return f"{self.results}/{pattern}"
+
+
+def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
+    """The path of a figure in one of its formats."""
+    return f"{results}/figures/{study}/{kind}.{suffix}"
+
+
+def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
+    """The figures of a run that have data, each a study and a kind, in the order of the study's file.
+
+    Speed-ups need two devices or a reference machine (`held_against`), the host's share an accelerator, precisions
+    several of them, the split of time and the roofline a model, energy prices or trials long enough for its counter.
+    """
+    figures = []
+    for study in plan.studies:
+        if study.name not in plan.measured:
+            continue
+        devices = study.devices_among(plan.devices)
+        accelerated = any(not is_cpu(device) for device in devices)
+        long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
+        shown = {
+            "speedups": (accelerated or held_against) and BASELINE in devices,
+            "precisions": has_other_sides(study.precisions, study.executions),
+            "host_share": accelerated,
+            "time_split": study.workload != NULL,
+            "roofline": study.workload != NULL,
+            "energy": config.prices is not None or long_enough,
+        }
+        figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
+    return figures
