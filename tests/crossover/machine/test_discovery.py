@@ -109,7 +109,7 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
     ("nvml", "note"),
     [
         (FakeNvml(there=False), None),
-        (FakeNvml(FakeGpu("GPU-1", lost=True)), "but number 0 does not answer (GPU is lost): restart the machine"),
+        (FakeNvml(FakeGpu("GPU-1", lost=True)), "its driver does not answer (GPU is lost)"),
     ],
 )
 def test_a_gpu_whose_driver_does_not_answer_is_explained(
