@@ -7,8 +7,6 @@ from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
-from crossover.measurement.process.children import start_early
-from crossover.measurement.process.holding import choose_isolation
 from crossover.plan.terminal import Progress, StatusLine, failure_words
 from crossover.tables.run_tables import set_aside
 from snakemake.logging import logger
@@ -53,6 +51,10 @@ onstart:
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
                 hand_down_gpus()
+        # A dry-run need not wait for these modules.
+        from crossover.measurement.process.children import start_early
+        from crossover.measurement.process.holding import choose_isolation
+
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
     # Before the first job, which may fail. A workflow that uses this one as a module does so once rows are collected.

@@ -69,16 +69,14 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError):  # the import will fail with a better message
         return Source(hashlib.sha256(content).hexdigest())
-    nodes = list(ast.walk(tree))
-    if not any(word in content for word in (b"__doc__", b"getsource", b"getdoc")):
-        for node in nodes:
-            if isinstance(body := getattr(node, "body", None), list):
-                node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
-    digest = hashlib.sha256(_serialised(tree).encode("utf-8", "surrogatepass")).hexdigest()
-    imports = tuple(dict.fromkeys(_imports(nodes)))
+    reads_docstrings = any(word in content for word in (b"__doc__", b"getsource", b"getdoc"))
+    statements: list[ast.Import | ast.ImportFrom] = []
+    text = _serialised(tree, reads_docstrings, statements)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    imports = tuple(dict.fromkeys(_imports(statements)))
     if not of_user and not any(name.encode() in content for name in IMPORTERS):
         return Source(digest, imports)
-    nodes = list(ast.walk(tree))  # without docstrings
+    nodes = list(ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     imported = [_imported_by(call) for call in calls if _name(call.func) in IMPORTERS]
     return Source(
@@ -91,12 +89,25 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
     )
 
 
-def _imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((0, alias.name, ()) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.level, node.module or "", tuple(alias.name for alias in node.names)
+def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import | ast.ImportFrom]) -> str:
+    """Serialise a syntax tree without empty fields, which differ between versions of Python.
+
+    The tree loses its docstrings unless they are kept; its import statements are added to `imports`.
+    """
+    if isinstance(node, list):
+        return "[" + ",".join([_serialised(item, keeps_docstrings, imports) for item in node]) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        imports.append(node)
+    filled = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name == "body" and isinstance(value, list) and not keeps_docstrings:
+            value[:] = [statement for statement in value if not _is_text(statement)]
+        if value is not None and value != [] and name != "ctx":
+            filled.append(f"{name}={_serialised(value, keeps_docstrings, imports)}")
+    return f"{type(node).__name__}({','.join(filled)})"
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -104,13 +115,12 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
-def _serialised(node: object) -> str:
-    """Serialise a syntax tree without empty fields, which differ between versions of Python."""
-    if isinstance(node, ast.AST):
-        fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
-        filled = [f"{name}={_serialised(value)}" for name, value in fields if value is not None and value != []]
-        return f"{type(node).__name__}({','.join(filled)})"
-    return f"[{','.join(map(_serialised, node))}]" if isinstance(node, list) else repr(node)
+def _imports(statements: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[Import]:
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            yield from ((0, alias.name, ()) for alias in statement.names)
+        else:
+            yield statement.level, statement.module or "", tuple(alias.name for alias in statement.names)
 
 
 def _imported_by(call: ast.Call) -> Import | None:
