@@ -123,15 +123,3 @@ def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[di
 def test_a_folder_that_is_no_run_is_an_error_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"plan\.json"):
         report_rows.main([str(tmp_path)])
-
-
-def test_a_finished_run_is_reported_again_whole(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
-    make_run(tmp_path / "run", trials)
-    for one in trials:
-        write_trial(one, tmp_path / "run")
-    report_rows.main([str(tmp_path / "run")])
-    answers = read_table(tmp_path / "run" / "partial" / "answers.parquet")
-    crossover = answers[answers["kind"] == "crossover"].iloc[0]
-    # ln(2) each way on a logarithmic scale: halfway between 2 and 8.
-    assert crossover["value"] == pytest.approx(4)
-    assert pd.isna(crossover["low"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -88,13 +87,6 @@ def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
     with (fresh.path / "Snakefile").open("a") as file:
         file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
     assert "limit: None" in fresh.run("results/plan.json")
-
-
-def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: WorkflowCopy) -> None:
-    fresh.edit("studies/disc_depth", sizes=[2, 3, 4, 5, 6, 7, 8])
-    said = fresh.run("--dry-run", "results/first_answers/disc_depth.txt")
-    waited_for = re.findall(r"Measuring (\w+): size (\d+) ", said)
-    assert sorted(waited_for) == [("disc_depth", size) for size in "24568"]
 
 
 def test_a_second_run_does_nothing(finished: tuple[WorkflowCopy, str]) -> None:
@@ -211,21 +203,6 @@ def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(
     assert MARK not in (ran.results / "report.html").read_text()
     assert (ran.results / "cells.csv").is_file()
     assert not (ran.results / "outdated").exists()
-
-
-@pytest.mark.slow
-def test_failed_cells_keep_the_others(fresh: WorkflowCopy) -> None:
-    """How many rows a CSV file has is not known before it is read."""
-    for name in ("signal", "background"):
-        (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
-    csv = {"signal": "signal.csv", "background": "background.csv"}
-    fresh.config(studies=["hsf_width"], datasets={"higgs": {"csv": csv}})
-    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], sizes=[5, 10], protocols=["resident"], claims=[])
-    done = fresh.snakemake()
-    assert done.returncode != 0
-    assert "batch size 5000 is larger than the dataset" in done.stdout + done.stderr
-    assert "Failed: 2 jobs (measure_cell 2)" in done.stderr
-    assert fresh.would_run()["measure_cell"] == 2
 
 
 def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None:

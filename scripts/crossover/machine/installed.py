@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sysconfig
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from crossover.machine.named_files import INSTALLED
-
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution
 
 STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 NOT_INSTALLED = "not installed"
@@ -40,42 +35,19 @@ def version_of(package: str) -> dict[str, str]:
         return {name: metadata.version(name) for name in sorted(set(names))} or {package: NOT_INSTALLED}
 
 
-def installed_with(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages' distributions and of all that they need, by name.
+def files_of_checkouts(packages: Iterable[str]) -> dict[str, str]:
+    """By distribution, a digest of the files of each package that was installed from a folder or a repository.
 
-    One that was installed from a folder or a repository keeps its version when its code changes, so that its list of
-    files counts too. What a package may use, but does not need, counts if it is installed.
+    Such a package keeps its version when its code changes.
     """
     from importlib import metadata
 
-    direct = {_normalised(name) for package in packages for name in version_of(package)}
-    todo, versions = sorted(direct), dict[str, str]()
-    while todo:
-        name = todo.pop()
-        if name in versions:
-            continue
-        try:
-            distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = NOT_INSTALLED
-            continue
-        # Python's own parser takes a millisecond for each.
-        facts = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
-        versions[name] = "".join(re.findall(r"^Version: (.*)$", facts, flags=re.MULTILINE))
-        if name in direct and distribution.read_text("direct_url.json"):
-            versions[name] += f" {_digest_of_files(distribution)}"
-        needs = re.findall(r"^Requires-Dist: ([\w.-]+)(.*)$", facts, flags=re.MULTILINE)
-        todo += [_normalised(need) for need, condition in needs if name in direct or "extra ==" not in condition]
-    return {name: version for name, version in versions.items() if name in direct or version != NOT_INSTALLED}
-
-
-def _normalised(name: str) -> str:
-    """A distribution's name as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _digest_of_files(distribution: Distribution) -> str:
-    """A digest of the names and hashes of a distribution's files, without its metadata."""
-    files = (distribution.read_text("RECORD") or "").splitlines()
-    listed = sorted(line for line in files if ".dist-info" not in line)
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+    digests = {}
+    names = {name: version for package in packages for name, version in version_of(package).items()}
+    for name in (name for name, version in names.items() if version != NOT_INSTALLED):
+        distribution = metadata.distribution(name)
+        if distribution.read_text("direct_url.json"):
+            files = (distribution.read_text("RECORD") or "").splitlines()
+            listed = "\n".join(sorted(line for line in files if ".dist-info" not in line))
+            digests[name] = hashlib.sha256(listed.encode()).hexdigest()[:16]
+    return digests
