@@ -205,6 +205,6 @@ def _answers(*command: str) -> bool:
 
 
 def _number(key: str, text: str) -> str:
-    found = re.search(rf"\b{key}=(\d+)", text)
-    assert found is not None, text
-    return found[1]
+    match = re.search(rf"\b{key}=(\d+)", text)
+    assert match is not None, text
+    return match[1]

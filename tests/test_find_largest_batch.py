@@ -86,7 +86,7 @@ def search(workflow: Path, output: Path, workload: str, size: int, *extra: str) 
 
 
 def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(one["batch_size"], one["status"]) for one in result["tries"]]
+    return [(attempt["batch_size"], attempt["status"]) for attempt in result["tries"]]
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Pat
     assert statuses(result)[-2:] == [(largest, "ok")] * 2
     assert {status for size, status in statuses(result) if size > largest} == {"oom"}
     assert {status for size, status in statuses(result) if size <= largest} == {"ok"}
-    failed = next(one for one in result["tries"] if one["status"] == "oom")
+    failed = next(attempt for attempt in result["tries"] if attempt["status"] == "oom")
     assert "can't allocate memory" in failed["reason"]
     rate = result["timed_batches"] * largest / result["timed_s"]
     assert result["throughput_samples_per_s"] == pytest.approx(rate)
@@ -135,7 +135,7 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(workflow: 
     assert result["torch_version"]
     assert result["python_version"].startswith(f"{sys.version_info.major}.")
     assert "--limit=50" in result["command"]
-    assert all(one["duration_s"] > 0 for one in result["tries"])
+    assert all(attempt["duration_s"] > 0 for attempt in result["tries"])
 
 
 @pytest.mark.slow

@@ -141,10 +141,10 @@ def test_what_has_changed_is_made_again_and_nothing_else(
     ran: WorkflowCopy, change: Callable[[WorkflowCopy], None], jobs: dict[str, int]
 ) -> None:
     change(ran)
-    found = ran.would_run()
-    assert {name: found[name] for name in jobs} == jobs
-    assert {name: found[name] for name in ANALYSIS} == ANALYSIS
-    assert found["make_dataset"] == 0
+    again = ran.would_run()
+    assert {name: again[name] for name in jobs} == jobs
+    assert {name: again[name] for name in ANALYSIS} == ANALYSIS
+    assert again["make_dataset"] == 0
 
 
 def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) -> None:
@@ -163,8 +163,8 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCop
     """A row of another machine stops the collection."""
     path = next((ran.results / "cells").rglob("*.parquet"))
     row = pq.read_table(path)
-    place = row.schema.get_field_index("hostname")
-    pq.write_table(row.set_column(place, row.schema.field(place), [["elsewhere"]]), path)
+    column = row.schema.get_field_index("hostname")
+    pq.write_table(row.set_column(column, row.schema.field(column), [["elsewhere"]]), path)
     table = "results/measurements.parquet"
     earlier = (ran.path / table).read_bytes()
     done = ran.snakemake(table)
@@ -257,8 +257,8 @@ def test_the_largest_batches_are_searched_where_they_are_asked_for(fresh: Workfl
     fresh.run("largest_batches")
     path = fresh.results / "largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager/size-2/cpu.json"
     assert [path] == list((fresh.results / "largest_batch").rglob("*.json"))
-    found = json.loads(path.read_text())
-    assert (found["largest"], found["memory_limit_bytes"], found["threads"]) == (2000, 10**9, 2)
+    largest = json.loads(path.read_text())
+    assert (largest["largest"], largest["memory_limit_bytes"], largest["threads"]) == (2000, 10**9, 2)
     fresh.edit("studies/disc_depth", largest_batch=True)
     assert fresh.would_run()["find_largest_batch"] == 0
     fresh.run()

@@ -62,15 +62,15 @@ def shown_path(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def allowed_names(name: str, known: Sequence[str]) -> str:
-    """The known names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
-    return f"allowed: {', '.join(known)}{did_you_mean(name, known, 1)}"
+def allowed_names(name: str, names: Sequence[str]) -> str:
+    """The allowed names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
+    return f"allowed: {', '.join(names)}{did_you_mean(name, names, 1)}"
 
 
-def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
-    """The closest known names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
+def did_you_mean(name: str, names: Sequence[str], most: int) -> str:
+    """The closest names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
     # Two letters of three say nothing: whoever writes gpu means cuda rather than xpu.
-    close = difflib.get_close_matches(name, known, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
+    close = difflib.get_close_matches(name, names, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 

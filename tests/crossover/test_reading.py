@@ -70,8 +70,8 @@ def fails_on(*names: str) -> Callable[[Path], str]:
 
 def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them() -> None:
     paths = [Path(name) for name in ("a", "b c", "d", "it's")]
-    found, torn = read_each(paths, fails_on("b c", "it's"))
-    assert found == {Path("a"): "a", Path("d"): "d"}
+    contents, torn = read_each(paths, fails_on("b c", "it's"))
+    assert contents == {Path("a"): "a", Path("d"): "d"}
     with pytest.raises(UserError) as caught:
         check_readable(torn)
     words, _, command = str(caught.value).rpartition(": ")

@@ -49,7 +49,7 @@ class RunPlan:
     """What a run measures."""
 
     studies: tuple[Study, ...]
-    own_devices: tuple[str, ...]
+    default_devices: tuple[str, ...]
     """Devices of the run, used by classes of nodes that name none."""
     trials: int
     seed: int
@@ -64,7 +64,7 @@ class RunPlan:
         """The plan of a config; `devices` count if it names none."""
         return cls(
             studies=config.studies,
-            own_devices=config.devices or devices,
+            default_devices=config.devices or devices,
             trials=config.trials,
             seed=config.seed,
             results=config.results,
@@ -87,7 +87,7 @@ class RunPlan:
 
     def _devices_of(self, values: Mapping[str, Any]) -> Sequence[str]:
         """The devices of a class of nodes."""
-        return values.get("devices") or self.own_devices
+        return values.get("devices") or self.default_devices
 
     @cached_property
     def study(self) -> dict[str, Study]:

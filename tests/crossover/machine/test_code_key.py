@@ -148,8 +148,8 @@ sys.path.insert(0, {library!r})
 from crossover.measurement.process.child import do
 from crossover.measurement.process.jobs import job_from_json
 row = do(job_from_json(sys.argv[1]))
-own = [name for name, module in sys.modules.items() if name.startswith("crossover")]
-print(json.dumps([row.status, row.code_key, own]))
+imported = [name for name, module in sys.modules.items() if name.startswith("crossover")]
+print(json.dumps([row.status, row.code_key, imported]))
 """
 
 
