@@ -92,21 +92,6 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
     assert of_one_run.pop().startswith("crossover_")
 
 
-def test_a_cpu_cell_is_not_measured_on_a_part_of_its_node(tmp_path: Path, cluster: Cluster) -> None:
-    if cluster.cores < 2:
-        pytest.skip("this machine has one core, which has no part")
-    workflow = WorkflowCopy(tmp_path / "workflow")
-    workflow.config(studies=["disc_depth"], cluster={"classes": {"small": {"slurm_partition": "cpu", "cores": 1}}})
-    workflow.edit("studies/disc_depth", sizes=[2], figures=["times"])
-    finish(workflow, "--until", "measure_cell", "--retries", "0", devices="cpu", status=1)
-    assert rows(workflow).empty
-    (log,) = (workflow.path / "results" / "logs" / "measure_cell").rglob("*.log")
-    (job,) = (job["JobId"] for job in cluster.jobs() if f"SLURM_JOB_ID={job['JobId']} " in log.read_text())
-    said = f"Slurm job {job}: it has {cluster.cores} CPUs of its node, but its step may use 1,"
-    assert said in log.read_text()
-    assert "Traceback" not in log.read_text()
-
-
 def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
     workflow: WorkflowCopy, cluster: Cluster
 ) -> None:
