@@ -27,8 +27,7 @@ from crossover.config.studies import check_any_for
 from crossover.config.table_files import left_out
 from crossover.config.validation import read_mapping
 from crossover.config.words import HERE, REFERENCE_FILES
-from crossover.errors import one_line_errors
-from crossover.failures import failures
+from crossover.errors import failures, one_line_errors
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
 from crossover.plan import snakemake_internals as internals

@@ -1,4 +1,4 @@
-"""Errors that a user can cause, shown as one line, and errors that end a measurement early as a result of its own."""
+"""Errors that a user can cause, shown as one line; errors that end a measurement early; and a count of failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from crossover.failures import counted_failure
+from crossover.files import atomic_path
 
 
 class UserError(Exception):
@@ -111,6 +111,33 @@ def one_line_errors() -> Iterator[None]:
         if (full := full_disk(error)) is None:
             raise
         sys.exit(f"error: {full}")
+
+
+def failures(path_to_log: Path) -> int:
+    """How often the job with this log has begun and not succeeded.
+
+    A parameter of the rules whose outputs are flagged with `update`: Snakemake (9.27) restores these when their job
+    fails, but records them as made with the new inputs and parameters. The changed number makes it run again.
+    """
+    note = path_to_log.with_suffix(".failures")
+    return int(note.read_text(encoding="utf-8")) if note.is_file() else 0
+
+
+@contextmanager
+def counted_failure(path_to_log: Path) -> Iterator[None]:
+    """Count a failure of the job with this log, unless the block succeeds."""
+    before, note = failures(path_to_log), path_to_log.with_suffix(".failures")
+    _write_count(note, before + 1)
+    yield
+    if before:
+        _write_count(note, before)
+    else:
+        note.unlink()
+
+
+def _write_count(note: Path, count: int) -> None:
+    with atomic_path(note) as temporary:
+        temporary.write_text(str(count), encoding="utf-8")
 
 
 @contextmanager
