@@ -1,6 +1,6 @@
 """The files that texts in a model's code name: data, and sources that are run by their path.
 
-A data set of gigabytes is not read for that: files beyond the first MiB count by their size and time.
+A data set of gigabytes is not read for that: files beyond the first 32 MiB count by their size and time.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +171,12 @@ class Jobs:
         """The resources that classes of nodes set."""
         classes = self.config.classes or {}
 
-        def resource(name: str) -> Callable[[Wildcards], str | None]:
-            def value_of(wildcards: Wildcards) -> str | None:
-                value = classes[wildcards["machine"]].get(name)
-                needs_gpu = name == GPU_ONLY and is_cpu(wildcards["device"])
-                return None if value is None or needs_gpu else str(value)
+        def value_of(name: str, wildcards: Wildcards) -> str | None:
+            value = classes[wildcards["machine"]].get(name)
+            needs_gpu = name == GPU_ONLY and is_cpu(wildcards["device"])
+            return None if value is None or needs_gpu else str(value)
 
-            return value_of
-
-        return {name: resource(name) for name in resources_of(classes)}
+        return {name: partial(value_of, name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Megabytes that a measuring job requests, twice as many for each further attempt.

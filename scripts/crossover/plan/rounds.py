@@ -37,7 +37,7 @@ class Rounds:
         plan = self.plan
         first = {cell for study in plan.measured for cell, _ in plan.preview(study)}
         rounds = in_rounds(plan.cells, plan.rounds, plan.seed, plan.cells_of_candidates, first)
-        order = [(trial, cell) for trial, cell in rounds if trial <= plan.first_trials(cell.study)]
+        order = [(trial, cell) for trial, cell in rounds if trial <= plan.first_trials[cell.study]]
         if self.at_once > 1:
             order = [*in_blocks(order, self.at_once, first)]
         trials = [(cell, trial) for trial, cell in order]

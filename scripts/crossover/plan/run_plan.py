@@ -102,7 +102,7 @@ class RunPlan:
     @cached_property
     def cells_of_candidates(self) -> list[Cell]:
         """The cells that `candidates` add, measured once in the first grid; none in a study with one first trial."""
-        compared = [study for study in self.studies if self.first_trials(study.name) > 1]
+        compared = [study for study in self.studies if self.first_trials[study.name] > 1]
         return self._on_classes(cell for study in compared for cell in cells_of_candidates(study, self.devices))
 
     @cached_property
@@ -113,20 +113,16 @@ class RunPlan:
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
+        grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials[cell.study] + 1))
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
     def trials_of(self, study: str) -> int:
         """Most trials of a cell of a study, before those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
-    def first_trials(self, study: str) -> int:
-        """Trials of each cell of a study's first grid: all of them, unless a crossover says where they go."""
-        return self._first_trials[study]
-
     @cached_property
-    def _first_trials(self) -> dict[str, int]:
-        """The same by study: planning asks for it at every trial."""
+    def first_trials(self) -> dict[str, int]:
+        """Trials of each cell of a study's first grid, by study: all, unless a crossover says where they go."""
         first = {}
         for study in self.studies:
             trials = self.trials_of(study.name)
@@ -137,7 +133,7 @@ class RunPlan:
     @property
     def rounds(self) -> int:
         """Rounds of the first grid."""
-        return max(self._first_trials.values(), default=0)
+        return max(self.first_trials.values(), default=0)
 
     @cached_property
     def measured(self) -> list[str]:
