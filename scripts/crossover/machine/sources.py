@@ -133,14 +133,20 @@ def _imported_by(call: ast.Call) -> Import | None:
 
 def _reads_computed(nodes: Iterable[ast.AST], calls: Iterable[ast.Call]) -> bool:
     """Whether a file is read, or run, whose name is not written out, as in `open(name)` or `map(open, names)`."""
-    named = {id(call.func) for call in calls if _names_file(call)}
-    for node in nodes:
-        if isinstance(node, ast.alias) and node.asname and node.name.rpartition(".")[2] in READERS | IMPORTERS:
-            return True
-        is_stream = _name(node) == "load" and _name(getattr(node, "value", None)) in STREAM_READERS
-        if _name(node) in READERS and not is_stream and id(node) not in named:
-            return True
-    return False
+    renamed = [node for node in nodes if isinstance(node, ast.alias) and node.asname]
+    if any(alias.name.rpartition(".")[2] in READERS | IMPORTERS for alias in renamed):
+        return True
+    handed_on = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
+    handed_on += [node.value for node in nodes if isinstance(node, ast.Assign)]
+    called = [call.func for call in calls if not _names_file(call)]
+    return any(_is_reader(node) for node in called) or any(
+        _is_reader(node) or _name(node) in IMPORTERS for node in handed_on
+    )
+
+
+def _is_reader(node: ast.expr) -> bool:
+    is_stream = _name(node) == "load" and _name(getattr(node, "value", None)) in STREAM_READERS
+    return _name(node) in READERS and not is_stream
 
 
 def _names_file(call: ast.Call) -> bool:

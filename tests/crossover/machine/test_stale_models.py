@@ -58,6 +58,7 @@ UNKNOWN = {
     "a name in another file": ("net.py", "torch.load(json.load(open('cfg.json'))['w'])", ["cfg.json", "w.pt"]),
     "an argument": ("net.py", "def read(path):\n    return open(path)", ["x.txt"]),
     "a reader that is handed on": ("net.py", "list(map(open, sys.argv))", ["x.txt"]),
+    "an importer by another name": ("net.py", "get = importlib.import_module\nget('part')", ["part.py"]),
     "a module by another name": ("net.py", "import torch as t\ndef f(n):\n    t.load(n)", ["x.pt"]),
     "an f-string": ("net.py", "def build(n):\n    torch.load(f'w_{n}.pt')", ["w_64.pt"]),
     "a sum": ("net.py", "def build(n):\n    Dataset('w_' + str(n) + '.pt')", ["w_64.pt"]),
@@ -138,7 +139,7 @@ def archive(file: Path, text: str) -> None:
 
 
 def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> None:
-    net = write(project, "net.py", FROM_FILE + "import layers\njson.load(open('cfg.json'))\n")
+    net = write(project, "net.py", FROM_FILE + "import layers\njson.load(open('cfg.json'))\nfiles = load = 1\n")
     for name in ("layers.py", "cfg.json", "other.py", "other.json", "lib/layers.py"):
         write(project, name, "x = 1\n")
     before = keys(net)
