@@ -20,7 +20,6 @@ include: "rules/measure.smk"
 include: "rules/refine.smk"
 include: "rules/analyse.smk"
 include: "rules/report.smk"
-include: "rules/export.smk"
 include: "rules/hooks.smk"
 
 

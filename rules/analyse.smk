@@ -1,6 +1,6 @@
 # From rows to tables.
 
-from crossover.plan.outputs import TABLES
+from crossover.tables.run_tables import DERIVED
 
 # Packages of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
@@ -65,7 +65,7 @@ rule give_first_answer:
         plan=ancient(f"{RESULTS}/plan.json"),
         rows=lambda wildcards: PLAN.rows(PLAN.preview(wildcards.study)),
         references=reference_files(REFERENCES),
-        template=ancient(workflow_file("report/first_answer.txt.j2")),
+        template=ancient(get_file("report/first_answer.txt.j2")),
     output:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
     log:
@@ -94,7 +94,7 @@ rule analyse_run:
         references=reference_files(REFERENCES),
         library=get_library(*COMPUTING),
     output:
-        **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},
+        **{name: update(f"{RESULTS}/{name}.parquet") for name in DERIVED},
         **{
             f"{name}_csv": report(
                 update(f"{RESULTS}/{name}.csv"),
@@ -102,7 +102,7 @@ rule analyse_run:
                 category="Tables",
                 labels={"table": name.replace("_", " ")},
             )
-            for name in TABLES
+            for name in DERIVED
         },
     log:
         f"{RESULTS}/logs/analyse_run.log",
@@ -122,5 +122,5 @@ rule analyse_run:
 # All tables of a run by name, as later rules take them.
 RUN_TABLES = {
     "measurements": rules.collect_measurements.output.measurements,
-    **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},
+    **{name: f"{RESULTS}/{name}.parquet" for name in DERIVED},
 }

@@ -11,18 +11,15 @@ from pathlib import Path
 gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
-HOUSE = Path(str(workflow.current_basedir)).parent
+REPOSITORY = Path(str(workflow.current_basedir)).parent
 # Whether another workflow uses this one as a module.
-IS_MODULE = HOUSE.resolve() != Path(workflow.basedir).resolve()
-sys.path.insert(0, str(HOUSE / "scripts"))
+IS_MODULE = REPOSITORY.resolve() != Path(workflow.basedir).resolve()
+sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-# Without bytecode, as in many containers, each process of a run would compile the library again. Jobs import from the
-# folder of their script, and nothing from the working directory.
+# Jobs import from the folder of their script, and nothing from the working directory.
 if not IS_MODULE:
     os.environ.pop("PYTHONSAFEPATH", None)
     sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
-    sys.dont_write_bytecode = False
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from crossover.config.configuration import read_configuration, real_files
 from crossover.config.options import tell
@@ -30,92 +27,38 @@ from crossover.config.studies import check_any_for
 from crossover.config.table_files import left_out
 from crossover.config.validation import read_mapping
 from crossover.config.words import HERE, REFERENCE_FILES
-from crossover.errors import one_line_errors
-from crossover.failures import failures
+from crossover.errors import failures, one_line_errors
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
 from crossover.plan import snakemake_internals as internals
-from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
+from crossover.plan.checks import (
+    check_both_kinds,
+    check_classes,
+    check_device_list,
+    check_executor,
+    check_metrics,
+)
+from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders
 from crossover.plan.jobs import Jobs
-from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import planned_trials
 
 
-def workflow_file(path):
+def get_file(path):
     """A file of the workflow, relative to the working directory."""
-    return os.path.relpath(HOUSE / path)
-
-
-with one_line_errors():
-    # Before Snakemake reads it, so that a mistake in YAML is one line that says where it is.
-    read_mapping(HOUSE / "config" / "config.yaml")
-
-
-configfile: workflow_file("config/config.yaml")
-
-
-prefer_this_environment()
-
-
-with one_line_errors():
-    layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
-    CONFIG = read_configuration(layers, HOUSE / "config")
-    check_metrics(CONFIG.studies)
-    check_classes(CONFIG.classes, CONFIG.devices)
-    MACHINE = internals.machine_of(workflow)
-    if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
-        check_device_list(CONFIG, MACHINE)
-    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
-    check_any_for(CONFIG.studies, PLAN.devices)
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(workflow_file("config/reference")))
-    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
-    ROUNDS = Rounds(PLAN, JOBS.at_once)
-    if workflow.is_main_process:
-        tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
-        for note in filter(None, map(left_out, tables)):
-            tell(note)
-
-RESULTS = CONFIG.results
-SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
-if workflow.is_main_process and not SEVERAL_HOSTS:
-    if line := measured_elsewhere(Path(RESULTS), platform.node()):
-        print(line, file=sys.stderr)
-# How a job's message names its class of nodes.
-OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
-# rules/hooks.smk says how the run was started.
-os.environ.setdefault(INVOCATION, "")
-
-
-envvars:
-    "CROSSOVER_MACHINE",
-    "CROSSOVER_INVOCATION",
-
-
-# A GPU limit given on the command line holds for each machine, not for a whole cluster.
-resource_scopes:
-    gpu="local",
-
-
-wildcard_constraints:
-    study="|".join(PLAN.study),
-    dataset="|".join(CONFIG.datasets),
-    variant=r"\w+",
-    machine="|".join(CONFIG.classes or (HERE,)),
-    batch_size=r"\d+",
-    size=r"\d+",
-    trial=r"\d+",
-    seed=r"\d+",
-    stage=r"\d+",
-    repeat=r"\d+",
-    again=r"(-repeat-\d+)?",
+    return os.path.relpath(REPOSITORY / path)
 
 
 def get_library(*packages):
     """The modules of these packages of the library: their edit re-runs a rule that computes from rows."""
-    folders = [HOUSE / "scripts/crossover" / package for package in (".", *packages)]
-    return sorted(workflow_file(file) for folder in folders for file in folder.glob("*.py"))
+    folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
+    return sorted(get_file(file) for folder in folders for file in folder.glob("*.py"))
+
+
+def get_dataset(wildcards):
+    """The file of the dataset that a workload reads, if it does."""
+    return PLAN.dataset(wildcards.workload) or []
 
 
 def get_failures(log):
@@ -151,3 +94,63 @@ def get_rows_before_repeat(number):
 def get_measured_rows(_wildcards):
     """All rows of a run."""
     return get_rows_before_repeat(PLAN.repeats + 1)
+
+
+with one_line_errors():
+    # Before Snakemake reads it, so that a mistake in YAML is one line that says where it is.
+    read_mapping(REPOSITORY / "config" / "config.yaml")
+
+
+configfile: get_file("config/config.yaml")
+
+
+prefer_this_environment()
+
+
+with one_line_errors():
+    layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
+    CONFIG = read_configuration(layers, REPOSITORY / "config")
+    check_metrics(CONFIG.studies)
+    check_classes(CONFIG.classes, CONFIG.devices)
+    MACHINE = internals.machine_of(workflow)
+    if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
+        check_device_list(CONFIG, MACHINE)
+    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
+    check_any_for(CONFIG.studies, PLAN.devices)
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(get_file("config/reference")))
+    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
+    ROUNDS = Rounds(PLAN, JOBS.at_once)
+    RESULTS = CONFIG.results
+    SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
+    if workflow.is_main_process:
+        tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
+        notes = [
+            *map(left_out, tables),
+            None if SEVERAL_HOSTS else measured_elsewhere(Path(RESULTS), platform.node()),
+        ]
+        for note in filter(None, notes):
+            tell(note)
+
+# How a job's message names its class of nodes.
+OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
+# rules/hooks.smk says how the run was started.
+os.environ.setdefault(INVOCATION, "")
+
+
+envvars:
+    "CROSSOVER_MACHINE",
+    "CROSSOVER_INVOCATION",
+
+
+# A GPU limit given on the command line holds for each machine, not for a whole cluster.
+resource_scopes:
+    gpu="local",
+
+
+wildcard_constraints:
+    **dict.fromkeys(("batch_size", "size", "trial", "seed", "stage", "repeat"), r"\d+"),
+    study="|".join(PLAN.study),
+    dataset="|".join(CONFIG.datasets),
+    variant=r"\w+",
+    machine="|".join(CONFIG.classes or (HERE,)),
+    again=r"(-repeat-\d+)?",

@@ -7,28 +7,22 @@ from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
-from crossover.measurement.process.children import start_early
-from crossover.measurement.process.holding import choose_isolation
-from crossover.plan.checks import check_executor
-from crossover.plan.terminal import Progress, StatusLine, failure_words
+from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.run_tables import set_aside
 from snakemake.logging import logger
 
-STATUS = StatusLine(sys.stderr)
-PROGRESS = Progress(logger.info, STATUS.show)
+PROGRESS = Progress(logger.info)
 if workflow.is_main_process:
-    internals.show_progress(workflow, logger, PROGRESS, STATUS)
+    internals.show_progress(workflow, logger, PROGRESS)
 
 
 def tell_answers():
-    STATUS.clear()
     if PROGRESS.finished["render_report"] and not workflow.touch:
         print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
 def tell_failures():
-    STATUS.clear()
-    words = failure_words(PROGRESS.failed, PROGRESS.reasons, workflow_file("scripts/report_rows.py"), RESULTS)
+    words = failure_words(PROGRESS.failed, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
     print("", words, sep="\n", file=sys.stderr)
 
 
@@ -54,6 +48,10 @@ onstart:
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
                 hand_down_gpus()
+        # A dry-run need not wait for these modules.
+        from crossover.measurement.process.children import start_early
+        from crossover.measurement.process.holding import choose_isolation
+
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
     # Before the first job, which may fail. A workflow that uses this one as a module does so once rows are collected.

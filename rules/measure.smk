@@ -3,7 +3,6 @@
 # measure again, so that a time limit can be raised.
 
 from crossover.machine.code_key import digests_of
-from crossover.plan.jobs import ROOFS_MB, ROOFS_MIN
 
 
 rule make_dataset:
@@ -30,8 +29,8 @@ rule make_dataset:
 
 rule measure_cell:
     input:
-        script=ancient(workflow_file("scripts/measure_cell.py")),
-        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
+        script=ancient(get_file("scripts/measure_cell.py")),
+        dataset=get_dataset,
     output:
         PLAN.row_pattern,
     log:
@@ -41,75 +40,56 @@ rule measure_cell:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.class_resources(),
-        gpu=JOBS.gpus_of,
-        mem_mb=JOBS.mem_mb,
-        runtime=JOBS.trial_min,
+        **JOBS.resources("trial"),
     params:
         job=JOBS.trial,
         limit=lambda wildcards, resources: JOBS.limit("trial", wildcards),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit} --trial={wildcards.trial}"
+        "python3 {input.script:q} {params.job[options]} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
-rule train_model:
+use rule measure_cell as train_model with:
     input:
-        script=ancient(workflow_file("scripts/train_model.py")),
-        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
+        script=ancient(get_file("scripts/train_model.py")),
+        dataset=get_dataset,
     output:
         PLAN.training_pattern,
     log:
         PLAN.log_pattern("train_model", PLAN.training_pattern),
-    conda:
-        "../envs/benchmark.yaml"
-    threads: JOBS.threads
+    priority: 0
     resources:
-        **JOBS.class_resources(),
-        gpu=JOBS.gpus_of,
-        mem_mb=JOBS.mem_mb,
-        runtime=JOBS.training_min,
+        **JOBS.resources("training"),
     params:
         job=JOBS.training,
         limit=lambda wildcards, resources: JOBS.limit("training", wildcards),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
-    shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit} --seed={wildcards.seed}"
-        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
-rule find_largest_batch:
+use rule measure_cell as find_largest_batch with:
     input:
-        script=ancient(workflow_file("scripts/find_largest_batch.py")),
-        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
+        script=ancient(get_file("scripts/find_largest_batch.py")),
+        dataset=get_dataset,
     output:
         PLAN.search_pattern,
     log:
         PLAN.log_pattern("find_largest_batch", PLAN.search_pattern),
-    conda:
-        "../envs/benchmark.yaml"
-    threads: JOBS.threads
+    priority: 0
     resources:
-        **JOBS.class_resources(),
-        gpu=JOBS.gpus_of,
-        mem_mb=JOBS.mem_mb,
-        runtime=JOBS.search_min,
+        **JOBS.resources("batch_try"),
     params:
         job=JOBS.search,
         limit=lambda wildcards, resources: JOBS.limit("batch_try", wildcards),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
-    shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit}"
-        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule probe_roofs:
     input:
-        script=ancient(workflow_file("scripts/probe_roofs.py")),
+        script=ancient(get_file("scripts/probe_roofs.py")),
     output:
         PLAN.roofs_pattern,
     log:
@@ -118,10 +98,7 @@ rule probe_roofs:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.class_resources(),
-        gpu=JOBS.gpus_of,
-        mem_mb=ROOFS_MB,
-        runtime=ROOFS_MIN,
+        **JOBS.resources("probe"),
     params:
         job=JOBS.roofs,
     message:

@@ -1,6 +1,7 @@
-# From tables to figures and the report.
+# From tables to figures and the report, and files for others, which are targets of their own: `snakemake export`, and
+# `snakemake export_reference --config name=h200`.
 
-from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
+from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
 from crossover.tables.run_tables import REPORT_FILES
 
 FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
@@ -43,8 +44,8 @@ rule render_report:
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
         # The templates of the page, with its style sheets and scripts.
         page=sorted(
-            workflow_file(path)
-            for path in (HOUSE / "report").rglob("*")
+            get_file(path)
+            for path in (REPOSITORY / "report").rglob("*")
             if path.is_file() and path.suffix != ".rst"
         ),
         library=get_library(*COMPUTING, "figures", "report"),
@@ -69,3 +70,46 @@ rule render_report:
         "Writing {output.report}"
     script:
         "../scripts/render_report.py"
+
+
+rule export:
+    input:
+        cells=rules.analyse_run.output.cells,
+        script=ancient(get_file("scripts/export_run.py")),
+    output:
+        bencher=f"{RESULTS}/export/bencher.json",
+        action=f"{RESULTS}/export/action_benchmark.json",
+    log:
+        f"{RESULTS}/logs/export.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        results=lambda wildcards, input: os.path.dirname(input.cells),
+        output=lambda wildcards, output: os.path.dirname(output.bencher),
+    message:
+        "Writing {params.output} in formats of others"
+    shell:
+        "python3 {input.script:q} {params.results:q} --output={params.output:q} > {log:q} 2>&1"
+
+
+rule export_reference:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        provenance=rules.render_report.output.provenance,
+        script=ancient(get_file("scripts/export_reference.py")),
+    output:
+        [f"{RESULTS}/reference/{CONFIG.name}/{file}" for file in REFERENCE_FILES],
+    log:
+        f"{RESULTS}/logs/export_reference.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        results=lambda wildcards, input: os.path.dirname(input.measurements),
+        name=CONFIG.name,
+        output=lambda wildcards, output: os.path.dirname(output[0]),
+    message:
+        "Writing the reference {params.output}"
+    shell:
+        "python3 {input.script:q} {params.results:q} --name={params.name:q} --output={params.output:q} > {log:q} 2>&1"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,10 +19,8 @@ from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
 from crossover.tables.run_tables import set_aside, write_run
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def analyse_run(

@@ -1,7 +1,7 @@
 """Joins the rows of all trials into one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crossover.errors import logged
 from crossover.machine.turns import computing
@@ -10,10 +10,8 @@ from crossover.tables.guards import matching_rows
 from crossover.tables.rows import reading_processes
 from crossover.tables.run_tables import set_aside
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("collecting rows"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crossover.answers.analysis import analyse
 from crossover.errors import logged
@@ -15,10 +15,8 @@ from crossover.tables.guards import matching_rows
 from crossover.tables.references import read_reference
 from crossover.tables.registry import table_of
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def give_first_answer(

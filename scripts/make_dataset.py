@@ -4,7 +4,7 @@ import resource
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
@@ -14,10 +14,8 @@ from crossover.files import atomic_path
 from crossover.machine.kernel import available_bytes
 from crossover.machine.turns import computing
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:

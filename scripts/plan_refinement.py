@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crossover.config.studies import Candidates, Refinement
 from crossover.errors import logged
@@ -12,10 +12,8 @@ from crossover.statistics.refinement import plan_stage
 from crossover.tables.guards import check_environments
 from crossover.tables.rows import collect_rows
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def plan_refinement(

@@ -1,7 +1,7 @@
 """Draws every figure of a run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crossover.errors import logged
 from crossover.figures.registry import draw_run
@@ -9,10 +9,8 @@ from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.run_tables import read_run
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crossover.errors import logged
 from crossover.figures.registry import figures_of
@@ -12,10 +12,8 @@ from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
 from crossover.tables.run_tables import forget_outdated, read_run
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crossover.config.published_rows import read_published_rows
 from crossover.errors import logged
@@ -12,10 +12,8 @@ from crossover.plan import plan_file
 from crossover.plan.plan_file import Plan
 from crossover.plan.run_plan import RunPlan
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
-
-    snakemake: Snakemake
+snakemake: Any
+"""The job, which Snakemake defines."""
 
 
 def write_plan(

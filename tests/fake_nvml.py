@@ -39,8 +39,8 @@ class FakeNvml:
 
     def __init__(self, *gpus: FakeGpu, there: bool = True, counts: bool = True, opens: int = 0) -> None:
         self.boards = gpus
-        self.known = {one.uuid: one for gpu in gpus for one in (gpu, *(gpu.instances or ())) if one}
-        self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.known.items()}
+        self.devices = {device.uuid: device for gpu in gpus for device in (gpu, *(gpu.instances or ())) if device}
+        self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.devices.items()}
         """Their answers, which a test may change."""
         self.there = there
         self.counts = counts
@@ -72,40 +72,40 @@ class FakeNvml:
         return unsupported(pynvml.NVML_ERROR_GPU_IS_LOST) if gpu.lost else gpu.uuid
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
-        return uuid if uuid in self.known else unsupported(pynvml.NVML_ERROR_NOT_FOUND)
+        return uuid if uuid in self.devices else unsupported(pynvml.NVML_ERROR_NOT_FOUND)
 
     def nvmlDeviceGetUUID(self, handle: str) -> str:  # noqa: N802
         return handle
 
     def nvmlDeviceGetMigMode(self, handle: str) -> list[int]:  # noqa: N802
-        gpu = self.known[handle]
-        known = [int(gpu.instances is not None), 0] if gpu.knows_mig else None
-        return self.gpus[handle].get("nvmlDeviceGetMigMode", known) or unsupported()
+        gpu = self.devices[handle]
+        mig_mode = [int(gpu.instances is not None), 0] if gpu.knows_mig else None
+        return self.gpus[handle].get("nvmlDeviceGetMigMode", mig_mode) or unsupported()
 
     def nvmlDeviceGetMaxMigDeviceCount(self, handle: str) -> int:  # noqa: N802
-        return len(self.known[handle].instances or ())
+        return len(self.devices[handle].instances or ())
 
     def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: str, index: int) -> str:  # noqa: N802
-        instance = (self.known[handle].instances or ())[index]
+        instance = (self.devices[handle].instances or ())[index]
         return instance.uuid if instance else unsupported(pynvml.NVML_ERROR_NOT_FOUND)
 
     def nvmlDeviceGetGpuInstanceId(self, handle: str) -> int:  # noqa: N802
-        return self.known[handle].within[0]
+        return self.devices[handle].within[0]
 
     def nvmlDeviceGetComputeInstanceId(self, handle: str) -> int:  # noqa: N802
-        return self.known[handle].within[1]
+        return self.devices[handle].within[1]
 
     def nvmlDeviceGetCpuAffinityWithinScope(self, handle: str, words: int, scope: int) -> list[int]:  # noqa: N802
         assert scope == pynvml.NVML_AFFINITY_SCOPE_NODE
-        cpus = self.known[handle].near or unsupported()
+        cpus = self.devices[handle].near or unsupported()
         return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]
 
     def nvmlDeviceGetFieldValues(self, handle: str, fields: Sequence[int]) -> list[SimpleNamespace]:  # noqa: N802
-        known = self.gpus[handle].get("fields", {})
+        values = self.gpus[handle].get("fields", {})
         return [
             SimpleNamespace(
-                nvmlReturn=pynvml.NVML_SUCCESS if number in known else pynvml.NVML_ERROR_NOT_SUPPORTED,
-                value=SimpleNamespace(ullVal=known.get(number, 999)),
+                nvmlReturn=pynvml.NVML_SUCCESS if number in values else pynvml.NVML_ERROR_NOT_SUPPORTED,
+                value=SimpleNamespace(ullVal=values.get(number, 999)),
             )
             for number in fields
         ]

@@ -79,11 +79,11 @@ class Opened:
 
     def serious(self) -> list[tuple[str, list[str]]]:
         """What axe finds serious or critical, each with the first elements concerned."""
-        found = Axe().run(self.page).response["violations"]
+        violations = Axe().run(self.page).response["violations"]
         return [
-            (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            (violation["id"], [node["html"][:200] for node in violation["nodes"]][:3])
+            for violation in violations
+            if violation["impact"] in ("serious", "critical")
         ]
 
     def column(self, key: str) -> list[str]:

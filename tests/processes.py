@@ -26,11 +26,11 @@ def started_by(tester: str) -> list[psutil.Process]:
     ]
 
 
-def wait_for(found: Callable[[], T], what: str) -> T:
+def wait_for(condition: Callable[[], T], what: str) -> T:
     """The first true value; raises TimeoutError if none comes."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        if value := found():
+        if value := condition():
             return value
         time.sleep(0.05)
     raise TimeoutError(f"waited {PATIENCE_S} s for {what}")

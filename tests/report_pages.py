@@ -58,12 +58,12 @@ def tables_of(
     references: Sequence[Reference] = (),
 ) -> RunTables:
     """All tables of a run of these rows, as the workflow makes them; a study without sizes began with those it has."""
-    known = studies or {name: study() for name in rows["study"].unique()}
-    known = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in known.items()}
+    completed = studies or {name: study() for name in rows["study"].unique()}
+    completed = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in completed.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
-    found = table_of("largest_batches", searches)
+    largest = table_of("largest_batches", searches)
     probed = table_of("roofs", roofs)
-    return analyse(rows, trained, found, known, prices, roofs=probed, references=references)
+    return analyse(rows, trained, largest, completed, prices, roofs=probed, references=references)
 
 
 @dataclass(frozen=True)

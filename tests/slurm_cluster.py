@@ -108,12 +108,6 @@ class Cluster:
             logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in self.folder.glob("*.log"))
             raise TimeoutError(f"{late}\n{logs}") from None
 
-    def kill_slurmd(self) -> None:
-        """End the node's daemon as the kernel would; the steps that it started live on."""
-        assert self._slurmd is not None
-        self._slurmd.kill()
-        self._slurmd.wait()
-
     def stop_slurmd(self) -> None:
         """End the node's daemon in order."""
         if self._slurmd is not None:
@@ -211,6 +205,6 @@ def _answers(*command: str) -> bool:
 
 
 def _number(key: str, text: str) -> str:
-    found = re.search(rf"\b{key}=(\d+)", text)
-    assert found is not None, text
-    return found[1]
+    match = re.search(rf"\b{key}=(\d+)", text)
+    assert match is not None, text
+    return match[1]

@@ -47,11 +47,11 @@ note = {
     "began": time.time(),
 }
 notes.mkdir(exist_ok=True)
-place = notes / f"{note['job']}-{note['pid']}.json"
+note_file = notes / f"{note['job']}-{note['pid']}.json"
 
 
 def write_note(**more: float) -> None:
-    with atomic_path(place) as path:
+    with atomic_path(note_file) as path:
         path.write_text(json.dumps({**note, **more}))
 
 

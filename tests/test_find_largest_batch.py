@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +12,8 @@ import psutil
 import pytest
 
 from find_largest_batch import parse_arguments
-from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, RAISE, WELL, kill_while_hanging, plant
-from trials import ROOT, run_script, write_points
+from planting import CRASH, HANG, HOG, WELL, plant
+from trials import run_script, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
 
@@ -87,7 +86,7 @@ def search(workflow: Path, output: Path, workload: str, size: int, *extra: str) 
 
 
 def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(one["batch_size"], one["status"]) for one in result["tries"]]
+    return [(attempt["batch_size"], attempt["status"]) for attempt in result["tries"]]
 
 
 @pytest.mark.slow
@@ -104,7 +103,7 @@ def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Pat
     assert statuses(result)[-2:] == [(largest, "ok")] * 2
     assert {status for size, status in statuses(result) if size > largest} == {"oom"}
     assert {status for size, status in statuses(result) if size <= largest} == {"ok"}
-    failed = next(one for one in result["tries"] if one["status"] == "oom")
+    failed = next(attempt for attempt in result["tries"] if attempt["status"] == "oom")
     assert "can't allocate memory" in failed["reason"]
     rate = result["timed_batches"] * largest / result["timed_s"]
     assert result["throughput_samples_per_s"] == pytest.approx(rate)
@@ -136,7 +135,7 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(workflow: 
     assert result["torch_version"]
     assert result["python_version"].startswith(f"{sys.version_info.major}.")
     assert "--limit=50" in result["command"]
-    assert all(one["duration_s"] > 0 for one in result["tries"])
+    assert all(attempt["duration_s"] > 0 for attempt in result["tries"])
 
 
 @pytest.mark.slow
@@ -144,10 +143,6 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(workflow: 
     ("fault", "extra", "status", "reason"),
     [
         (CRASH, "", "invalid", "batch 4: the measuring process crashed (SIGSEGV)"),
-        (CRASH, "--isolation=process", "invalid", "batch 4: the measuring process crashed (SIGSEGV)"),
-        (RAISE, "", "invalid", "batch 4: ValueError: planted"),
-        (ELSEWHERE, "", "invalid", "batch 4: tensors lie on meta, not on cpu"),
-        (KILLED, "", "invalid", "batch 4: something outside ended the measuring process (SIGKILL)"),
         (HANG, "--time-limit-s=1", "timeout", "batch 4: not done after 1 s; raise time_limit_s"),
         (WELL, "--precision=tf32", "unsupported", "batch 4: tf32 needs an NVIDIA GPU"),
         (HOG, "--memory-limit=300MB", "oom", "batch 1 does not fit: "),
@@ -165,17 +160,6 @@ def test_everything_but_memory_stops_the_search(
     assert result["hostname"]
 
 
-@pytest.mark.slow
-def test_a_killed_search_leaves_no_process_and_no_file(workflow: Path, tmp_path: Path) -> None:
-    begun, folder = tmp_path / "begun", tmp_path / "results"
-    script = workflow / "scripts" / "find_largest_batch.py"
-    command = [sys.executable, str(script), *options(workflow, folder / "found.json", "planted", HANG)]
-    status, said = kill_while_hanging(command, begun, signal.SIGTERM)
-    assert status == 128 + signal.SIGTERM
-    assert "Traceback" not in said
-    assert list(folder.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
@@ -189,15 +173,3 @@ def test_an_option_that_is_wrong_is_one_line(
     with pytest.raises(SystemExit):
         parse_arguments([*options(tmp_path, tmp_path / "found.json", "disc_mlp", 3), extra])
     assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_help_works_in_a_bare_environment_and_the_search_needs_no_torch() -> None:
-    script = ROOT / "scripts" / "find_largest_batch.py"
-    code = f"import sys, runpy; sys.path.insert(0, {str(script.parent)!r}); sys.argv = ['it', '--help']; "
-    run_it = f"runpy.run_path({str(script)!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code + run_it], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "--memory-limit" in done.stdout
-    code += "import crossover.measurement.search; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr

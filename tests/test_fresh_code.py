@@ -89,8 +89,8 @@ def servers() -> set[int]:
         for process in psutil.process_iter(["pid", "ppid", "status", "cmdline"])
         if any(sockets in part for part in process.info["cmdline"] or ())
     ]
-    found = {info["pid"]: info["ppid"] for info in ours if info["status"] != psutil.STATUS_ZOMBIE}
-    return {pid for pid, parent in found.items() if parent not in found}
+    parents = {info["pid"]: info["ppid"] for info in ours if info["status"] != psutil.STATUS_ZOMBIE}
+    return {pid for pid, parent in parents.items() if parent not in parents}
 
 
 def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:

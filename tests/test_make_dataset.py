@@ -26,35 +26,6 @@ def test_the_file_says_whether_its_rows_are_generated(
     assert (metadata["dataset"], metadata["generated"]) == (name, generated)
 
 
-FULL = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import resource
-from pathlib import Path
-from crossover.errors import one_line_errors
-from make_dataset import make_dataset
-
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
-with one_line_errors():
-    make_dataset("disc", {"points": 1000, "seed": 0}, Path(sys.argv[2]))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
-def test_data_that_the_disk_does_not_take_are_one_line(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk; 1,000 points and labels have 16 kB."""
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(ROOT / "scripts"), str(tmp_path / "disc.safetensors")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: no space left on the disk (Error while serializing: ")
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 LIMITED = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -48,7 +48,10 @@ def test_a_clusters_profile_counts_jobs() -> None:
 
 def rules() -> dict[str, str]:
     """Text of every rule, by its name."""
-    pattern = re.compile(r"^(?:rule|checkpoint) (\w+):\n(.*?)(?=^\w|\Z)", flags=re.MULTILINE | re.DOTALL)
+    pattern = re.compile(
+        r"^(?:rule|checkpoint|use rule measure_cell as) (\w+)(?:| with):\n(.*?)(?=^\w|\Z)",
+        flags=re.MULTILINE | re.DOTALL,
+    )
     return {name: text for path in (ROOT / "rules").glob("*.smk") for name, text in pattern.findall(path.read_text())}
 
 

@@ -41,8 +41,8 @@ def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, 
     """By size and trial, the repeat that counts, its time in ms, and whether it is flagged."""
     table = pd.read_parquet(workflow.path / TARGET)
     return {
-        (one["size"], one["trial"]): (one["repeat"], round(1e3 * one["step_time_s"]), len(one["flags"]) > 0)
-        for _, one in table.iterrows()
+        (row["size"], row["trial"]): (row["repeat"], round(1e3 * row["step_time_s"]), len(row["flags"]) > 0)
+        for _, row in table.iterrows()
     }
 
 

@@ -36,8 +36,8 @@ def trials(row: Row) -> list[dict[str, Any]]:
     return [trial(row, size, device, seconds) for (size, device), seconds in times.items()]
 
 
-def path_of(one: Mapping[str, Any], results: Path) -> Path:
-    return results / "cells" / CELL_PATH.format(**one) / f"trial-{one['trial']}.parquet"
+def path_of(trial: Mapping[str, Any], results: Path) -> Path:
+    return results / "cells" / CELL_PATH.format(**trial) / f"trial-{trial['trial']}.parquet"
 
 
 def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
@@ -49,7 +49,7 @@ def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[s
         devices=["cpu", "cuda"],
         cells=[],
         trials=1,
-        rows=[str(path_of(one, Path("elsewhere/results"))) for one in trials],
+        rows=[str(path_of(trial, Path("elsewhere/results"))) for trial in trials],
         trainings=[],
         searches=[],
         settings={"disc_depth": ["--seed=0"]},
@@ -60,10 +60,10 @@ def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[s
     plan_file.write(plan, results / "plan.json")
 
 
-def write_trial(one: dict[str, Any], results: Path) -> None:
-    path = path_of(one, results)
+def write_trial(trial: dict[str, Any], results: Path) -> None:
+    path = path_of(trial, results)
     path.parent.mkdir(parents=True)
-    write_rows(pa.Table.from_pylist([one], schema=arrow_schema()), path)
+    write_rows(pa.Table.from_pylist([trial], schema=arrow_schema()), path)
 
 
 def test_what_has_finished_is_reported_and_the_rest_is_named(
@@ -91,13 +91,13 @@ def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     facts = {"physical_cores": 4, "started_at": "2026-11-23T10:00:00Z", "model_key": "key"}
-    known = [one | facts for one in trials]
-    measurements = pd.DataFrame(known).reindex(columns=list(COLUMNS))
+    measured = [trial | facts for trial in trials]
+    measurements = pd.DataFrame(measured).reindex(columns=list(COLUMNS))
     write_reference(measurements, "far", None, tmp_path / "far")
-    cpu = [one for one in known if one["device"] == "cpu"]
+    cpu = [trial for trial in measured if trial["device"] == "cpu"]
     make_run(tmp_path / "run", cpu, [str(tmp_path / "far"), str(tmp_path / "gone")])
-    for one in cpu:
-        write_trial(one, tmp_path / "run")
+    for trial in cpu:
+        write_trial(trial, tmp_path / "run")
     report_rows.main([str(tmp_path / "run")])
     assert "Estimated crossover with Brand G1 (reference, 2026-11-23): " in capsys.readouterr().out
 
@@ -106,8 +106,8 @@ def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[di
     """The second machine takes twice as long and has never reported."""
     for name, factor in (("h200", 1), ("laptop", 2)):
         make_run(tmp_path / name, trials)
-        for one in trials:
-            write_trial(one | {"step_time_s": factor * one["step_time_s"]}, tmp_path / name)
+        for trial in trials:
+            write_trial(trial | {"step_time_s": factor * trial["step_time_s"]}, tmp_path / name)
     output = tmp_path / "both"
     report_rows.main([f"{name}={tmp_path / name}" for name in ("h200", "laptop")] + ["--output", str(output)])
     ratios = read_table(output / "ratios.parquet")
@@ -115,23 +115,11 @@ def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[di
     assert of_machines["ratio"].tolist() == pytest.approx([0.5] * 4)
     answers = read_table(output / "answers.parquet").query("kind == 'crossover' and main")
     assert answers[["machine", "series"]].values.tolist() == [["h200", "h200"], ["laptop", "laptop"]]
-    known = json.loads((output / "provenance.json").read_text())
-    assert [(run["name"], run["caveat"]) for run in known["runs"]] == [("h200", "no_file"), ("laptop", "no_file")]
-    assert known["config"] is None
+    provenance = json.loads((output / "provenance.json").read_text())
+    assert [(run["name"], run["caveat"]) for run in provenance["runs"]] == [("h200", "no_file"), ("laptop", "no_file")]
+    assert provenance["config"] is None
 
 
 def test_a_folder_that_is_no_run_is_an_error_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"plan\.json"):
         report_rows.main([str(tmp_path)])
-
-
-def test_a_finished_run_is_reported_again_whole(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
-    make_run(tmp_path / "run", trials)
-    for one in trials:
-        write_trial(one, tmp_path / "run")
-    report_rows.main([str(tmp_path / "run")])
-    answers = read_table(tmp_path / "run" / "partial" / "answers.parquet")
-    crossover = answers[answers["kind"] == "crossover"].iloc[0]
-    # ln(2) each way on a logarithmic scale: halfway between 2 and 8.
-    assert crossover["value"] == pytest.approx(4)
-    assert pd.isna(crossover["low"])

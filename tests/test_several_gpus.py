@@ -55,9 +55,9 @@ def finish(run: subprocess.Popen[str], workflow: WorkflowCopy) -> None:
 def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
     """The pairs of trials that ran at the same time."""
     return [
-        (one, other)
-        for one, other in combinations(trials, 2)
-        if one["began"] < other["ended"] and other["began"] < one["ended"]
+        (first, second)
+        for first, second in combinations(trials, 2)
+        if first["began"] < second["ended"] and second["began"] < first["ended"]
     ]
 
 
@@ -67,46 +67,18 @@ def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone
     wait_for(lambda: len([note for note in workflow.notes() if note["device"] == "cuda"]) == GPUS, "the trials")
     (workflow.path / "hold").unlink()
     finish(run, workflow)
-    found = workflow.notes()
-    on_gpus = [note for note in found if note["device"] == "cuda"]
+    notes = workflow.notes()
+    on_gpus = [note for note in notes if note["device"] == "cuda"]
     assert sorted(note["gpus"] for note in on_gpus) == [f"GPU-{number}" for number in range(GPUS)]
     assert len(at_once(on_gpus)) == GPUS * (GPUS - 1) / 2
-    assert len(found) == 2 * GPUS
-    assert [pair for pair in at_once(found) if "cpu" in (pair[0]["device"], pair[1]["device"])] == []
-
-
-def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measured_again(
-    workflow: WorkflowCopy,
-) -> None:
-    finish(start(workflow, "--config", "cluster={side_by_side: false, check_devices: false}"), workflow)
-    found = workflow.notes()
-    assert len(found) == 2 * GPUS
-    assert at_once(found) == []
+    assert len(notes) == 2 * GPUS
+    assert beside_cpu_trials(notes) == []
     assert workflow.would_run("--resources", f"gpu={GPUS}", "--until", "measure_cell")["measure_cell"] == 0
 
 
 def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
     """The pairs of trials that ran at the same time, one of them on the CPU."""
     return [pair for pair in at_once(trials) if "cpu" in (pair[0]["device"], pair[1]["device"])]
-
-
-@pytest.mark.parametrize("gpus", [1, 2, 4])
-def test_rounds_stay_rounds_and_what_is_compared_stays_near_with_any_number_of_gpus(
-    workflow: WorkflowCopy, gpus: int
-) -> None:
-    """With more cores than GPUs, where CPU trials would wait for all cores until no GPU trial is left."""
-    (workflow.path / "gpus").write_text(str(gpus))
-    workflow.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
-    workflow.config(trials=2)
-    finish(start(workflow, cores=16, gpus=gpus), workflow)
-    found = sorted(workflow.notes(), key=lambda note: note["began"])
-    assert beside_cpu_trials(found) == []
-    assert len(found) == 2 * 2 * 4
-    places = {(note["size"], note["device"], note["trial"]): place for place, note in enumerate(found)}
-    # Trials on GPUs that start at the same time may begin in any order.
-    assert max(place for (_, _, trial), place in places.items() if trial == 1) < 8 + gpus - 1
-    for size, trial in {(size, trial) for size, _, trial in places}:
-        assert abs(places[size, "cpu", trial] - places[size, "cuda", trial]) < 2 * gpus + gpus
 
 
 def test_two_runs_of_a_host_wait_for_each_other_and_say_so(workflow: WorkflowCopy, tmp_path: Path) -> None:

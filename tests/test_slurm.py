@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +18,6 @@ from slurm_cluster import Cluster, lacks, running
 from workflow_copy import WorkflowCopy
 
 pytestmark = pytest.mark.slow
-
-KILLS = int(os.environ.get("CROSSOVER_KILLS", "3"))
-"""Random moments at which something is killed."""
 
 
 @pytest.fixture(scope="module")
@@ -97,21 +92,6 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
     assert of_one_run.pop().startswith("crossover_")
 
 
-def test_a_cpu_cell_is_not_measured_on_a_part_of_its_node(tmp_path: Path, cluster: Cluster) -> None:
-    if cluster.cores < 2:
-        pytest.skip("this machine has one core, which has no part")
-    workflow = WorkflowCopy(tmp_path / "workflow")
-    workflow.config(studies=["disc_depth"], cluster={"classes": {"small": {"slurm_partition": "cpu", "cores": 1}}})
-    workflow.edit("studies/disc_depth", sizes=[2], figures=["times"])
-    finish(workflow, "--until", "measure_cell", "--retries", "0", devices="cpu", status=1)
-    assert rows(workflow).empty
-    (log,) = (workflow.path / "results" / "logs" / "measure_cell").rglob("*.log")
-    (job,) = (job["JobId"] for job in cluster.jobs() if f"SLURM_JOB_ID={job['JobId']} " in log.read_text())
-    said = f"Slurm job {job}: it has {cluster.cores} CPUs of its node, but its step may use 1,"
-    assert said in log.read_text()
-    assert "Traceback" not in log.read_text()
-
-
 def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
     workflow: WorkflowCopy, cluster: Cluster
 ) -> None:
@@ -156,60 +136,3 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
     second = rows(workflow)
     assert sorted(second["size"]) == [2, 3, 4]
     assert set(first["started_at"]) < set(second["started_at"])
-
-
-def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(
-    workflow: WorkflowCopy, cluster: Cluster
-) -> None:
-    workflow.config(trials=KILLS)
-    chance = random.Random(time.time_ns())
-    finished: dict[tuple[int, int], str] = {}
-    for number in range(KILLS):
-        victim = ("Snakemake", "a job", "slurmd")[number % 3]
-        run = start(workflow, "--until", "measure_cell")
-        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(workflow), "a job")
-        moment_s = chance.uniform(0, 12)
-        time.sleep(moment_s)
-        kept = finished_rows(workflow, cluster)
-        print(f"{victim} is killed after {moment_s:.2f} s, when {len(kept)} trials are finished")
-        assert finished.items() <= kept.items()
-        finished = kept
-        kill(victim, run, cluster, workflow)
-        if victim != "Snakemake":
-            time.sleep(chance.uniform(0, 5))
-            run.send_signal(signal.SIGINT)
-            run.wait(PATIENCE_S)
-        # As profiles/README.md says.
-        cluster.empty()
-        finish(workflow, "--unlock")
-    finish(workflow, "--until", "collect_measurements")
-    kept = finished_rows(workflow, cluster)
-    assert finished.items() <= kept.items()
-    collected = pd.read_parquet(workflow.path / "results" / "measurements.parquet")
-    assert len(collected) == len(kept) == len(rows(workflow)) == 2 * KILLS
-    assert not collected.duplicated(["size", "trial"]).any()
-    print(f"{len(kept)} rows of {len(workflow.notes())} trials that were started")
-
-
-def finished_rows(workflow: WorkflowCopy, cluster: Cluster) -> dict[tuple[int, int], str]:
-    """When the trials started that have a row and whose job has ended, by size and number."""
-    active = set(cluster.active())
-    at_work = {(note["size"], note["trial"]) for note in workflow.notes() if note["job"] in active}
-    found = {(row.size, row.trial): row.started_at for row in rows(workflow).itertuples()}
-    return {key: started_at for key, started_at in found.items() if key not in at_work}
-
-
-def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, workflow: WorkflowCopy) -> None:
-    """End a process at once, with no chance to tidy up; if no job runs just now, there is none to end."""
-    if victim == "Snakemake":
-        run.kill()
-        run.wait()
-    elif victim == "slurmd":
-        cluster.kill_slurmd()
-        time.sleep(1)
-        cluster.start_slurmd()
-    else:
-        for note in workflow.notes():
-            if "ended" not in note and note["job"] in cluster.active():
-                os.kill(note["pid"], signal.SIGKILL)
-                return

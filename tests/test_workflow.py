@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -14,8 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.plan.outputs import TABLES
-from crossover.tables.run_tables import MARK
+from crossover.tables.run_tables import DERIVED, MARK
 from workflow_copy import PARTS, WorkflowCopy
 
 STUDIES = ("disc_depth", "hsf_width")
@@ -45,7 +42,7 @@ def fresh(tmp_path: Path) -> WorkflowCopy:
 def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[WorkflowCopy, str]) -> None:
     results = finished[0].results
     made = {path.name for path in results.iterdir() if path.is_file()}
-    tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
+    tables = {f"{name}.{suffix}" for name in DERIVED for suffix in ("parquet", "csv")}
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
     reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
@@ -90,21 +87,6 @@ def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
     with (fresh.path / "Snakefile").open("a") as file:
         file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
     assert "limit: None" in fresh.run("results/plan.json")
-
-
-def test_what_a_run_imports_is_compiled_once_even_where_no_bytecode_may_be_written(fresh: WorkflowCopy) -> None:
-    compiled = [fresh.path / "scripts/crossover" / room / "__pycache__" for room in ("config", "tables")]
-    assert not any(folder.exists() for folder in compiled)
-    done = fresh.snakemake("results/plan.json", environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-    assert done.returncode == 0, done.stderr
-    assert all(any(folder.iterdir()) for folder in compiled)
-
-
-def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: WorkflowCopy) -> None:
-    fresh.edit("studies/disc_depth", sizes=[2, 3, 4, 5, 6, 7, 8])
-    said = fresh.run("--dry-run", "results/first_answers/disc_depth.txt")
-    waited_for = re.findall(r"Measuring (\w+): size (\d+) ", said)
-    assert sorted(waited_for) == [("disc_depth", size) for size in "24568"]
 
 
 def test_a_second_run_does_nothing(finished: tuple[WorkflowCopy, str]) -> None:
@@ -159,10 +141,10 @@ def test_what_has_changed_is_made_again_and_nothing_else(
     ran: WorkflowCopy, change: Callable[[WorkflowCopy], None], jobs: dict[str, int]
 ) -> None:
     change(ran)
-    found = ran.would_run()
-    assert {name: found[name] for name in jobs} == jobs
-    assert {name: found[name] for name in ANALYSIS} == ANALYSIS
-    assert found["make_dataset"] == 0
+    again = ran.would_run()
+    assert {name: again[name] for name in jobs} == jobs
+    assert {name: again[name] for name in ANALYSIS} == ANALYSIS
+    assert again["make_dataset"] == 0
 
 
 def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) -> None:
@@ -181,8 +163,8 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCop
     """A row of another machine stops the collection."""
     path = next((ran.results / "cells").rglob("*.parquet"))
     row = pq.read_table(path)
-    place = row.schema.get_field_index("hostname")
-    pq.write_table(row.set_column(place, row.schema.field(place), [["elsewhere"]]), path)
+    column = row.schema.get_field_index("hostname")
+    pq.write_table(row.set_column(column, row.schema.field(column), [["elsewhere"]]), path)
     table = "results/measurements.parquet"
     earlier = (ran.path / table).read_bytes()
     done = ran.snakemake(table)
@@ -221,21 +203,6 @@ def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(
     assert MARK not in (ran.results / "report.html").read_text()
     assert (ran.results / "cells.csv").is_file()
     assert not (ran.results / "outdated").exists()
-
-
-@pytest.mark.slow
-def test_failed_cells_keep_the_others(fresh: WorkflowCopy) -> None:
-    """How many rows a CSV file has is not known before it is read."""
-    for name in ("signal", "background"):
-        (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
-    csv = {"signal": "signal.csv", "background": "background.csv"}
-    fresh.config(studies=["hsf_width"], datasets={"higgs": {"csv": csv}})
-    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], sizes=[5, 10], protocols=["resident"], claims=[])
-    done = fresh.snakemake()
-    assert done.returncode != 0
-    assert "batch size 5000 is larger than the dataset" in done.stdout + done.stderr
-    assert "Failed: 2 jobs (measure_cell 2)" in done.stderr
-    assert fresh.would_run()["measure_cell"] == 2
 
 
 def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None:
@@ -290,8 +257,8 @@ def test_the_largest_batches_are_searched_where_they_are_asked_for(fresh: Workfl
     fresh.run("largest_batches")
     path = fresh.results / "largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager/size-2/cpu.json"
     assert [path] == list((fresh.results / "largest_batch").rglob("*.json"))
-    found = json.loads(path.read_text())
-    assert (found["largest"], found["memory_limit_bytes"], found["threads"]) == (2000, 10**9, 2)
+    largest = json.loads(path.read_text())
+    assert (largest["largest"], largest["memory_limit_bytes"], largest["threads"]) == (2000, 10**9, 2)
     fresh.edit("studies/disc_depth", largest_batch=True)
     assert fresh.would_run()["find_largest_batch"] == 0
     fresh.run()

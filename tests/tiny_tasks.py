@@ -112,5 +112,5 @@ def answer_of(cell: Cell, task: Any) -> Answer:
     return compare_with_reference(task, lambda: build_model(cell), cell.precision)
 
 
-def same_weights(one: nn.Module, other: nn.Module) -> bool:
-    return all(torch.equal(mine, theirs) for mine, theirs in zip(one.parameters(), other.parameters(), strict=True))
+def same_weights(model: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(mine, theirs) for mine, theirs in zip(model.parameters(), other.parameters(), strict=True))

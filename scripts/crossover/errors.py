@@ -1,4 +1,4 @@
-"""Errors that a user can cause, shown as one line, and errors that end a measurement early as a result of its own."""
+"""Errors that a user can cause, shown as one line; errors that end a measurement early; and a count of failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from crossover.failures import counted_failure
+from crossover.files import atomic_path
 
 
 class UserError(Exception):
@@ -62,15 +62,15 @@ def shown_path(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def allowed_names(name: str, known: Sequence[str]) -> str:
-    """The known names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
-    return f"allowed: {', '.join(known)}{did_you_mean(name, known, 1)}"
+def allowed_names(name: str, names: Sequence[str]) -> str:
+    """The allowed names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
+    return f"allowed: {', '.join(names)}{did_you_mean(name, names, 1)}"
 
 
-def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
-    """The closest known names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
+def did_you_mean(name: str, names: Sequence[str], most: int) -> str:
+    """The closest names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
     # Two letters of three say nothing: whoever writes gpu means cuda rather than xpu.
-    close = difflib.get_close_matches(name, known, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
+    close = difflib.get_close_matches(name, names, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
@@ -84,7 +84,10 @@ ASSERTION = (
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
 """How libraries say it in errors of their own."""
-SHARED_MEMORY = re.compile(r"</torch_\w+>|shared memory")
+SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
+SHARED_MEMORY_ADVICE = (
+    "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
+)
 
 
 def full_disk(error: BaseException) -> str | None:
@@ -92,8 +95,8 @@ def full_disk(error: BaseException) -> str | None:
     text = str(error).strip().partition("\n")[0]
     if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
         return None
-    if SHARED_MEMORY.search(text):
-        return f"the shared memory of data loaders is full ({text}); enlarge /dev/shm, or take num_workers=0"
+    if SHARED_MEMORY_FULL.search(text):
+        return SHARED_MEMORY_ADVICE
     return f"no space left on the disk ({text}); free some and run the same command again: what has finished is kept"
 
 
@@ -108,6 +111,33 @@ def one_line_errors() -> Iterator[None]:
         if (full := full_disk(error)) is None:
             raise
         sys.exit(f"error: {full}")
+
+
+def failures(path_to_log: Path) -> int:
+    """How often the job with this log has begun and not succeeded.
+
+    A parameter of the rules whose outputs are flagged with `update`: Snakemake (9.27) restores these when their job
+    fails, but records them as made with the new inputs and parameters. The changed number makes it run again.
+    """
+    note = path_to_log.with_suffix(".failures")
+    return int(note.read_text(encoding="utf-8")) if note.is_file() else 0
+
+
+@contextmanager
+def counted_failure(path_to_log: Path) -> Iterator[None]:
+    """Count a failure of the job with this log, unless the block succeeds."""
+    before, note = failures(path_to_log), path_to_log.with_suffix(".failures")
+    _write_count(note, before + 1)
+    yield
+    if before:
+        _write_count(note, before)
+    else:
+        note.unlink()
+
+
+def _write_count(note: Path, count: int) -> None:
+    with atomic_path(note) as temporary:
+        temporary.write_text(str(count), encoding="utf-8")
 
 
 @contextmanager

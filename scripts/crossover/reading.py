@@ -14,11 +14,9 @@ from crossover.errors import UserError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Found = TypeVar("Found")
+Content = TypeVar("Content")
 
 AGAIN = "delete it and run again"
-MOST_NAMED = 20
-"""Most files that an error names; the next run names further ones."""
 
 
 class UnreadableError(UserError):
@@ -68,16 +66,16 @@ def read_text(path: Path, kind: str) -> str:
 
 
 def read_each(
-    paths: Iterable[Path], read: Callable[[Path], Found]
-) -> tuple[dict[Path, Found], dict[Path, UnreadableError]]:
+    paths: Iterable[Path], read: Callable[[Path], Content]
+) -> tuple[dict[Path, Content], dict[Path, UnreadableError]]:
     """The content of each file that `read` can read, and the error of each other one."""
-    found, torn = {}, {}
+    contents, torn = {}, {}
     for path in paths:
         try:
-            found[path] = read(path)
+            contents[path] = read(path)
         except UnreadableError as error:
             torn[path] = error
-    return found, torn
+    return contents, torn
 
 
 def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
@@ -85,9 +83,8 @@ def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
     if len(torn) == 1:
         raise next(iter(torn.values()))
     if torn:
-        (first, error), named = next(iter(torn.items())), list(map(str, torn))[:MOST_NAMED]
-        shown = f" ({len(named)} named here)" if len(torn) > len(named) else ""
+        first, error = next(iter(torn.items()))
         raise UserError(
-            f"{first}: {error.why}; {len(torn)} files like it cannot be used{shown}; delete them and run again: "
-            f"rm {shlex.join(named)}"
+            f"{first}: {error.why}; {len(torn)} files like it cannot be used; delete them and run again: "
+            f"rm {shlex.join(map(str, torn))}"
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from crossover.errors import UserError, full_disk, logged, one_line_errors
+from crossover.errors import UserError, counted_failure, failures, full_disk, logged, one_line_errors
 from trials import ROOT
 
 
@@ -56,8 +57,8 @@ FULL = "; free some and run the same command again: what has finished is kept"
         ),
         (
             RuntimeError("unable to write to file </torch_12_345_0>: No space left on device (28)"),
-            "the shared memory of data loaders is full (unable to write to file </torch_12_345_0>: No space left on "
-            "device (28)); enlarge /dev/shm, or take num_workers=0",
+            "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take "
+            "num_workers=0",
         ),
         (OSError(errno.ENOENT, "No such file or directory"), None),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
@@ -93,3 +94,34 @@ def test_a_log_that_cannot_be_written_is_one_line_on_the_terminal(tmp_path: Path
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
     assert done.stderr == f"error: no space left on the disk ([Errno 27] File too large){FULL}\n"
+
+
+def test_a_failure_counts_and_a_success_does_not(tmp_path: Path) -> None:
+    log = tmp_path / "render_report.log"
+    assert failures(log) == 0
+    with counted_failure(log):
+        assert failures(log) == 1  # a job that is killed never comes further
+    assert failures(log) == 0
+    assert list(tmp_path.iterdir()) == []
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), counted_failure(log):
+            raise ZeroDivisionError
+    assert failures(log) == 2
+    with counted_failure(log):
+        pass
+    assert failures(log) == 2  # the parameter with which it has just succeeded
+
+
+def test_every_rule_that_keeps_its_outputs_counts_its_failures() -> None:
+    """Otherwise Snakemake would take what a failed job left for what it has made."""
+    texts = [
+        part
+        for file in (ROOT / "rules").glob("*.smk")
+        for part in re.split(r"^(?=rule )", file.read_text(), flags=re.M)
+    ]
+    keeping = [text for text in texts if text.startswith("rule ") and "update(" in text]
+    assert len(keeping) > 2
+    for text in keeping:
+        log = re.search(r"    log:\n        (.+),\n", text)
+        assert log, text
+        assert f"failures=get_failures({log[1]})," in text

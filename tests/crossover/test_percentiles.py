@@ -41,10 +41,10 @@ def test_a_percentile_by_hand() -> None:
     assert percentile_of([1.0, 2.0, 3.0, 4.0, 5.0], 50) is None
     assert percentile_of([], 50) is None
     many = [float(number) for number in range(401)]
-    found = percentile_of(many, 99)
-    assert found is not None
-    assert found.value == 396
-    assert (found.low, found.high) == (392, 400)
+    percentile = percentile_of(many, 99)
+    assert percentile is not None
+    assert percentile.value == 396
+    assert (percentile.low, percentile.high) == (392, 400)
 
 
 @pytest.mark.parametrize("percent", [50, 95, 99])
@@ -52,6 +52,6 @@ def test_the_interval_covers_as_often_as_it_says(percent: int) -> None:
     """Of 2,000 draws of 400 exponential samples; a share of 95 % has a standard deviation of 0.5 % then."""
     rng = np.random.default_rng(percent)
     truth = -np.log(1 - percent / 100)
-    found = [percentile_of(rng.exponential(size=400).tolist(), percent) for _ in range(2000)]
-    covered = np.mean([one is not None and one.low <= truth <= one.high for one in found])
+    intervals = [percentile_of(rng.exponential(size=400).tolist(), percent) for _ in range(2000)]
+    covered = np.mean([interval is not None and interval.low <= truth <= interval.high for interval in intervals])
     assert 0.94 <= covered <= 0.985

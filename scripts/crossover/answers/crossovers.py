@@ -40,7 +40,7 @@ RESIDENT = PROTOCOLS[0]
 """The protocol with data on the device."""
 
 
-def crossover_answers(tables: RunTables, x_axis: str) -> list[Row]:
+def crossover_answers(tables: RunTables) -> list[Row]:
     """One answer for each crossover of a study's tables, the main ones first, those over a second axis last."""
     crossovers, main = _crossovers_to_answer(tables)
     labelled = _is_labelled(crossovers)

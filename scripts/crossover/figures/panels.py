@@ -348,7 +348,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
     """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else.
 
-    Below the points there is room for so many rows of crosses.
+    Below the points there is space for so many rows of crosses.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]

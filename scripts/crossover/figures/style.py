@@ -134,7 +134,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Ticks at measured sizes, as many as have room; those in `last`, which refinement added, take what is left."""
+    """Ticks at measured sizes, as many as fit; those in `last`, which refinement added, take what is left."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -144,7 +144,7 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
-    """The places on a logarithmic axis whose words have room, ascending; those in `last` are chosen last."""
+    """The places on a logarithmic axis whose words fit, ascending; those in `last` are chosen last."""
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):

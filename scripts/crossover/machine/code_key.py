@@ -26,7 +26,7 @@ from pathlib import Path
 from crossover.config.models import Model
 from crossover.config.workloads import NULL
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
-from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of, expanded
+from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
@@ -189,50 +189,43 @@ class Imported:
 
 
 def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """Everything that the user's code is made of, from a module or file on.
-
-    Sources may extend Python's path, so that imports are followed again until nothing is added.
-    """
+    """Everything that the user's code is made of, from a module or file on."""
     whole, roots = Imported(), [root]
     named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
     while True:
-        before = (len(whole.files), len(modules.path))
+        before = len(whole.files)
         imported = modules.imported_by(*roots, skipped=skipped)
         whole.packages, whole.missing = imported.packages, imported.missing
         for name, file in imported.files.items():
             whole.add(name, file)
-        _look_around(whole, modules, named)
+        _look_around(whole, named)
         roots = [root, *(file for file in whole.files.values() if file.suffix == ".py")]
-        if before == (len(whole.files), len(modules.path)):
+        if before == len(whole.files):
             return whole
 
 
-def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
-    """Add what the texts of the sources name: folders on Python's path, sources, data and environment variables."""
+def _look_around(whole: Imported, named: NamedFiles) -> None:
+    """Add what the texts of the sources name: sources, data and environment variables."""
     sources = {file: _read(file) for file in whole.files.values()}
     if any(source.reads_environment for source in sources.values()):
-        texts = {text for source in sources.values() for text in source.names}
-        whole.variables |= {
-            word for text in texts for word in (text, *re.findall(r"\$\{?(\w+)", text)) if word.isidentifier()
-        }
+        every_text = {text for source in sources.values() for text in source.texts}
+        words = {word for text in every_text for word in (text, *re.findall(r"\$\{?(\w+)", text))}
+        whole.variables |= set(filter(str.isidentifier, words))
     files: list[Path] = []
     for file, source in sources.items():
-        for text in source.path:
-            for base in named.around(file.parent):
-                modules.look_in(base, text)
-        for text in (*source.names, *filter(None, map(os.environ.get, whole.variables))):
-            files += named.named(text, file.parent)
-        if source.runs_any or source.reads_any:
+        texts = [*source.texts, *filter(None, map(os.environ.get, whole.variables))]
+        files_of_source = [path for text in texts for path in named.named(text, file.parent)]
+        files += files_of_source
+        # A text that ends as the name of a file, and names none, is a part of a computed name: f"weights_{size}.pt".
+        names = {path.name for path in files_of_source}
+        ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
+        if source.computes_names or any(" " not in end and end not in names for end in ends):
             package = _package_folder(file)
-            suffixes = DATA | CODE if source.runs_any else DATA
             for folder in dict.fromkeys([package, *named.bases]):
-                for path in named.below(folder):
-                    read_beside = folder == package and source.reads_any and path.suffix not in CODE
-                    if path.suffix in suffixes or read_beside:
-                        files.append(path)
+                files += [path for path in named.below(folder) if folder == package or path.suffix in DATA | CODE]
     not_installed = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}}
     for name in not_installed | whole.missing:
-        files += _hidden(name.rpartition(".")[2], modules, named)
+        files += _hidden(name.rpartition(".")[2], named)
     for file in dict.fromkeys(files):
         if _in_library(file) or str(file) in whole.paths or not os.access(file, os.R_OK):
             continue
@@ -245,16 +238,12 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
         whole.data[label] = file
 
 
-def _hidden(name: str, modules: Modules, named: NamedFiles) -> Iterator[Path]:
+def _hidden(name: str, named: NamedFiles) -> Iterator[Path]:
     """Files of a module that no folder of Python's path holds, anywhere below the user's folders."""
     for base in named.bases:
         for file in named.below(base):
-            parts = file.relative_to(base).parts
-            if file.suffix in CODE and name in (*parts[:-1], file.name.partition(".")[0]):
-                if name in parts[:-1]:
-                    modules.look_in(base, "/".join(parts[: parts.index(name)]))
-                else:
-                    modules.look_in(file.parent, "")
+            *folders, file_name = file.relative_to(base).parts
+            if file.suffix in CODE and name in (*folders, file_name.partition(".")[0]):
                 yield file
 
 
@@ -280,15 +269,6 @@ class Modules:
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.ours: dict[str, bool] = {}
-
-    def look_in(self, base: Path, folder: str) -> None:
-        """Look in a folder, or archive, before all others, if it is there, new and not installed."""
-        path = expanded(base / expanded(Path(folder)))
-        there = os.access(path, os.R_OK)
-        if str(path) not in self.path and there and not is_installed(path):
-            self.path.insert(0, str(path))
-            self.locations.clear()
-            self.ours.clear()
 
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
         """The files of modules and all that they import, by module name, and the installed packages they import.

@@ -27,7 +27,7 @@ class CpuTicks:
     busy: int
     """Running tasks and interrupts; not idle, waiting for disks, or taken by the hypervisor."""
     stolen: int
-    own: int
+    process: int
     """Used by this process and its threads."""
     children: int
     """Used by the processes that it started, such as data loaders and compilers."""
@@ -51,7 +51,8 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
     """Read the counters of the host and of some logical CPUs with their siblings; by default those of the affinity."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
-    running = sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants())
+    started = psutil.Process().children(recursive=True)
+    running = sum(sum(_used(root / f"proc/{child.pid}/stat") or ()) for child in started)
     used_ticks = None if used is None else (used[0], used[1] + running)
     near = on_their_cores(usable_cpus() if cpus is None else cpus, root)
     return Counters(
@@ -94,7 +95,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
     children = max(0, after.children - before.children)  # the time of a child that nobody waited for is lost
-    others = busy - (after.own - before.own) - children
+    others = busy - (after.process - before.process) - children
     return {
         "steal_share": stolen / (stolen + busy) if stolen else 0.0,
         # The two clocks are read one after the other and may differ by a tick.
@@ -147,14 +148,9 @@ def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -
         total=busy + idle + waiting + stolen,
         busy=busy,
         stolen=stolen,
-        own=used_ticks[0],
+        process=used_ticks[0],
         children=used_ticks[1],
     )
-
-
-def _descendants() -> list[int]:
-    """The processes that this one and its children have started."""
-    return [process.pid for process in psutil.Process().children(recursive=True)]
 
 
 def _used(stat: Path) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """The files that texts in a model's code name: data, and sources that are run by their path.
 
-A data set of gigabytes is not read for that: a large file counts by its size and time.
+A data set of gigabytes is not read for that: files beyond the first 32 MiB count by their size and time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,8 @@ DATA = {
     *(".sqlite", ".zip"),
 }
 
-LARGE_BYTES = 4 * 2**20
-"""Files from here on count by size and time: reading them would take longer than the rest of a dry-run."""
-MOST_READ = 500
 MOST_READ_BYTES = 32 * 2**20
-"""Of the files of a model; the others count by size and time."""
+"""Of a model's files; the others count by size and time: reading them would take longer than the rest of a dry-run."""
 MOST_LISTED = 10_000
 """Files and folders below a folder that are looked at; of a larger one, the first of them by name."""
 
@@ -129,13 +126,11 @@ def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, i
         except OSError:  # a link that leads nowhere
             keys[label] = "unreadable"
             continue
-        read_bytes += state.st_size
-        few = len(keys) < MOST_READ and read_bytes < MOST_READ_BYTES
-        if state.st_size < LARGE_BYTES and few:
+        if read_bytes + state.st_size <= MOST_READ_BYTES:
             keys[label] = digest_of(files[label])
+            read_bytes += state.st_size
         else:
             keys[label], times[label] = f"{state.st_size} bytes", state.st_mtime_ns
-            read_bytes -= state.st_size
     return keys, times
 
 

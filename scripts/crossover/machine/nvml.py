@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,13 +53,6 @@ class OpenGpu:
     is_instance: bool
 
 
-RESTART = "restart the machine"
-REMEDIES = {
-    "NVML_ERROR_NO_PERMISSION": "let this user, or container, open /dev/nvidia*",
-    "NVML_ERROR_DRIVER_NOT_LOADED": f"load it (modprobe nvidia), or {RESTART}",
-}
-"""What to do about a driver that does not answer, where that is not to restart the machine."""
-
 NVIDIA, DISPLAY = "0x10de", "0x03"
 """Of a device on the PCI bus: the vendor, and the beginning of the class."""
 
@@ -70,32 +63,25 @@ def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     None as well without NVIDIA's library, or without a driver where no NVIDIA GPU is on the PCI bus. GPUs that this
     process may not open, as those of other cluster jobs, are skipped.
     """
+    absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
+    if not _has_gpu(root):
+        absent += [nvml.NVML_ERROR_DRIVER_NOT_LOADED, nvml.NVML_ERROR_GPU_NOT_FOUND]
     try:
         nvml.nvmlInit()
+        try:
+            for index in range(nvml.nvmlDeviceGetCount()):
+                with suppress(nvml.NVMLError_NoPermission):
+                    nvml.nvmlDeviceGetHandleByIndex(index)
+        finally:
+            nvml.nvmlShutdown()
     except nvml.NVMLError as error:
-        absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
-        if not _has_gpu(root):
-            absent += [nvml.NVML_ERROR_DRIVER_NOT_LOADED, nvml.NVML_ERROR_GPU_NOT_FOUND]
-        return None if error.value in absent else _silence("its driver", error, nvml)
-    try:
-        for index in range(nvml.nvmlDeviceGetCount()):
-            try:
-                nvml.nvmlDeviceGetHandleByIndex(index)
-            except nvml.NVMLError as error:
-                if error.value != nvml.NVML_ERROR_NO_PERMISSION:
-                    return _silence(f"number {index}", error, nvml)
-    except nvml.NVMLError as error:
-        return _silence("its driver", error, nvml)
-    finally:
-        nvml.nvmlShutdown()
+        if error.value in absent:
+            return None
+        return (
+            f"a GPU is there, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the GPU, "
+            "mostly by a restart of the machine"
+        )
     return None
-
-
-def _silence(what: str, error: Any, nvml: types.ModuleType) -> str:
-    remedies = {getattr(nvml, name): remedy for name, remedy in REMEDIES.items()}
-    unlike = error.value == nvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
-    said = "Driver/library version mismatch" if unlike else error  # as nvidia-smi says it
-    return f"a GPU is there, but {what} does not answer ({said}): {remedies.get(error.value, RESTART)}"
 
 
 def _has_gpu(root: Path) -> bool:

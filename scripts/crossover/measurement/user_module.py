@@ -27,7 +27,7 @@ from typing import Any
 from torch import nn
 
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
-from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY, UserError, allowed_names
+from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
@@ -83,8 +83,8 @@ def _remedy(error: BaseException) -> str | None:
         return "nobody can answer here: take input() and breakpoint() out"
     if ASSERTED in str(error):
         return ASSERTION
-    if SHARED_MEMORY.search(str(error)):
-        return "enlarge /dev/shm, or take num_workers=0"
+    if SHARED_MEMORY_FULL.search(str(error)):
+        return SHARED_MEMORY_ADVICE
     if isinstance(error, SystemExit):
         return f"there are no options here, and it must not end the program: {GUARD}"
     if isinstance(error, AttributeError):

@@ -1,4 +1,4 @@
-"""Checks of the config against this machine, the nodes of a cluster, and the columns of a row."""
+"""Checks of the config against this machine, the nodes of a cluster, a row's columns, and the references there are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
 from crossover.config.studies import Study
-from crossover.config.words import HERE
-from crossover.errors import UserError, did_you_mean
+from crossover.config.words import BASELINE, HERE, REFERENCE_FILES, is_cpu
+from crossover.errors import UserError, allowed_names, did_you_mean
 from crossover.machine.discovery import Machine
 from crossover.plan.jobs import resources_of
 from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
 from crossover.tables.metrics import metrics
+from crossover.tables.references import FACTS_FILE, read_facts
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If a class sets such a resource, all classes must: the profile's value then counts for none of them."""
@@ -105,3 +106,45 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
         f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; where the hardware differs, this run "
         "measures in its place, so give another results folder to keep both"
     )
+
+
+def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
+    """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
+
+    Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
+    """
+    shipped_folders = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
+    if config.reference in ("none", ("none",)):
+        return []
+    if config.reference == "auto":
+        folders = shipped_folders if all(map(is_cpu, devices)) else []
+    else:
+        names = [config.reference] if isinstance(config.reference, str) else config.reference
+        folders = [_folder(name, shipped_folders) for name in names]
+    names = [read_facts(folder).name for folder in folders]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(
+            f"reference: two are called '{doubled[0]}'; allowed: one; export one of them under another name"
+        )
+    return folders
+
+
+def check_both_kinds(devices: Sequence[str]) -> None:
+    """Raise UserError unless a run measures what a reference must have: the CPU and an accelerator."""
+    if BASELINE not in devices or all(map(is_cpu, devices)):
+        measured = ", ".join(devices) or "nothing"
+        raise UserError(f"export_reference: the run measures {measured}; allowed: the CPU and an accelerator together")
+
+
+def _folder(name: str, shipped: Sequence[Path]) -> Path:
+    matching = [path for path in shipped if path.name == name] or [Path(name)]
+    if not (matching[0] / FACTS_FILE).is_file():
+        names = [path.name for path in shipped]
+        allowed = allowed_names(name, names) if names else "allowed: auto, none"
+        raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {FACTS_FILE}")
+    return matching[0]
+
+
+def reference_files(folders: Sequence[Path]) -> list[str]:
+    """The files of references, as inputs of a rule."""
+    return [str(folder / name) for folder in folders for name in REFERENCE_FILES]

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,8 @@ class Jobs:
         """Parameters of a trial."""
         again = wildcards.get("again", "").rpartition("-")[2]
         repeat = [f"--repeat={again}"] if again else []
-        options = [*axis_options(wildcards), *self.settings[wildcards["study"]], *repeat]
+        trial = f"--trial={wildcards['trial']}"
+        options = [*axis_options(wildcards), *self.settings[wildcards["study"]], trial, *repeat]
         return self._params("trial", wildcards, options)
 
     def search(self, wildcards: Wildcards) -> Params:
@@ -75,11 +76,11 @@ class Jobs:
         return self._params("batch_try", wildcards, search_options(wildcards, self.config.largest_batch, **shared))
 
     def training(self, wildcards: Wildcards) -> Params:
-        """Parameters of a training, but for its seed."""
+        """Parameters of a training."""
         study = self._studies[wildcards["study"]]
         quality = quality_of(study)
         assert quality is not None
-        options = training_options(cell_of(wildcards), quality, **self._shared(study) | {"seed": None})
+        options = training_options(cell_of(wildcards), quality, **self._shared(study) | {"seed": wildcards["seed"]})
         return self._params("training", wildcards, options)
 
     def roofs(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -148,23 +149,34 @@ class Jobs:
             return node_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
-    def gpus_of(self, wildcards: Wildcards) -> int | None:
-        """One GPU for a cell on an accelerator; None, never 0, for a CPU cell."""
-        return None if is_cpu(wildcards["device"]) else 1
+    def resources(self, kind: str) -> dict[str, Callable[..., object]]:
+        """What a kind of job (`WORK`) requests, each a function of its wildcards: GPUs, memory, minutes, node class."""
 
-    def class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
-        """The resources that classes of nodes set, each as a function of a job's wildcards."""
+        def minutes(wildcards: Wildcards, attempt: int) -> int:
+            if kind == "probe":
+                return ROOFS_MIN
+            limit_min = math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
+            each_min = limit_min + (SEARCH_MIN if kind == "batch_try" else START_MIN)
+            return each_min * attempt * (2 if kind == "trial" else 1)  # an invalid trial is measured once more
+
+        return {
+            **self._class_resources(),
+            # None, never 0, for a CPU cell.
+            "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
+            "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
+            "runtime": minutes,
+        }
+
+    def _class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
+        """The resources that classes of nodes set."""
         classes = self.config.classes or {}
 
-        def resource(name: str) -> Callable[[Wildcards], str | None]:
-            def value_of(wildcards: Wildcards) -> str | None:
-                value = classes[wildcards["machine"]].get(name)
-                needs_gpu = name == GPU_ONLY and is_cpu(wildcards["device"])
-                return None if value is None or needs_gpu else str(value)
+        def value_of(name: str, wildcards: Wildcards) -> str | None:
+            value = classes[wildcards["machine"]].get(name)
+            needs_gpu = name == GPU_ONLY and is_cpu(wildcards["device"])
+            return None if value is None or needs_gpu else str(value)
 
-            return value_of
-
-        return {name: resource(name) for name in resources_of(classes)}
+        return {name: partial(value_of, name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Megabytes that a measuring job requests, twice as many for each further attempt.
@@ -175,24 +187,9 @@ class Jobs:
         first_mb = study.mem_mb or memory_mb(wildcards["workload"], int(wildcards["size"]))
         return first_mb << (attempt - 1)
 
-    def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
-        """Minutes of a trial, which may be measured twice."""
-        return 2 * self.training_min(wildcards, attempt)
-
-    def training_min(self, wildcards: Wildcards, attempt: int) -> int:
-        """Minutes of a training."""
-        return (self._limit_min(wildcards) + START_MIN) * attempt
-
-    def search_min(self, wildcards: Wildcards, attempt: int) -> int:
-        """Minutes of a search for the largest batch."""
-        return (self._limit_min(wildcards) + SEARCH_MIN) * attempt
-
     def _time_limit_s(self, study: Study) -> float:
         """Seconds that a trial, a training or a try of a search may take: the study's limit, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
-
-    def _limit_min(self, wildcards: Wildcards) -> int:
-        return math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
 
     @cached_property
     def _studies(self) -> dict[str, Study]:

@@ -25,19 +25,19 @@ class Rounds:
     @property
     def first(self) -> int:
         """A priority above that of any trial."""
-        return len(self._places) + 1
+        return len(self._priorities) + 1
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
         """Priority of a trial: round by round, each in shuffled order; trials of refinement come last."""
         trial = cell_of(wildcards), int(wildcards["trial"])
-        return self._places.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
+        return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 
     @cached_property
-    def _places(self) -> dict[Trial, int]:
+    def _priorities(self) -> dict[Trial, int]:
         plan = self.plan
         first = {cell for study in plan.measured for cell, _ in plan.preview(study)}
         rounds = in_rounds(plan.cells, plan.rounds, plan.seed, plan.cells_of_candidates, first)
-        order = [(trial, cell) for trial, cell in rounds if trial <= plan.first_trials(cell.study)]
+        order = [(trial, cell) for trial, cell in rounds if trial <= plan.first_trials[cell.study]]
         if self.at_once > 1:
             order = [*in_blocks(order, self.at_once, first)]
         trials = [(cell, trial) for trial, cell in order]

@@ -1,4 +1,4 @@
-"""The cells, trials, trainings and searches of a run, and the paths of their results."""
+"""The cells, trials, trainings, searches and figures of a run, and the paths of their results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,24 @@ from crossover.config.studies import (
     Refinement,
     Study,
     cells_of_candidates,
+    effort_of,
     preview,
     quality_of,
+    second_axis,
     trained_cells,
 )
-from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
-from crossover.plan.stages import path_of_row, refinement_on, stages_of
+from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
 
 Classes = Mapping[str, Mapping[str, Any]]
 """A cluster's classes of nodes: by name, the resources of a class's jobs, and its `devices`."""
+
+SUFFIXES = ("svg", "pdf", "png")
+"""The formats of a figure."""
 
 
 def cell_of(wildcards: Mapping[str, Any]) -> Cell:
@@ -45,7 +50,7 @@ class RunPlan:
     """What a run measures."""
 
     studies: tuple[Study, ...]
-    own_devices: tuple[str, ...]
+    default_devices: tuple[str, ...]
     """Devices of the run, used by classes of nodes that name none."""
     trials: int
     seed: int
@@ -60,7 +65,7 @@ class RunPlan:
         """The plan of a config; `devices` count if it names none."""
         return cls(
             studies=config.studies,
-            own_devices=config.devices or devices,
+            default_devices=config.devices or devices,
             trials=config.trials,
             seed=config.seed,
             results=config.results,
@@ -83,7 +88,7 @@ class RunPlan:
 
     def _devices_of(self, values: Mapping[str, Any]) -> Sequence[str]:
         """The devices of a class of nodes."""
-        return values.get("devices") or self.own_devices
+        return values.get("devices") or self.default_devices
 
     @cached_property
     def study(self) -> dict[str, Study]:
@@ -98,7 +103,7 @@ class RunPlan:
     @cached_property
     def cells_of_candidates(self) -> list[Cell]:
         """The cells that `candidates` add, measured once in the first grid; none in a study with one first trial."""
-        compared = [study for study in self.studies if self.first_trials(study.name) > 1]
+        compared = [study for study in self.studies if self.first_trials[study.name] > 1]
         return self._on_classes(cell for study in compared for cell in cells_of_candidates(study, self.devices))
 
     @cached_property
@@ -109,20 +114,16 @@ class RunPlan:
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
+        grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials[cell.study] + 1))
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
     def trials_of(self, study: str) -> int:
         """Most trials of a cell of a study, before those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
-    def first_trials(self, study: str) -> int:
-        """Trials of each cell of a study's first grid: all of them, unless a crossover says where they go."""
-        return self._first_trials[study]
-
     @cached_property
-    def _first_trials(self) -> dict[str, int]:
-        """The same by study: planning asks for it at every trial."""
+    def first_trials(self) -> dict[str, int]:
+        """Trials of each cell of a study's first grid, by study: all, unless a crossover says where they go."""
         first = {}
         for study in self.studies:
             trials = self.trials_of(study.name)
@@ -133,7 +134,7 @@ class RunPlan:
     @property
     def rounds(self) -> int:
         """Rounds of the first grid."""
-        return max(self._first_trials.values(), default=0)
+        return max(self.first_trials.values(), default=0)
 
     @cached_property
     def measured(self) -> list[str]:
@@ -261,3 +262,35 @@ class RunPlan:
         """The pattern of a result's path, with a folder for the class if there are classes."""
         pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
         return f"{self.results}/{pattern}"
+
+
+def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
+    """The path of a figure in one of its formats."""
+    return f"{results}/figures/{study}/{kind}.{suffix}"
+
+
+def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
+    """The figures of a run that have data, each a study and a kind, in the order of the study's file.
+
+    Speed-ups need two devices or a reference machine (`held_against`), a map two devices and axes, the host's share an
+    accelerator, precisions several of them, the split of time and the roofline a model, energy prices or trials long
+    enough for its counter.
+    """
+    figures = []
+    for study in plan.studies:
+        if study.name not in plan.measured:
+            continue
+        devices = study.devices_among(plan.devices)
+        accelerated = any(not is_cpu(device) for device in devices)
+        long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
+        shown = {
+            "speedups": (accelerated or held_against) and BASELINE in devices,
+            "map": accelerated and BASELINE in devices and second_axis(vars(study)) is not None,
+            "precisions": has_other_sides(study.precisions, study.executions),
+            "host_share": accelerated,
+            "time_split": study.workload != NULL,
+            "roofline": study.workload != NULL,
+            "energy": config.prices is not None or long_enough,
+        }
+        figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
+    return figures

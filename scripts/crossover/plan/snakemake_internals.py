@@ -14,7 +14,7 @@ from typing import Any
 
 from crossover.config.validation import read_layers
 from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
-from crossover.plan.terminal import Progress, StatusLine, cut_paths
+from crossover.plan.terminal import Progress, cut_paths, is_for_terminal
 
 Workflow = Any
 """Snakemake's `workflow`, as rules see it."""
@@ -78,7 +78,7 @@ def gpus_of_run(workflow: Workflow) -> int:
     return getattr(limit, "value", limit) or 1
 
 
-def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress, status: StatusLine) -> None:
+def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress) -> None:
     """Add handler and filters to Snakemake's logger.
 
     A logger plugin would be a package to install, and replaces Snakemake's lines instead of standing beside them.
@@ -89,7 +89,7 @@ def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress
     if not (output.dryrun or output.verbose or output.printshellcmds):
         for handler in logger.handlers:
             if handler.name == "DefaultStreamHandler":
-                handler.addFilter(status)
+                handler.addFilter(is_for_terminal)
 
 
 def remove_job_rate_limit(workflow: Workflow) -> None:

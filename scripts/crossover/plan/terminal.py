@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules that measure, and what their jobs are called."""
@@ -37,9 +37,7 @@ CHATTER = ("Select jobs to execute", "Execute ")
 """Beginnings of Snakemake's other lines on such jobs."""
 
 STEPS = 20
-"""Most lines of progress in a file, where no line can be overwritten."""
-
-ERASE = "\r\x1b[2K"
+"""Most lines of progress of a run."""
 
 
 def duration_words(seconds: float) -> str:
@@ -87,17 +85,9 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and shows the time left after each measuring job.
+    """Counts the jobs of a run, and says the time left each time that a twentieth of the trials has ended."""
 
-    `say` prints an answer, `show` the progress as text and as a share of the work.
-    """
-
-    def __init__(
-        self,
-        say: Callable[[str], None],
-        show: Callable[[str, float], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as far as they are known at its start."""
@@ -105,12 +95,13 @@ class Progress(logging.Handler):
         self.failed: Counter[str] = Counter()
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
-        self._say, self._show, self._clock = say, show, clock
+        self._say, self._clock = say, clock
         self._running: dict[int, str] = {}
         self._answers: dict[int, str] = {}
         """What a running job of `ANSWERING` writes."""
         self._began: float | None = None
         self._totals: list[int] = []
+        self._last_step = -1
 
     def measures(self) -> bool:
         """Whether the run has jobs that measure, or may get some by refinement or repeats."""
@@ -155,13 +146,14 @@ class Progress(logging.Handler):
         added = self._totals[-1] - self._totals[0] if self._totals else 0  # by refinement
         planned = sum(self.planned[rule] for rule in MEASURING) + added
         left = planned - done - sum(self.failed[rule] for rule in MEASURING)
-        if left > 0 and self._began is not None:
+        if left > 0 and self._began is not None and (step := STEPS * done // planned) > self._last_step:
+            self._last_step = step
             names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
             seconds = left * (self._clock() - self._began) / done
             refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
             more = ", before what refinement adds" if refines else ""
             words = f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}."
-            self._show(words, done / planned)
+            self._say(words)
 
 
 def _last_line(log: str) -> str | None:
@@ -177,38 +169,7 @@ def _text(path: str) -> str:
         return ""
 
 
-class StatusLine(logging.Filter):
-    """The last line of a terminal, and a filter for the handler that writes the lines above it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__()
-        self._stream, self._is_terminal = stream, stream.isatty()
-        self._shown = ""
-        self._last_step = -1
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is for the terminal; if so, the status line is erased first."""
-        event = getattr(record, "event", None)
-        if event in HIDDEN or (event is None and record.getMessage().startswith(CHATTER)):
-            return False
-        self.clear()
-        return True
-
-    def show(self, text: str, share: float) -> None:
-        """Show the progress of the run, as text and as the share of its work that is done."""
-        if self._is_terminal:
-            self._shown = text[: shutil.get_terminal_size().columns - 1]
-            self._write(ERASE + self._shown)
-        elif (step := int(share * STEPS)) > self._last_step:
-            self._last_step = step
-            self._write(f"{text}\n")
-
-    def clear(self) -> None:
-        """Erase the line."""
-        if self._shown:
-            self._shown = ""
-            self._write(ERASE)
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+def is_for_terminal(record: logging.LogRecord) -> bool:
+    """Whether a record is not about jobs that go well, which Snakemake's log file has."""
+    event = getattr(record, "event", None)
+    return event not in HIDDEN and not (event is None and record.getMessage().startswith(CHATTER))

@@ -1,4 +1,4 @@
-"""Ticks have room and are round numbers."""
+"""Ticks fit and are round numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crossover.figures.style import log_ticks, spaced_out, worded
     ("places", "last", "kept"),
     [
         ([1, 10, 100], (), [1, 10, 100]),
-        # Words of twenty letters need more room.
+        # Words of twenty letters need more space.
         ([10**n for n in range(20, 26)], (), [10**20, 10**22, 10**24]),
         # Of two that are close, the first one has a tick, or the one that refinement did not add.
         ([1, 99, 100], (), [1, 99]),

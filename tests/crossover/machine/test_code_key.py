@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from crossover.config.models import Model, Table
-from crossover.config.workloads import OWN, known_workloads
+from crossover.config.workloads import OWN
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, code_of, digests_of
 from crossover.machine.installed import version_of
@@ -67,16 +67,6 @@ def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workl
     assert counted & listed == files(COUNTS[kind, workload], MEASUREMENT)
     assert files(ALWAYS, "crossover") <= counted
     assert not files(NEVER, "crossover") & counted
-
-
-def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
-    shared = f"{MEASUREMENT}/workloads/_transformers.py"
-    assert {name for name in known_workloads() if shared in modules("trial", name)} == {
-        "bert",
-        "efficientnet",
-        "gpt_block",
-        "resnet",
-    }
 
 
 def test_another_version_of_a_package_counts_where_the_workload_imports_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +148,8 @@ sys.path.insert(0, {library!r})
 from crossover.measurement.process.child import do
 from crossover.measurement.process.jobs import job_from_json
 row = do(job_from_json(sys.argv[1]))
-own = [name for name, module in sys.modules.items() if name.startswith("crossover")]
-print(json.dumps([row.status, row.code_key, own]))
+imported = [name for name, module in sys.modules.items() if name.startswith("crossover")]
+print(json.dumps([row.status, row.code_key, imported]))
 """
 
 

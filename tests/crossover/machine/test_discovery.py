@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
-import pynvml
 import pytest
 
 from crossover.machine import discovery, threads
@@ -106,22 +105,11 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
 
 
 @pytest.mark.usefixtures("cuda_torch")
-@pytest.mark.parametrize(
-    ("nvml", "note"),
-    [
-        (FakeNvml(there=False), None),
-        (FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH), "but its driver does not answer (Driver/library"),
-        (FakeNvml(FakeGpu("GPU-1", lost=True)), "but number 0 does not answer (GPU is lost): restart the machine"),
-    ],
-)
-def test_a_gpu_whose_driver_does_not_answer_is_explained(
-    nvml: FakeNvml, note: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+def test_a_gpu_whose_driver_does_not_answer_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", lost=True)))
     machine = find_machine()
     assert machine.devices == ("cpu",)
-    assert note in (machine.note or "") if note else machine.note is None
+    assert "its driver does not answer (GPU is lost)" in str(machine.note)
 
 
 @pytest.mark.parametrize(

@@ -62,13 +62,6 @@ def test_gpus_that_are_handed_down_are_leased_without_nvml(leaser: Leaser, monke
         assert leased.gpus.installed[0].names == {"GPU-1": ("GPU-1",)}
 
 
-def test_a_machine_without_nvml_hands_nothing_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(there=False))  # type: ignore[arg-type]
-    monkeypatch.setenv(HANDED_DOWN, "")
-    hand_down_gpus()
-    assert not os.environ[HANDED_DOWN]
-
-
 def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Leaser, folder: Path) -> None:
     named = {LEASES: str(folder)}
     assert others_held("GPU-1", named) == 0

@@ -137,15 +137,6 @@ def test_what_computes_has_the_host_alone(start: Start) -> None:
     trial.next("begins")
 
 
-def test_a_turn_that_nobody_else_has_is_not_waited_for() -> None:
-    for alone in (True, False, True):
-        with host_turn(os.environ, alone=alone, holder="me", tell=never) as waited_s:
-            assert waited_s < 60
-    beside = {"alone": False, "holder": "me", "tell": never}
-    with host_turn(os.environ, **beside), host_turn(os.environ, **beside):  # type: ignore[arg-type]
-        pass
-
-
 def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation_says_so(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from crossover.config.models import Model
-from crossover.errors import UserError
+from crossover.errors import SHARED_MEMORY_ADVICE, UserError
 from crossover.measurement import user_module
 from crossover.measurement.user_module import cause_of, function_of, place_of
 
@@ -165,7 +165,7 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     ],
 )
 def test_full_shared_memory_is_explained(text: str) -> None:
-    assert cause_of(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
+    assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
 
 
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:

@@ -72,7 +72,7 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
 
 @pytest.mark.parametrize("kind", ["trial", "search", "training"])
 def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(kind: str, tmp_path: Path) -> None:
-    wildcards = CELL | ({"again": ""} if kind == "trial" else {})  # as Snakemake gives them for a first row
+    wildcards = CELL | ({"again": ""} if kind == "trial" else {"seed": "1"})  # as Snakemake gives them for a first row
 
     def made(limit_s: float) -> Jobs:
         return with_study(jobs(time_limit_s=limit_s, results=str(tmp_path)), quality={"seeds": 1})
@@ -147,9 +147,11 @@ def test_a_job_asks_for_the_memory_of_its_study_and_for_twice_as_much_each_time(
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:
     made = jobs(KNOWN_NODES, None, devices=["cpu", "cuda"], cluster={"classes": CLASSES})
-    resources = made.class_resources()
+    resources = made.resources("trial")
     values = {
-        (machine, device): {name: value({"machine": machine, "device": device}) for name, value in resources.items()}
+        (machine, device): {
+            name: resources[name]({"machine": machine, "device": device}) for name in ("gpu_model", "slurm_partition")
+        }
         for machine, device in (("a100", "cpu"), ("a100", "cuda"), ("h200", "cuda"))
     }
     assert values == {
@@ -158,12 +160,14 @@ def test_a_class_gives_its_jobs_resources_and_cores() -> None:
         ("h200", "cuda"): {"gpu_model": None, "slurm_partition": "gpu-h"},
     }
     assert [made.threads({**CPU, "machine": name}) for name in CLASSES] == [48, 64]
-    assert jobs().class_resources() == {}
+    assert jobs().resources("probe").keys() == {"gpu", "mem_mb", "runtime"}
 
 
 @pytest.mark.parametrize("limit_s", [1.0, 299.0, 3600.0])
 def test_a_trial_that_is_measured_twice_ends_before_its_job_does_and_further_attempts_get_more(limit_s: float) -> None:
     made = jobs(time_limit_s=limit_s)
-    assert 60 * made.trial_min(CELL, 1) >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
-    assert made.trial_min(CELL, 2) == 2 * made.trial_min(CELL, 1)
+    runtime_min = made.resources("trial")["runtime"]
+    first_min, second_min = (runtime_min(CELL, attempt) for attempt in (1, 2))
+    assert 60 * first_min >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
+    assert second_min == 2 * first_min
     assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)

@@ -108,9 +108,9 @@ def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_st
     assert set(order) == set(run.trials_of_grid)
     assert [trial for trial, _ in groupby(number for _, number in order)] == [1, 2]
     for number in (1, 2):
-        places = {cell: position for position, (cell, trial) in enumerate(order) if trial == number}
-        pairs = {replace(cell, device=""): [] for cell in places}  # type: ignore[var-annotated]
-        for cell, position in places.items():
+        position_of = {cell: position for position, (cell, trial) in enumerate(order) if trial == number}
+        pairs = {replace(cell, device=""): [] for cell in position_of}  # type: ignore[var-annotated]
+        for cell, position in position_of.items():
             if cell.device in ("cpu", "cuda"):  # the CPU on fewer cores is no part of a first answer
                 pairs[replace(cell, device="")].append(position)
         # A block of so many cells on two devices.

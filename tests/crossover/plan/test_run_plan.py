@@ -7,7 +7,7 @@ import pytest
 
 from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of
+from crossover.plan.run_plan import RunPlan, cell_of, figure_file, figures_of
 from plans import CLASSES, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
@@ -43,7 +43,7 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
 
 
 def test_a_class_without_devices_takes_those_of_the_run() -> None:
-    run = replace(of_one_study(cpu_threads=("half",)), own_devices=("cpu",), classes=CLASSES)
+    run = replace(of_one_study(cpu_threads=("half",)), default_devices=("cpu",), classes=CLASSES)
     assert run.devices == ("cpu", "cuda")
     machines = Counter((cell.machine, cell.device) for cell in run.cells)
     assert machines == {("a100", "cpu"): 2, ("a100", "cpu-half"): 2, ("h200", "cuda"): 2}
@@ -73,8 +73,8 @@ def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
 def test_a_study_may_have_fewer_trials_than_the_run_never_more(trials: int | None, measured: list[int]) -> None:
     run = of_one_study(trials=trials, sizes=(2,), devices=("cpu",))
     assert [trial for _, trial in run.trials_of_grid] == measured
-    places = Rounds(run, at_once=1)._places
-    assert sorted(trial for _, trial in places) == measured
+    priorities = Rounds(run, at_once=1)._priorities
+    assert sorted(trial for _, trial in priorities) == measured
 
 
 def test_only_refined_studies_start_a_stage() -> None:
@@ -84,7 +84,7 @@ def test_only_refined_studies_start_a_stage() -> None:
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert fixed.stages == {"disc_depth": 3}
     assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
-    assert replace(run, own_devices=("cpu",)).last_stage == 0
+    assert replace(run, default_devices=("cpu",)).last_stage == 0
 
 
 def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> None:
@@ -119,13 +119,41 @@ def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
 
 def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
     run = replace(plan(), trials=8)
-    assert {study: run.first_trials(study) for study in ("disc_depth", "hsf_width")} == {
-        "disc_depth": 4,
-        "hsf_width": 4,
-    }
+    assert run.first_trials == {"disc_depth": 4, "hsf_width": 4}
     assert {trial for _, trial in run.trials_of_grid} == {1, 2, 3, 4}
-    assert replace(run, own_devices=("cpu",)).rounds == 4  # a GPU measured elsewhere may stand in
+    assert replace(run, default_devices=("cpu",)).rounds == 4  # a GPU measured elsewhere may stand in
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
-    assert (fixed.first_trials("hsf_width"), fixed.rounds) == (8, 8)
+    assert (fixed.first_trials["hsf_width"], fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)
     assert (quick.rounds, quick.last_stage, quick.cells_of_candidates) == (1, 1, [])
+
+
+KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")
+BOTH = ("cpu", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "values", "missing"),
+    [
+        ({}, ("cpu",), {}, {"speedups", "precisions", "host_share", "energy"}),
+        ({}, BOTH, {}, {"precisions", "energy"}),
+        ({"precisions": ("fp32", "bf16")}, ("cpu",), {}, {"speedups", "host_share", "energy"}),
+        ({}, BOTH, {"prices": {"cpu": 1}}, {"precisions"}),
+        ({}, BOTH, {"effort": {"timed_min_s": 10, "timed_max_s": 10}}, {"precisions"}),
+    ],
+)
+def test_figures_are_those_that_have_something_to_show(
+    changes: dict[str, object], devices: tuple[str, ...], values: dict[str, object], missing: set[str]
+) -> None:
+    config = configured(devices=list(devices), **values)
+    study = replace(config.studies[0], figures=KINDS, **changes)
+    figures = figures_of(replace(planned(config), studies=(study,)), config)
+    assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]
+
+
+def test_a_study_that_is_not_timed_has_no_figures() -> None:
+    config = configured(studies=["disc_depth", "quality"], prices={"cpu": 1})
+    plan = planned(config)
+    kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
+    assert list(kinds) == ["disc_depth"]
+    assert figure_file("results", "disc_depth", "times", "svg") == "results/figures/disc_depth/times.svg"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
-from crossover.plan.terminal import ERASE, STEPS, Progress, StatusLine, cut_paths, failure_words
+from crossover.plan.terminal import STEPS, Progress, cut_paths, failure_words, is_for_terminal
 
 
 class Run:
@@ -21,7 +20,7 @@ class Run:
     def __init__(self, **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
-        self.progress = Progress(self.said.append, lambda words, _: self.said.append(words), lambda: self.now_s)
+        self.progress = Progress(self.said.append, lambda: self.now_s)
         self.total = sum(planned.values())
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": self.total})
 
@@ -138,47 +137,27 @@ def test_a_job_shows_few_of_its_paths(event: LogEvent) -> None:
     )
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def record(message: str = "", **facts: object) -> logging.LogRecord:
     return logging.makeLogRecord({"msg": message, **facts})
 
 
 @pytest.mark.parametrize("event", [LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.PROGRESS, LogEvent.SHELLCMD])
 def test_jobs_that_go_well_are_not_for_the_terminal(event: LogEvent) -> None:
-    assert not StatusLine(io.StringIO()).filter(record(event=event))
-    assert not StatusLine(io.StringIO()).filter(record("Select jobs to execute..."))
+    assert not is_for_terminal(record(event=event))
+    assert not is_for_terminal(record("Select jobs to execute..."))
 
 
 @pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.ERROR, LogEvent.RUN_INFO, None])
 def test_errors_the_plan_and_answers_are(event: LogEvent | None) -> None:
-    assert StatusLine(io.StringIO()).filter(record("First answer", **({"event": event} if event else {})))
+    assert is_for_terminal(record("First answer", **({"event": event} if event else {})))
 
 
-def test_on_a_terminal_one_line_is_written_over_and_makes_room() -> None:
-    stream = Terminal()
-    line = StatusLine(stream)
-    line.show("1 of 4", 0.25)
-    line.show("2 of 4", 0.5)
-    assert stream.getvalue() == f"{ERASE}1 of 4{ERASE}2 of 4"
-    line.filter(record("an answer"))
-    assert stream.getvalue().endswith(f"2 of 4{ERASE}")
-    line.clear()
-    assert stream.getvalue().count(ERASE) == 3
-
-
-def test_in_a_file_it_is_told_now_and_then() -> None:
-    stream = io.StringIO()
-    line = StatusLine(stream)
-    for done in range(1, 1001):
-        line.show(f"{done} of 1000", done / 1000)
-    told = stream.getvalue().splitlines()
-    assert told[0] == "1 of 1000"
-    assert len(told) == STEPS + 1
-    assert ERASE not in stream.getvalue()
+def test_a_long_run_tells_its_progress_twenty_times() -> None:
+    run = Run(measure_cell=1000)
+    for number in range(1000):
+        run.job(number)
+    assert len(run.said) == STEPS
+    assert [line.partition(" trials")[0] for line in run.said[:2]] == ["Measured 1 of 1000", "Measured 50 of 1000"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,15 @@ import re
 
 import torch
 
-from crossover.errors import InvalidError, RefusedError, TooSlowError, UnsupportedError, UserError
+from crossover.errors import (
+    SHARED_MEMORY_ADVICE,
+    SHARED_MEMORY_FULL,
+    InvalidError,
+    RefusedError,
+    TooSlowError,
+    UnsupportedError,
+    UserError,
+)
 
 OUT_OF_MEMORY = re.compile(
     r"^std::bad_alloc$"
@@ -28,12 +36,6 @@ PERHAPS_OUT_OF_MEMORY = re.compile(
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
 """Messages that libraries give when memory is full, but for other reasons too."""
-
-SHARED_MEMORY_FULL = re.compile(r"shared memory.*No space left on device|workers are out of shared memory")
-SHARED_MEMORY_ADVICE = (
-    "the host's shared memory (/dev/shm), through which data loaders pass batches, is full; give it more space (a "
-    "container: --shm-size), or take a DataLoader with fewer workers"
-)
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"

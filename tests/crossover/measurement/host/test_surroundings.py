@@ -33,7 +33,7 @@ WINDOW = (20.0, 20)
 def counters(number: int, elsewhere: float) -> Counters:
     """1000 ticks a CPU in 10 s: of two CPUs we use 1 and others 0.5; others use `elsewhere` of two more CPUs."""
     busy = 1500 * number
-    near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, own=1000 * number, children=0)
+    near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, process=1000 * number, children=0)
     host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
     return Counters(
         monotonic_s=10.0 * number,

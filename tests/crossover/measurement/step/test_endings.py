@@ -121,7 +121,7 @@ def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
 )
 def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
     """It is no result of the device's memory, which a search for the largest batch would take it for."""
-    with pytest.raises(UserError, match=r"/dev/shm.* fewer workers"):
+    with pytest.raises(UserError, match=r"enlarge /dev/shm .*num_workers=0"):
         ending(RuntimeError(text), GPU)
     assert early_end(RuntimeError(text)) not in (None, "oom")
     assert ending(RuntimeError("out of resource: shared memory, Required: 300000"), CPU) is None
