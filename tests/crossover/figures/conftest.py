@@ -18,7 +18,8 @@ STUDY = "disc_depth"
 
 def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     """A study's completed file, with the grid of its rows."""
-    return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in GRID_KEYS.items()} | changes)
+    grid = {"size": "sizes", **GRID_KEYS}
+    return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
 
 
 @pytest.fixture
