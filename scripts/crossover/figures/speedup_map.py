@@ -17,8 +17,9 @@ from scipy.interpolate import RegularGridInterpolator
 from crossover.config.studies import second_axis
 from crossover.config.words import BASELINE, X_AXES, series_axes
 from crossover.figures.panels import Floats, blank_figure
-from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, use_style
+from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, size_ticks, use_style
 from crossover.figures.view import Kind, StudyView
+from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import first_row, headline_rows, records
 from crossover.tables.labels import axis_label, name_by, varying
 from crossover.tables.run_tables import RunTables
@@ -74,17 +75,12 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
     axes.set(xscale="log", yscale="log")
     norm = Normalize(-most, most)
     axes.pcolormesh(_edges(x), _edges(y), logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
-    sure = {
-        (row[across], row[along])
-        for row in records(ratios.dropna(subset=["ratio_low", "ratio_high"]))
-        if row["ratio_low"] > 1 or row["ratio_high"] < 1
-    }
     for row in records(ratios):
         at = row[across], row[along]
         (left, right), (low, high) = (_around(value, values) for value, values in zip(at, (x, y), strict=True))
         words = f"{number_text(row['ratio'], 2)}x"
         axes.annotate(words, (left, low), (5, 4), textcoords="offset points", fontsize=8)
-        if at not in sure:
+        if not sign_of(row):
             axes.fill_between(
                 [left, right], low, high, facecolor="none", edgecolor=INK, hatch="////", linewidth=0, alpha=0.35
             )
@@ -94,9 +90,9 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
         inside = RegularGridInterpolator((np.log(y), np.log(x)), logs)
         surface = inside(tuple(np.meshgrid(*map(np.log, finer), indexing="ij")))
         axes.contour(finer[1], finer[0], surface, levels=[0], colors=INK, linewidths=1)
-    for axis, ticks in ((axes.xaxis, x), (axes.yaxis, y)):
-        axis.set_ticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-        axis.set_minor_locator(NullLocator())
+    size_ticks(axes, {tick: f"{tick:,.0f}" for tick in x.tolist()})
+    axes.yaxis.set_ticks(y, [f"{tick:,.0f}" for tick in y])
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _edges(points: Floats) -> Floats:

@@ -89,7 +89,10 @@ def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> Non
     roofs = [{"machine": "here", "roof": "matmul", "precision": "fp32", "value": 1e18}]
     roofs += [{"machine": "here", "roof": "memory", "working_set_bytes": 2**size, "value": 1e12} for size in (20, 30)]
     roofs = [{"device": device, **roof} for device in ("cpu", "cuda") for roof in roofs]
-    figure = laid_out(FIGURES[kind].draw(view_of(crowded(row), published, roofs=roofs)))
+    rows = crowded(row)
+    if kind == "map":
+        rows = [cell | {"batch_size": batch} for cell in rows for batch in (100, 200, 400)]
+    figure = laid_out(FIGURES[kind].draw(view_of(rows, published, roofs=roofs)))
 
     whole = figure.bbox.padded(figure.dpi * 0.05)
     panels = [axes.get_window_extent() for axes in figure.axes]
