@@ -11,6 +11,7 @@ import pandas as pd
 from crossover.answers.bottlenecks import bottleneck_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
 from crossover.answers.crossovers import (
+    ONE_SIDED,
     best_answers,
     crossover_answers,
     payback_answers,
@@ -40,18 +41,26 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(_published_first(tables.of_study(name), name, spec), spec)
+        for row in _of_study(_in_order(tables.of_study(name), name, spec), spec)
     ]
     return table_of("answers", _with_fullest(rows))
 
 
-def _published_first(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study, with the crossovers that its first published claim is about first."""
+def _in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+    """The tables of a study, with the crossovers first that a reader asks for.
+
+    Those are what its first published claim is about; without one, those that say which side is ahead.
+    """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
-    where = next((form.where for form in published if isinstance(form, CrossoverBetween)), {})
-    first = rows_with(tables.crossovers, list(where), where)
-    return replace(tables, crossovers=pd.concat([first, tables.crossovers.drop(first.index)]))
+    where = next((form.where for form in published if isinstance(form, CrossoverBetween)), None)
+    crossovers = tables.crossovers
+    if where is None:
+        bounds = crossovers[["crossover_low", "crossover_high", "bracket_low", "bracket_high"]].notna().any(axis=1)
+        first = crossovers[crossovers["status"].isin(ONE_SIDED[:2]) | bounds]
+    else:
+        first = rows_with(crossovers, list(where), where)
+    return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
 def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:

@@ -619,3 +619,16 @@ def test_a_crossover_that_vanishes_at_their_best_is_told_beside_the_plain_one(li
     )
     assert best["moved_from"] == pytest.approx(5000, rel=0.02)
     assert best["winner_configurations"] == ["cuda-graph"]
+
+
+def test_a_series_that_says_which_side_is_ahead_comes_before_one_that_does_not(row: Row) -> None:
+    """Without a published crossover, the first answer is one that has a winner."""
+    rows = [
+        row(size=size, batch_size=batch, device=device, trial=trial, step_time_s=seconds * (1 + 0.05 * trial))
+        for size in SIZES
+        for batch, times in ((8, (1e-3, 1e-3)), (64, (1e-3, 1e-4)))
+        for device, seconds in zip(("cpu", "cuda"), times, strict=True)
+        for trial in (1, 2, 3)
+    ]
+    main = [(answer["series"], answer["status"]) for answer in of_kind(answers(rows), "crossover") if answer["main"]]
+    assert main == [("batch 64", "below_range"), ("batch 8", "undecided")]
