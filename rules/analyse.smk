@@ -1,6 +1,6 @@
 # From rows to tables.
 
-from crossover.plan.outputs import TABLES
+from crossover.tables.run_tables import TABLES
 
 # Packages of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")

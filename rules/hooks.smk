@@ -11,7 +11,7 @@ from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
 from crossover.plan.checks import check_executor
 from crossover.plan.terminal import Progress, StatusLine, failure_words
-from crossover.tables.run_tables import set_aside
+from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
 
 STATUS = StatusLine(sys.stderr)

@@ -1,7 +1,7 @@
 # From tables to figures and the report.
 
 from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
-from crossover.tables.run_tables import REPORT_FILES
+from crossover.tables.outdated import REPORT_FILES
 
 FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 

@@ -10,7 +10,8 @@ from crossover.machine.invocation import handed_down_invocation
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
-from crossover.tables.run_tables import forget_outdated, read_run
+from crossover.tables.frames import read_run
+from crossover.tables.outdated import forget_outdated
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -20,12 +20,11 @@ from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results
-from crossover.tables.frames import write_rows
+from crossover.tables.frames import write_rows, write_run
 from crossover.tables.merged_runs import join_runs
 from crossover.tables.references import read_reference
-from crossover.tables.registry import table_of
 from crossover.tables.roofs import read_roofs_of
-from crossover.tables.run_tables import write_run
+from crossover.tables.run_tables import table_of
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 

@@ -16,8 +16,7 @@ from crossover.machine.invocation import Checkout, Invocation
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.references import Reference
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", "/workflow", Checkout("d" * 40))

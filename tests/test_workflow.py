@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.plan.outputs import TABLES
-from crossover.tables.run_tables import MARK
+from crossover.tables.outdated import MARK
+from crossover.tables.run_tables import TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
 STUDIES = ("disc_depth", "hsf_width")

@@ -26,8 +26,7 @@ from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
 from crossover.tables.frames import headline_rows, with_x_axes
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables, run_tables
+from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT]
 """Columns that pairs are computed from."""

@@ -19,8 +19,7 @@ from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 
 LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 """Columns whose empty value is an empty list."""

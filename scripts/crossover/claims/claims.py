@@ -14,8 +14,7 @@ from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, S
 from crossover.config.words import HERE
 from crossover.tables.frames import headline_rows, of_study, on_all_cores
 from crossover.tables.labels import axis_label, side_word
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 from crossover.text import listed, place_text
 
 

@@ -1,4 +1,4 @@
-"""The tables and figures that a run makes of its rows, and their files."""
+"""The figures that a run draws, and their files."""
 
 from __future__ import annotations
 
@@ -8,25 +8,6 @@ from crossover.config.words import BASELINE, ENERGY_WINDOW_MIN_S, is_cpu
 from crossover.config.workloads import NULL
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides
-
-TABLES = (
-    "roofs",
-    "cells",
-    "bottlenecks",
-    "ratios",
-    "crossovers",
-    "best_configurations",
-    "latencies",
-    "quality",
-    "quality_pairs",
-    "references",
-    "reference_cells",
-    "largest_batches",
-    "claims",
-    "problems",
-    "answers",
-)
-"""The tables that are made of the measurements, trainings and searches."""
 
 SUFFIXES = ("svg", "pdf", "png")
 

@@ -20,7 +20,7 @@ from crossover.statistics.choices import Fastest, fastest
 from crossover.statistics.intervals import Floats, Interval, time_over_trials
 from crossover.statistics.pairings import Pairing, XAxes
 from crossover.tables.frames import at_common_points, first_row
-from crossover.tables.registry import table_of
+from crossover.tables.run_tables import table_of
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
 """The columns that identify a candidate; `device` is its side, as `cpu-1`."""

@@ -17,7 +17,8 @@ import pandas as pd
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
-from crossover.tables.registry import CELL_AXES, SPLIT, table_of
+from crossover.tables.registry import CELL_AXES, SPLIT
+from crossover.tables.run_tables import table_of
 
 NEAR = 1 / 3
 """Least share of a step's remaining work that a roof must explain to be its cause."""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, is_cpu
 from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, share_over_trials, time_over_trials
-from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, table_of
+from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
+from crossover.tables.run_tables import table_of
 
 TRIALS_DIFFER = 1.25
 """Ratio of the slowest to the fastest trial above which a cell is flagged."""

@@ -13,7 +13,8 @@ from crossover.config.workloads import workload_traits
 from crossover.tables.finished import MissingResult
 from crossover.tables.frames import records
 from crossover.tables.labels import device_label, varying
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import table_of
 from crossover.text import listed, spaced
 
 FLAGGED = "flagged"

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
 from crossover.statistics.intervals import Interval, decided, t_quantile
-from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS, table_of
+from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
+from crossover.tables.run_tables import table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
 """The axes that compared trainings share."""

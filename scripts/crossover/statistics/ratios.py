@@ -15,7 +15,8 @@ from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, 
 from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.intervals import SampleMean, ratio_of
 from crossover.statistics.pairings import compare_across
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):

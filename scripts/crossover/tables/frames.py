@@ -16,7 +16,8 @@ from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_sid
 from crossover.files import atomic_path
 from crossover.reading import AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
-from crossover.tables.registry import SERIES_AXES, TABLES
+from crossover.tables.registry import SERIES_AXES
+from crossover.tables.run_tables import TABLE_NAMES, TABLES, RunTables
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
 """The columns that name one device's line."""
@@ -135,6 +136,18 @@ def write_table(
     schema = pa.schema([field.with_metadata(columns.get(field.name)) for field in rows.schema], rows.schema.metadata)
     write_rows(rows.cast(schema), path_to_parquet)
     write_csv(table, path_to_csv)
+
+
+def read_run(folder: Path) -> RunTables:
+    """The tables of a finished run from its results folder. Raises UserError for a file that is missing or damaged."""
+    return RunTables(**{name: read_table(folder / f"{name}.parquet") for name in TABLE_NAMES})
+
+
+def write_run(tables: RunTables, folder: Path) -> None:
+    """Write the derived tables to a results folder, as Parquet and CSV; `write_rows` writes the measurements."""
+    for name in TABLES:
+        columns = {column: {"doc": entry.doc, "unit": entry.unit} for column, entry in TABLES[name].items()}
+        write_table(getattr(tables, name), columns, folder / f"{name}.parquet", folder / f"{name}.csv")
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:

@@ -6,11 +6,9 @@ The columns of one trial's row are in `crossover.tables.columns`. docs/reference
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-
-import pandas as pd
 
 from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES, X_AXES, series_axes
 from crossover.tables.columns import Measurement, Row, Training
@@ -618,36 +616,3 @@ ANSWERS = {
     "verdict": _text("whether it holds here"),
     "caveats": _many("why it deserves less trust: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
 }
-
-TABLES: Mapping[str, Mapping[str, Column]] = {
-    "roofs": ROOFS,
-    "cells": CELLS,
-    "bottlenecks": BOTTLENECKS,
-    "ratios": RATIOS,
-    "crossovers": CROSSOVERS,
-    "best_configurations": BEST_CONFIGURATIONS,
-    "latencies": LATENCIES,
-    "quality": QUALITY,
-    "quality_pairs": QUALITY_PAIRS,
-    "references": REFERENCES,
-    "reference_cells": CELLS,
-    "largest_batches": LARGEST_BATCHES,
-    "claims": CLAIMS,
-    "problems": PROBLEMS,
-    "answers": ANSWERS,
-}
-"""The derived tables by name, in the order in which they are made."""
-
-
-def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows or of a wider table; what is not there is missing.
-
-    Raises KeyError for a row's column that has no entry.
-    """
-    columns = TABLES[table]
-    if not isinstance(rows, pd.DataFrame):
-        rows = list(rows)
-        if unknown := {name for row in rows for name in row} - columns.keys():
-            raise KeyError(f"table {table} has no column {', '.join(sorted(unknown))}")
-        rows = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
-    return rows.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})

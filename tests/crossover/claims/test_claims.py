@@ -26,8 +26,8 @@ from crossover.statistics.latencies import latencies_of
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.tables.columns import Training
 from crossover.tables.metrics import metrics
-from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC, TABLES
-from crossover.tables.run_tables import RunTables, run_tables
+from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC
+from crossover.tables.run_tables import TABLES, RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
 

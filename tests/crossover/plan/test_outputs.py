@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.plan.outputs import TABLES, figure_file, figures_of
-from crossover.tables.run_tables import DERIVED
+from crossover.plan.outputs import figure_file, figures_of
 from plans import configured, planned
 
 KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")
@@ -37,7 +36,3 @@ def test_a_study_that_is_not_timed_has_no_figures() -> None:
     kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
     assert list(kinds) == ["disc_depth"]
     assert figure_file("results", "disc_depth", "times", "svg") == "results/figures/disc_depth/times.svg"
-
-
-def test_the_rules_know_every_table_of_a_run() -> None:
-    assert TABLES == DERIVED

@@ -136,6 +136,7 @@ def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
         }
         crossover = crossover_of(advantages_of_cells(cells, constant=True))
         assert crossover.status == "reversed"
-        assert crossover.low is not None and crossover.high is not None
+        assert crossover.low is not None
+        assert crossover.high is not None
         held.append(crossover.low <= truth <= crossover.high)
     assert np.mean(held) >= 0.93  # of 95 %, less two standard deviations of 300 draws
