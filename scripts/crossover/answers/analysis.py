@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,14 @@ from crossover.config.claim_forms import claims_of
 from crossover.config.studies import Candidates, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import best_configurations_of, of_own_grid
-from crossover.statistics.bottlenecks import bottlenecks_of
+from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
-from crossover.statistics.problems import list_problems
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.finished import MissingResult
 from crossover.tables.frames import headline_rows, with_x_axes
 from crossover.tables.references import KEPT, Reference
 from crossover.tables.run_tables import RunTables, run_tables, table_of
@@ -38,7 +36,6 @@ def analyse(
     searches: pd.DataFrame,
     studies: Mapping[str, Mapping[str, Any]],
     prices: Mapping[str, float] | None,
-    missing: Iterable[MissingResult] = (),
     *,
     roofs: pd.DataFrame | None = None,
     references: Sequence[Reference] = (),
@@ -50,8 +47,8 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `candidates` added count among the problems, and where devices at their best are compared;
-    `references`, machines measured elsewhere, in pairs `reference` and their answers only.
+    Trials of cells that only `candidates` added count where devices at their best are compared; `references`, machines
+    measured elsewhere, in pairs `reference` and their answers only.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials, measurements = measurements, of_own_grid(measurements, candidates)
@@ -68,8 +65,7 @@ def analyse(
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
-        cells=cells,
-        bottlenecks=bottlenecks_of(measurements, cells),
+        cells=with_bottlenecks(cells, measurements),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)
@@ -81,7 +77,6 @@ def analyse(
         references=table_of("references", [reference.facts.row for reference in references]),
         reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,
-        problems=list_problems({"trial": all_trials, "training": trainings, "search": searches}, cells, missing),
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])

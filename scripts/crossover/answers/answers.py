@@ -53,7 +53,7 @@ def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         answers.append(quality_answer(tables.quality, tables.quality_pairs))
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing(tables.cells, spec))
-    answers += bottleneck_answers(tables.bottlenecks, tables.cells, spec["x_axis"])
+    answers += bottleneck_answers(tables.cells, spec["x_axis"])
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.largest_batches)
     return answers + [_claim(row) for row in records(tables.claims)]
 

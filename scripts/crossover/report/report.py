@@ -54,6 +54,8 @@ class Run:
     """Shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+    problems: Sequence[Mapping[str, Any]] = ()
+    """What `list_problems` gives."""
     merged: Sequence[Mapping[str, Any]] = ()
     """What `read_provenances` gives of the runs that were merged."""
 
@@ -68,7 +70,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     files += sorted(folder.glob("datasets/*"))
     measured = [run.tables.measurements, run.tables.quality]
     facts = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
-    facts |= {"runs": list(run.merged), "progress": run.progress}
+    facts |= {"runs": list(run.merged), "progress": run.progress, "problems": list(run.problems)}
     context = context_of(run, facts)
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
@@ -106,7 +108,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "cells": records(tables.cells),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
-        "problems": records(tables.problems),
+        "problems": facts["problems"],
         "progress": run.progress,
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
@@ -219,16 +221,15 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The split of a step's time, on an accelerator if there is one, at the size where it is closest to the CPU."""
-    bottlenecks = tables.bottlenecks[is_analysed(tables.bottlenecks)]
-    accelerated = [not is_cpu(device) for device in bottlenecks["device"]]
-    rows = bottlenecks[accelerated] if any(accelerated) else bottlenecks[bottlenecks["device"] == BASELINE]
+    cells = tables.cells[is_analysed(tables.cells)]
+    accelerated = [not is_cpu(device) for device in cells["device"]]
+    rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
     if rows.empty:
         return None
     ratios = tables.ratios[tables.ratios["baseline"] == BASELINE]
     apart = rows[CELL_AXES].merge(ratios[[*CELL_AXES, "ratio"]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
     distance = apart["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
-    named = rows.merge(tables.cells[[*CELL_AXES, "device_name", "size_name", "size_label"]], on=CELL_AXES)
-    row = records(named)[int(distance.argmin())]
+    row = records(rows)[int(distance.argmin())]
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
         "answers": [answer for answer in answers if is_cpu(row["device"]) or answer["device"] != side_word(BASELINE)],

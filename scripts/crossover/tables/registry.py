@@ -199,7 +199,7 @@ def _axes(names: Iterable[str]) -> dict[str, Column]:
 
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
-CELLS = _axes(CELL_AXES) | {
+SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters"]),
     "refined": _yes("whether refinement added it to the study's own points of the x axis"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
@@ -307,6 +307,7 @@ CELLS = _axes(CELL_AXES) | {
     "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
+"""What the trials of a cell give together; the columns of cells that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
@@ -413,9 +414,9 @@ REMEDIES = {
 }
 """What was tried against it."""
 
-BOTTLENECKS = _axes(CELL_AXES) | {
+BOTTLENECKS = {
     "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
-    "also": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
+    "second_bottleneck": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
     **{
         key: column
         for name, words in SPLIT.items()
@@ -424,8 +425,11 @@ BOTTLENECKS = _axes(CELL_AXES) | {
     "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
     **_estimate("gain{}", "how many times as fast it made the same samples, without the parts before it"),
     "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
-    "trials": _count("ok trials that tried"),
+    "remedy_trials": _count("ok trials that tried remedies"),
 }
+"""What bounds the step of a cell whose remedies were tried; empty for other cells."""
+
+CELLS = SUMMARIES | BOTTLENECKS
 
 BEST_CONFIGURATIONS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
     **_of_record(["execution", "precision", "variant"]),
@@ -475,9 +479,8 @@ SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
 WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
-    **_of_record(
-        ["seed", "size_name", "parameters", "epochs", "test_share", "generated_data", "status", "reason"], Training
-    ),
+    **_of_record(["seed", "size_name", "size_label", "parameters", "epochs", "test_share"], Training),
+    **_of_record(["generated_data", "status", "reason"], Training),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
@@ -553,16 +556,6 @@ CLAIMS = {
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
     "place": _text("size, cell or value that the reason is about"),
-}
-
-PROBLEMS = {
-    "study": _text("study that it happened in"),
-    "work": _text("what is concerned: trial, training, search (for the largest batch)"),
-    "kind": _text("what happened: a status other than ok, flagged, failed, missing, unreadable or excluded"),
-    "cells": _text("the cells that are concerned"),
-    "count": _count("how many of the work"),
-    "reason": _text("why"),
-    "remedy": _text("what to do"),
 }
 
 ANSWERS = {

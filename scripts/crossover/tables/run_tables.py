@@ -31,8 +31,7 @@ class RunTables:
 
     measurements: pd.DataFrame = _table({}, "a trial")
     roofs: pd.DataFrame = _table(registry.ROOFS, "a roof of a device")
-    cells: pd.DataFrame = _table(registry.CELLS, "a cell: its trials summarised")
-    bottlenecks: pd.DataFrame = _table(registry.BOTTLENECKS, "a cell whose remedies were tried: what bounds its step")
+    cells: pd.DataFrame = _table(registry.CELLS, "a cell: its trials summarised, and what bounds its step")
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: how many times as fast one is as the other")
     crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost: where they cross")
     best_configurations: pd.DataFrame = _table(
@@ -49,7 +48,6 @@ class RunTables:
     )
     largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
     claims: pd.DataFrame = _table(registry.CLAIMS, "a published statement and machine, with the verdict")
-    problems: pd.DataFrame = _table(registry.PROBLEMS, "a kind of problem and its cells")
     answers: pd.DataFrame = _table(registry.ANSWERS, "a question and line")
 
     def of_study(self, study: str) -> RunTables:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from crossover.answers.analysis import analyse
 from crossover.errors import UserError
+from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import read_run, records, write_rows, write_run
 from crossover.tables.run_tables import TABLE_NAMES, TABLES, RunTables, run_tables
@@ -101,11 +103,12 @@ def test_ways_change_no_other_table(row: Row) -> None:
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
     after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
-    for name in set(TABLES) - {"crossovers", "best_configurations", "answers", "problems"}:
+    for name in set(TABLES) - {"crossovers", "best_configurations", "answers"}:
         assert getattr(after, name).map(str).equals(getattr(before, name).map(str)), name
     assert before.claims["verdict"].tolist() == ["reproduced"]
     crossovers = after.crossovers[after.crossovers["pair"] != "best"]
     assert crossovers.map(str).equals(before.crossovers.map(str))
     assert len(before.best_configurations) == 0
     assert len(after.best_configurations) == len(sizes) * 2 + len(added)
-    assert after.problems["kind"].tolist() == ["oom"]
+    all_trials = replace(after, measurements=pd.DataFrame([*plain, *added, lost]))
+    assert [problem["kind"] for problem in list_problems(all_trials)] == ["oom"]

@@ -222,7 +222,7 @@ UNKNOWN = RoofTimes(*[float("nan")] * 5)
 
 def cause_of(trial: dict[str, Any]) -> tuple[str, str | None, str | None]:
     columns = bottleneck_of([trial], UNKNOWN)
-    return columns["bottleneck"], columns["also"], columns.get("remedy")
+    return columns["bottleneck"], columns["second_bottleneck"], columns.get("remedy")
 
 
 def test_a_step_that_no_graph_can_hold_is_host_work(monkeypatch: pytest.MonkeyPatch) -> None:
