@@ -18,7 +18,7 @@ from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
-from crossover.statistics.quality import quality_pairs_of, quality_table
+from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
@@ -73,7 +73,6 @@ def analyse(
         best_configurations=best_configurations_of(all_compared, candidates, x_axes),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
-        quality_pairs=quality_pairs_of(trainings, classes),
         references=table_of("references", [reference.facts.row for reference in references]),
         reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,

@@ -50,7 +50,7 @@ def _published_first(tables: RunTables, name: str, spec: Mapping[str, Any]) -> R
 def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     answers = _timed(tables, spec) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
-        answers.append(quality_answer(tables.quality, tables.quality_pairs))
+        answers.append(quality_answer(tables.quality))
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing(tables.cells, spec))
     answers += bottleneck_answers(tables.cells, spec["x_axis"])

@@ -255,15 +255,12 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
     """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if tables.quality.empty:
         return []
-    pairs = tables.quality_pairs[tables.quality_pairs["metric"] == "accuracy"].drop(
-        columns=["metric", "seeds", "rows", "largest"]
-    )
-    groups = tables.quality.groupby(CELL_AXES, sort=False)
-    means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
-    counts = groups["status"].agg(
+    cells = tables.quality.groupby(CELL_AXES, sort=False)
+    counts = cells["status"].agg(
         seeds=lambda statuses: (statuses == "ok").sum(), failed=lambda statuses: (statuses != "ok").sum()
     )
-    return records(means.merge(counts.reset_index()).merge(pairs, on=CELL_AXES, how="left"))
+    differences = cells[[f"accuracy_difference{end}" for end in ("", "_low", "_high")]].first()
+    return records(pd.concat([cells[[*QUALITY_METRICS, "loss"]].mean(), counts, differences], axis=1).reset_index())
 
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:

@@ -492,19 +492,19 @@ QUALITY = _axes(CELL_AXES) | {
     "class_f1": _many("harmonic mean of the two"),
     "class_support": _many("a class's rows among those held out"),
     "predicted_classes": _count("number of classes that are predicted at all"),
-    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
-}
-
-QUALITY_PAIRS = _axes(CELL_AXES) | {
-    "metric": _text("what is compared: " + ", ".join(QUALITY_METRICS)),
-    **_estimate(
-        "difference{}",
-        f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed",
-        ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
+    "seeds_compared": _count(
+        f"seeds of its cell that ended ok, on the CPU in {PRECISIONS[0]} too; empty for that CPU, or without any"
     ),
-    "largest": Column("largest difference of a single seed, by its size"),
-    "seeds": _count("seeds that ended ok on both sides"),
-    "rows": _count("rows held out"),
+    **{
+        name: column
+        for metric, words in QUALITY_METRICS.items()
+        for name, column in _estimate(
+            f"{metric}_difference{{}}",
+            f"mean over these seeds of the {words} less that of the CPU in {PRECISIONS[0]} with the same seed",
+            ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
+        ).items()
+    },
+    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
 }
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {

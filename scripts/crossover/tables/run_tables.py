@@ -38,9 +38,8 @@ class RunTables:
         registry.BEST_CONFIGURATIONS, "a candidate of a device at a size, of studies that have `candidates`"
     )
     latencies: pd.DataFrame = _table(registry.LATENCIES, "a cell and method to measure its latency")
-    quality: pd.DataFrame = _table(registry.QUALITY, "a training")
-    quality_pairs: pd.DataFrame = _table(
-        registry.QUALITY_PAIRS, "a cell and metric: how its models differ from the CPU's in fp32"
+    quality: pd.DataFrame = _table(
+        registry.QUALITY, "a training, and how its cell's models differ from the CPU's in fp32"
     )
     references: pd.DataFrame = _table(registry.REFERENCES, "a machine measured elsewhere that this one is held against")
     reference_cells: pd.DataFrame = _table(

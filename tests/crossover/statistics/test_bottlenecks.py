@@ -168,7 +168,7 @@ def test_shares_have_intervals_over_trials() -> None:
     wanted = share_over_trials([1 / 2, 2 / 3, 3 / 4])
     assert columns["launch_share"] == pytest.approx(wanted.mean)
     assert (columns["launch_share_low"], columns["launch_share_high"]) == pytest.approx((wanted.low, wanted.high))
-    assert columns["trials"] == 3
+    assert columns["remedy_trials"] == 3
     assert bottleneck(gpu(), trials=1)["compute_share_low"] is None
 
 
