@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
 from crossover.config.studies import Candidates, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
-from crossover.statistics.best import best_configurations_of, of_own_grid
+from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
@@ -22,8 +23,10 @@ from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.frames import headline_rows, with_x_axes
+from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import headline_rows, with_cell_columns, with_x_axes
 from crossover.tables.references import KEPT, Reference
+from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT]
@@ -51,7 +54,8 @@ def analyse(
     measured elsewhere, in pairs `reference` and their answers only.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
-    all_trials, measurements = measurements, of_own_grid(measurements, candidates)
+    all_trials = measurements.reset_index(drop=True)
+    measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
     # Pairs select rows of these; with all hundred columns that takes seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
@@ -60,21 +64,25 @@ def analyse(
     cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
+    standings = standings_of(all_compared, candidates, x_axes)
+    # Other columns than comparisons need stay empty, as of references: no roof or peak is that of these cells.
+    added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
+    reference_cells = summarise(elsewhere, prices=prices, origin="reference")
+    facts = {reference.facts.name: json.dumps(asdict(reference.facts)) for reference in references}
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
-        cells=with_bottlenecks(cells, measurements),
+        cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
+        candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
+        reference_cells=reference_cells.assign(reference=reference_cells["machine"].map(facts).astype("string")),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)
         ),
-        best_configurations=best_configurations_of(all_compared, candidates, x_axes),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
-        references=table_of("references", [reference.facts.row for reference in references]),
-        reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,
     )
     claims = [

@@ -156,14 +156,14 @@ def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
 def _draw_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
     ratios = _compared_with_cpu(view.tables.ratios)
-    references = dict(zip(view.tables.references["machine"], view.tables.references["device_name"], strict=True))
+    references = view.tables.references
     several = ratios["baseline"].nunique() > 1
 
     def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
         first = first_row(rows)
         baseline = first["baseline"]
         if first["pair"] == REFERENCE:
-            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']])}"
+            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']].device_name)}"
             name = ", ".join([gpu, *name.split(", ")[1:]])
             look = replace(look, dashes="--")
         if several:

@@ -8,7 +8,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
-        "references": _drawn_references(tables),
+        "references": _references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": facts,
         "page_data": Markup(page_data(with_x_axes(run.studies, tables.cells), tables)),
@@ -243,12 +243,14 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     }
 
 
-def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
+def _references(tables: RunTables) -> list[dict[str, Any]]:
     """The references with cells that match cells here, each machine once."""
-    drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
-    drawn = drawn.assign(uncommitted=[str(version).endswith(DIRTY) for version in drawn["code_version"]])
-    told_apart = ["device_name", "physical_cores", "measured_on", "torch_version", "uncommitted"]
-    return records(drawn.drop_duplicates(told_apart))
+    drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for facts in tables.references.values():
+        uncommitted = str(facts.code_version).endswith(DIRTY)
+        told_apart = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
+        drawn.setdefault(told_apart, asdict(facts) | {"uncommitted": uncommitted})
+    return list(drawn.values())
 
 
 def _quality(tables: RunTables) -> list[dict[str, Any]]:

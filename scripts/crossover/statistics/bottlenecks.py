@@ -17,8 +17,8 @@ import pandas as pd
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
+from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
-from crossover.tables.run_tables import table_of
 
 NEAR = 1 / 3
 """Least share of a step's remaining work that a roof must explain to be its cause."""
@@ -61,12 +61,11 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
-    rows: dict[Any, dict[str, Any]] = {}
+    rows = {}
     for key, rows_of_cell in tried.groupby(CELL_AXES, sort=False):
         trials = rows_of_cell.assign(**rows_of_cell[OF_FIRST].bfill().ffill())
         rows[key] = bottleneck_of(trials.to_dict("records"), roofs[key])
-    columns = pd.DataFrame([rows.get(key, {}) for key in roofs], index=cells.index, columns=list(BOTTLENECKS))
-    return table_of("cells", cells.assign(**{name: columns[name] for name in BOTTLENECKS}))
+    return with_cell_columns(cells, rows, BOTTLENECKS)
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
@@ -53,11 +53,6 @@ class Facts:
     """git commit."""
     command: str | None
     """How its run was started."""
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Its row of table `references`."""
-        return {"machine" if name == "name" else name: value for name, value in asdict(self).items()}
 
 
 def read_facts(folder: Path) -> Facts:

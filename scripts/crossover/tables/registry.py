@@ -429,22 +429,29 @@ BOTTLENECKS = {
 }
 """What bounds the step of a cell whose remedies were tried; empty for other cells."""
 
-CELLS = SUMMARIES | BOTTLENECKS
-
-BEST_CONFIGURATIONS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
-    **_of_record(["execution", "precision", "variant"]),
-    "side": _text("the device, of a CPU with its number of cores: cpu, cpu-1"),
-    **_of_record(["size_name", "parameters"]),
-    "status": _text("how its trials ended, as of a cell: " + ", ".join(STATUSES)),
-    "reason": _text("why, where the status is not ok"),
-    **_estimate("step_time{}_s", "time of a step", "s"),
-    "trials": _count("trials that ended ok"),
-    "in_play": _yes("whether it is the fastest candidate of the device at the size, or nearly so"),
+CANDIDATES = {
+    "in_play": _yes("whether it is the fastest candidate of its device at the size, or nearly so"),
     "counts": _yes("whether every candidate in play at the size was measured, so that the size counts"),
-    "chosen": _yes("whether it is the fastest candidate of the device at the size"),
+    "chosen": _yes("whether it is the fastest candidate of its device at the size"),
     "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
     "selection_bias": Column("share by which the fastest looks faster than it is, being chosen; empty for the others"),
 }
+"""What is known of a cell as one of the candidates of its device, of a CPU on any number of cores; else empty."""
+
+ORIGINS = {
+    "study": "of the study's own grid, which all figures and answers are about",
+    "candidates": "added by the study's `candidates` alone, so that devices are compared at their best",
+    "reference": "of a machine measured elsewhere, that agrees with a cell here",
+}
+"""Where the rows of `cells` come from."""
+
+CELLS = (
+    {"origin": _text("; ".join(f"`{origin}`: {words}" for origin, words in ORIGINS.items()))}
+    | SUMMARIES
+    | BOTTLENECKS
+    | CANDIDATES
+    | {"reference": _text("facts of the machine that was measured elsewhere, JSON; else empty")}
+)
 
 LATENCIES = _axes(CELL_AXES) | {
     "method": _text("column of measurements that holds the samples: " + ", ".join(METHODS)),
@@ -524,14 +531,6 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "search_s": Column("time of all tries", "s"),
     **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
     **_of_record(["torch_version", "command"]),
-}
-
-REFERENCES = {
-    "machine": _text("name of the machine that was measured elsewhere"),
-    **_of_record(["device_name", "cpu_model", "physical_cores"]),
-    "measured_on": _text("day of its first trial"),
-    **_of_record(["torch_version", "python_version", "driver_version", "operating_system", "code_version"]),
-    "command": _text("how its run was started"),
 }
 
 CLAIMS = {

@@ -5,12 +5,14 @@ Rules take the names from here, so pandas is imported only to make a table.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from crossover.tables import registry
 from crossover.tables.columns import COLUMNS
+from crossover.tables.references import Facts
 from crossover.tables.registry import Column
 
 if TYPE_CHECKING:
@@ -27,38 +29,43 @@ class RunTables:
     """The tables of a run, one file each; a table that no study asks for is empty, with its columns.
 
     They stand in the order in which they are made: all but the measurements from these, the trainings and the searches.
+    Of the file `cells` each field has the rows of one origin.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
     roofs: pd.DataFrame = _table(registry.ROOFS, "a roof of a device")
     cells: pd.DataFrame = _table(registry.CELLS, "a cell: its trials summarised, and what bounds its step")
+    candidate_cells: pd.DataFrame = field(kw_only=True)
+    reference_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: how many times as fast one is as the other")
     crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost: where they cross")
-    best_configurations: pd.DataFrame = _table(
-        registry.BEST_CONFIGURATIONS, "a candidate of a device at a size, of studies that have `candidates`"
-    )
     latencies: pd.DataFrame = _table(registry.LATENCIES, "a cell and method to measure its latency")
     quality: pd.DataFrame = _table(
         registry.QUALITY, "a training, and how its cell's models differ from the CPU's in fp32"
-    )
-    references: pd.DataFrame = _table(registry.REFERENCES, "a machine measured elsewhere that this one is held against")
-    reference_cells: pd.DataFrame = _table(
-        registry.CELLS, "a cell of such a machine that agrees with one here, as in `cells`"
     )
     largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
     claims: pd.DataFrame = _table(registry.CLAIMS, "a published statement and machine, with the verdict")
     answers: pd.DataFrame = _table(registry.ANSWERS, "a question and line")
 
     def of_study(self, study: str) -> RunTables:
-        """The same tables with the rows of one study; roofs and references belong to all."""
-        names = [name for name in TABLE_NAMES if name not in ("roofs", "references")]
+        """The same tables with the rows of one study; roofs belong to all."""
+        names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
+    @property
+    def references(self) -> dict[str, Facts]:
+        """The facts of the machines measured elsewhere that have cells here, by their names."""
+        facts = [Facts(**json.loads(text)) for text in self.reference_cells["reference"].unique()]
+        return {machine.name: machine for machine in facts}
 
-ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in fields(RunTables)}
+
+CELLS_OF = dict(zip(registry.ORIGINS, ("cells", "candidate_cells", "reference_cells"), strict=True))
+"""The field of RunTables that has the cells of an origin."""
+_ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
+ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
 """What a row of each table is, by the table's name."""
 TABLE_NAMES = tuple(ROWS_OF)
-TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in fields(RunTables)[1:]}
+TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in _ENTRIES[1:]}
 """The columns of each derived table, by its name; those of measurements are in `crossover.tables.columns`."""
 
 
@@ -83,4 +90,5 @@ def run_tables(**given: pd.DataFrame) -> RunTables:
     import pandas as pd
 
     empty = {"measurements": pd.DataFrame(columns=list(COLUMNS))} | {name: table_of(name) for name in TABLES}
+    empty |= {name: table_of("cells") for name in CELLS_OF.values()}
     return RunTables(**(empty | given))

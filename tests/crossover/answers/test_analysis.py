@@ -13,6 +13,7 @@ from crossover.errors import UserError
 from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import read_run, records, write_rows, write_run
+from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import TABLE_NAMES, TABLES, RunTables, run_tables
 from report_pages import study, tables_of
 
@@ -103,12 +104,14 @@ def test_ways_change_no_other_table(row: Row) -> None:
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
     after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
-    for name in set(TABLES) - {"crossovers", "best_configurations", "answers"}:
-        assert getattr(after, name).map(str).equals(getattr(before, name).map(str)), name
+    for name in set(TABLES) - {"crossovers", "answers"}:
+        kept = [column for column in TABLES[name] if name != "cells" or column not in CANDIDATES]
+        assert getattr(after, name)[kept].map(str).equals(getattr(before, name)[kept].map(str)), name
     assert before.claims["verdict"].tolist() == ["reproduced"]
     crossovers = after.crossovers[after.crossovers["pair"] != "best"]
     assert crossovers.map(str).equals(before.crossovers.map(str))
-    assert len(before.best_configurations) == 0
-    assert len(after.best_configurations) == len(sizes) * 2 + len(added)
+    assert len(before.candidate_cells) == 0
+    assert len(after.candidate_cells) == len(added)
+    assert after.cells["in_play"].notna().all()
     all_trials = replace(after, measurements=pd.DataFrame([*plain, *added, lost]))
     assert [problem["kind"] for problem in list_problems(all_trials)] == ["oom"]

@@ -141,7 +141,7 @@ def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: A
 
 def test_it_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: Any) -> None:
     without, with_it = tables(cpu_rows), tables(cpu_rows, elsewhere())
-    for name in ("cells", "best_configurations"):
+    for name in ("cells", "candidate_cells"):
         pd.testing.assert_frame_equal(getattr(without, name), getattr(with_it, name))
     for name in ("crossovers", "ratios"):
         table = getattr(with_it, name)
