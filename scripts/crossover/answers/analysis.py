@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -25,7 +24,7 @@ from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import headline_rows, with_cell_columns, with_x_axes
-from crossover.tables.references import KEPT, Reference
+from crossover.tables.references import KEPT, Reference, with_facts
 from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
@@ -65,18 +64,16 @@ def analyse(
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # Other columns than comparisons need stay empty, as of references: no roof or peak is that of these cells.
+    # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
-    reference_cells = summarise(elsewhere, prices=prices, origin="reference")
-    facts = {reference.facts.name: json.dumps(asdict(reference.facts)) for reference in references}
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
-        reference_cells=reference_cells.assign(reference=reference_cells["machine"].map(facts).astype("string")),
+        reference_cells=with_facts(summarise(elsewhere, prices=prices, origin="reference"), references),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)

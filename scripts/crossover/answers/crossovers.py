@@ -30,6 +30,7 @@ from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
 from crossover.tables.frames import headline_rows, records, rows_with, with_x
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, short_name, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
 
 RESIDENT = PROTOCOLS[0]
@@ -330,7 +331,7 @@ def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> l
 def _would_pay_off(
     row: dict[str, Any], tables: RunTables, several: Sequence[str], factors: Mapping[tuple[object, ...], float]
 ) -> Row:
-    measured_on = tables.references[row["machine"]].measured_on
+    measured_on = facts_of(tables.reference_cells)[row["machine"]].measured_on
     gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
     return {
         **answer_of(row, gpu, "this CPU"),
@@ -351,7 +352,7 @@ def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row
     answers = []
     for _, line in ratios.groupby([*series_axes(x_axis), "device"], sort=False):
         first = records(line)[0]
-        facts = tables.references[first["machine"]]
+        facts = facts_of(tables.reference_cells)[first["machine"]]
         name = facts.cpu_model if is_cpu(first["device"]) else facts.device_name
         answers.append(
             {

@@ -16,6 +16,7 @@ from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records
 from crossover.tables.labels import axis_label
+from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import VERSION
 
@@ -96,5 +97,5 @@ def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
     rows = tables.measurements[tables.measurements["machine"] == machine]
     if len(rows):
         return next(iter(records(rows[rows["device"] == device].head(1))), {})
-    references = tables.references
+    references = facts_of(tables.reference_cells)
     return asdict(references[machine]) if machine in references else {}

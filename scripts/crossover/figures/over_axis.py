@@ -44,6 +44,7 @@ from crossover.figures.view import Kind, StudyView, published_series
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.registry import SEARCH_AXES
 from crossover.text import money_text, number_text, place_text, rate_text, share_text
 
@@ -156,7 +157,7 @@ def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
 def _draw_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
     ratios = _compared_with_cpu(view.tables.ratios)
-    references = view.tables.references
+    references = facts_of(view.tables.reference_cells)
     several = ratios["baseline"].nunique() > 1
 
     def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:

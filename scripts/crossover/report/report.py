@@ -32,6 +32,7 @@ from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
@@ -246,7 +247,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 def _references(tables: RunTables) -> list[dict[str, Any]]:
     """The references with cells that match cells here, each machine once."""
     drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for facts in tables.references.values():
+    for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
         told_apart = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
         drawn.setdefault(told_apart, asdict(facts) | {"uncommitted": uncommitted})

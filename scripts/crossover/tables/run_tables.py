@@ -5,14 +5,12 @@ Rules take the names from here, so pandas is imported only to make a table.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from crossover.tables import registry
 from crossover.tables.columns import COLUMNS
-from crossover.tables.references import Facts
 from crossover.tables.registry import Column
 
 if TYPE_CHECKING:
@@ -51,12 +49,6 @@ class RunTables:
         """The same tables with the rows of one study; roofs belong to all."""
         names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
-
-    @property
-    def references(self) -> dict[str, Facts]:
-        """The facts of the machines measured elsewhere that have cells here, by their names."""
-        facts = [Facts(**json.loads(text)) for text in self.reference_cells["reference"].unique()]
-        return {machine.name: machine for machine in facts}
 
 
 CELLS_OF = dict(zip(registry.ORIGINS, ("cells", "candidate_cells", "reference_cells"), strict=True))
