@@ -221,19 +221,21 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
     several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
+    candidates = candidates_of(tables)
     if at_best.empty:
-        return _fastest_candidates(candidates_of(tables), several, x_axis)
+        return _fastest_candidates(candidates, several, x_axis)
     return [
-        _best(row, candidates_of(tables), rows_with(headlines, [*axes, "contender"], row), several)
-        for row in records(at_best)
+        _best(row, candidates, rows_with(headlines, [*axes, "contender"], row), several) for row in records(at_best)
     ]
 
 
-def _fastest_candidates(of_all: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
+def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
     """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
     answers = []
     along = X_AXES[x_axis]
-    for _, candidates in of_all.dropna(subset=["step_time_s"]).groupby([*best_axes(x_axis), "device"], sort=False):
+    for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(
+        [*best_axes(x_axis), "device"], sort=False
+    ):
         counted = candidates[candidates["counts"] & candidates.duplicated(along, keep=False)]
         at_largest = counted[counted[along] == counted[along].max()].sort_values("step_time_s")
         if at_largest.empty:
@@ -266,8 +268,10 @@ def _fastest_candidates(of_all: pd.DataFrame, several: Sequence[str], x_axis: st
     return answers
 
 
-def _best(row: dict[str, Any], of_all: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]) -> Row:
-    candidates = rows_with(of_all, best_axes(row["x_axis"]), row)
+def _best(
+    row: dict[str, Any], candidates_of_study: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]
+) -> Row:
+    candidates = rows_with(candidates_of_study, best_axes(row["x_axis"]), row)
     chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values(X_AXES[row["x_axis"]])
     sides = {
         side: _fastest_of(chosen[chosen["device"] == row[side]], candidates, row) for side in ("baseline", "contender")

@@ -32,7 +32,9 @@ class RunTables:
 
     measurements: pd.DataFrame = _table({}, "a trial")
     roofs: pd.DataFrame = _table(registry.ROOFS, "a roof of a device")
-    cells: pd.DataFrame = _table(registry.CELLS, "a cell: its trials summarised, and what bounds its step")
+    cells: pd.DataFrame = _table(
+        registry.CELLS, "a cell: its trials summarised, what bounds its step, and its rank as a candidate"
+    )
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: how many times as fast one is as the other")
@@ -51,8 +53,8 @@ class RunTables:
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
 
-CELLS_OF = dict(zip(registry.ORIGINS, ("cells", "candidate_cells", "reference_cells"), strict=True))
-"""The field of RunTables that has the cells of an origin."""
+CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "reference_cells"}
+"""The field of RunTables that has the cells of each of ORIGINS."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
 """What a row of each table is, by the table's name."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from crossover.errors import UserError
 from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import read_run, records, write_rows, write_run
-from crossover.tables.registry import CANDIDATES
-from crossover.tables.run_tables import TABLE_NAMES, TABLES, RunTables, run_tables
+from crossover.tables.registry import CANDIDATES, ORIGINS
+from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, run_tables
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -29,6 +29,11 @@ def test_every_table_has_its_columns_documented() -> None:
         for column, column_facts in columns.items():
             assert column_facts.doc, (name, column)
             assert set(column_facts.interval or ()) <= set(columns), (name, column)
+
+
+def test_cells_of_each_origin_have_a_field() -> None:
+    assert list(CELLS_OF) == list(ORIGINS)
+    assert set(CELLS_OF.values()) < {field.name for field in fields(RunTables)}
 
 
 def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
