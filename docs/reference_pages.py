@@ -23,7 +23,8 @@ from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
-from crossover.tables.registry import CROSSOVER_STATUSES, CAVEATS, PAIRS, TABLES  # noqa: E402
+from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES, PAIRS  # noqa: E402
+from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -86,13 +87,13 @@ def _columns_page() -> str:
     intro = (
         "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, but for the "
         "measurements. An empty value means: not measured, or not known on this machine.\n\n"
-        "## measurements\n\nOne row a trial.\n\n"
+        f"## measurements\n\nOne row: {ROWS_OF['measurements']}.\n\n"
     )
     rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
     text = intro + _table(("column", "unit", "holds"), rows)
     for name, columns in TABLES.items():
-        own = ([f"`{column}`", one.unit, one.doc] for column, one in columns.items())
-        text += f"\n## {name}\n\n" + _table(("column", "unit", "holds"), own)
+        rows = ([f"`{column}`", entry.unit, entry.doc] for column, entry in columns.items())
+        text += f"\n## {name}\n\nOne row: {ROWS_OF[name]}.\n\n" + _table(("column", "unit", "holds"), rows)
     return text
 
 

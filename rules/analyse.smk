@@ -1,6 +1,6 @@
 # From rows to tables.
 
-from crossover.tables.run_tables import DERIVED
+from crossover.tables.run_tables import TABLES
 
 # Packages of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
@@ -94,7 +94,7 @@ rule analyse_run:
         references=reference_files(REFERENCES),
         library=get_library(*COMPUTING),
     output:
-        **{name: update(f"{RESULTS}/{name}.parquet") for name in DERIVED},
+        **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},
         **{
             f"{name}_csv": report(
                 update(f"{RESULTS}/{name}.csv"),
@@ -102,7 +102,7 @@ rule analyse_run:
                 category="Tables",
                 labels={"table": name.replace("_", " ")},
             )
-            for name in DERIVED
+            for name in TABLES
         },
     log:
         f"{RESULTS}/logs/analyse_run.log",
@@ -122,5 +122,5 @@ rule analyse_run:
 # All tables of a run by name, as later rules take them.
 RUN_TABLES = {
     "measurements": rules.collect_measurements.output.measurements,
-    **{name: f"{RESULTS}/{name}.parquet" for name in DERIVED},
+    **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},
 }

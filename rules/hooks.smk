@@ -8,7 +8,7 @@ from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
 from crossover.plan.terminal import Progress, failure_words
-from crossover.tables.run_tables import set_aside
+from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
 
 PROGRESS = Progress(logger.info)

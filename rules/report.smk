@@ -2,7 +2,7 @@
 # `snakemake export_reference --config name=h200`.
 
 from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
-from crossover.tables.run_tables import REPORT_FILES
+from crossover.tables.outdated import REPORT_FILES
 
 FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 

@@ -12,12 +12,12 @@ from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.columns import Training
-from crossover.tables.frames import read_table
+from crossover.tables.frames import read_table, write_run
 from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, matching_rows
+from crossover.tables.outdated import set_aside
 from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
-from crossover.tables.run_tables import set_aside, write_run
 
 snakemake: Any
 """The job, which Snakemake defines."""

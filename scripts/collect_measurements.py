@@ -7,8 +7,8 @@ from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.tables.frames import write_rows
 from crossover.tables.guards import matching_rows
+from crossover.tables.outdated import set_aside
 from crossover.tables.rows import reading_processes
-from crossover.tables.run_tables import set_aside
 
 snakemake: Any
 """The job, which Snakemake defines."""

@@ -25,6 +25,7 @@ def main(arguments: list[str]) -> None:
     from crossover.tables.frames import read_table
 
     cells = read_table(options.results / "cells.parquet")
+    cells = cells[cells["origin"] == "study"]
     for name, content in (("bencher.json", bencher(cells)), ("action_benchmark.json", action_benchmark(cells))):
         with atomic_path(options.output / name) as temporary:
             temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from crossover.report.templates import first_answer
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.guards import matching_rows
 from crossover.tables.references import read_reference
-from crossover.tables.registry import table_of
+from crossover.tables.run_tables import table_of
 
 snakemake: Any
 """The job, which Snakemake defines."""

@@ -7,7 +7,7 @@ from crossover.errors import logged
 from crossover.figures.registry import draw_run
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
-from crossover.tables.run_tables import read_run
+from crossover.tables.frames import read_run
 
 snakemake: Any
 """The job, which Snakemake defines."""

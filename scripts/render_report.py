@@ -10,7 +10,9 @@ from crossover.machine.invocation import handed_down_invocation
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
-from crossover.tables.run_tables import forget_outdated, read_run
+from crossover.statistics.problems import list_problems
+from crossover.tables.frames import read_run
+from crossover.tables.outdated import forget_outdated
 
 snakemake: Any
 """The job, which Snakemake defines."""
@@ -21,7 +23,7 @@ def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], template
     plan, tables = plan_file.read(path_to_plan), read_run(results)
     shown = figures_of(tables, plan.studies)
     figures = [path for path in paths_to_figures if (path.parent.name, path.stem) in shown]
-    run = Run(tables, plan.studies, plan.config, figures, plan.note)
+    run = Run(tables, plan.studies, plan.config, figures, plan.note, problems=list_problems(tables))
     write_report(run, results, templates, handed_down_invocation())
 
 

@@ -18,14 +18,14 @@ from crossover.plan import plan_file
 from crossover.reading import read_json
 from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
+from crossover.statistics.problems import list_problems
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results
-from crossover.tables.frames import write_rows
+from crossover.tables.frames import write_rows, write_run
 from crossover.tables.merged_runs import join_runs
 from crossover.tables.references import read_reference
-from crossover.tables.registry import table_of
 from crossover.tables.roofs import read_roofs_of
-from crossover.tables.run_tables import write_run
+from crossover.tables.run_tables import table_of
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 
@@ -72,10 +72,12 @@ def report_finished(folder: Path, output: Path) -> None:
     tried = (results_of["trial"], results_of["training"], results_of["search"])
     # The results may have moved, to another machine too.
     references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
-    tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs, references=references)
+    tables = analyse(*tried, plan.studies, plan.config["prices"], roofs=roofs, references=references)
     done = {work: (len(results_of[work]), len(paths)) for work, paths in paths_of.items() if paths}
     progress = done if missing else None
-    _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
+    problems = list_problems(replace(tables, measurements=results_of["trial"]), missing)
+    run = Run(tables, plan.studies, plan.config, note=plan.note, progress=progress, problems=problems)
+    _write(run, rows, output)
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
@@ -90,7 +92,8 @@ def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None
     searches = table_of("largest_batches")
     tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=joined.roofs)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
-    _write(Run(tables, studies, merged=merged), joined.rows, output)
+    problems = list_problems(replace(tables, measurements=measurements))
+    _write(Run(tables, studies, merged=merged, problems=problems), joined.rows, output)
 
 
 def _write(run: Run, rows: pa.Table, output: Path) -> None:

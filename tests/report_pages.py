@@ -14,10 +14,10 @@ from crossover.answers.analysis import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.machine.invocation import Checkout, Invocation
 from crossover.report.report import Run, write_report
+from crossover.statistics.problems import list_problems
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.references import Reference
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", "/workflow", Checkout("d" * 40))
@@ -107,7 +107,8 @@ def write_page(
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.write_text(SVG)
     tables = tables_of(rows, studies, references=references)
-    run = Run(tables, studies, **{"config": CONFIG, "figures": [figure], "note": words} | changes)
+    made = {"config": CONFIG, "figures": [figure], "note": words, "problems": list_problems(tables)}
+    run = Run(tables, studies, **made | changes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("platform.node", lambda: host)
         write_report(run, folder, TEMPLATES, INVOCATION)

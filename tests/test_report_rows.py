@@ -81,8 +81,8 @@ def test_what_has_finished_is_reported_and_the_rest_is_named(
     report_rows.main([str(run), "--output", str(output)])
     assert before == {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     assert read_table(output / "cells.parquet")["size"].tolist() == [2]
-    problems = read_table(output / "problems.parquet")
-    assert set(problems["kind"]) == {"missing", "unreadable", "excluded"}
+    problems = json.loads((output / "provenance.json").read_text())["problems"]
+    assert {problem["kind"] for problem in problems} == {"missing", "unreadable", "excluded"}
     assert capsys.readouterr().out == (output / "summary.txt").read_text()
     assert "Partial: 1 of 4 trials have finished." in (output / "summary.txt").read_text()
 

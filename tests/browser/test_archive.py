@@ -89,7 +89,7 @@ def test_the_page_is_shown_and_the_tables_are_listed(opened: Opened) -> None:
     assert labels_of(opened.page, "Report") == ["answers, figures, cells, machine"]
     opened.page.locator("nav tbody tr a").first.click()
     opened.page.frame_locator("iframe").locator("h1").wait_for()
-    assert {"cells", "crossovers", "claims", "problems", "answers"} <= set(labels_of(opened.page, "Tables"))
+    assert {"cells", "crossovers", "claims", "answers"} <= set(labels_of(opened.page, "Tables"))
 
 
 def test_the_report_shows_a_studys_words_as_text(opened: Opened) -> None:

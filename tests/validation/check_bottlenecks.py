@@ -17,10 +17,10 @@ import pandas as pd
 
 from crossover.config.options import DEVICE_CHOICES, device, new_parser
 from crossover.config.words import is_cpu
-from crossover.statistics.bottlenecks import bottlenecks_of
+from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.registry import SERIES_AXES
+from crossover.tables.registry import BOTTLENECKS
 from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_rows
 from planting import plant
@@ -60,9 +60,8 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options.device, options.variants or VARIANTS[options.device], Path(folder))
     found["planted"] = [" ".join(sorted(planted(variant, options.device))) for variant in found["variant"]]
-    found["found"] = [
-        " ".join(sorted(filter(pd.notna, pair))) for pair in zip(found["bottleneck"], found["also"], strict=True)
-    ]
+    pairs = zip(found["bottleneck"], found["second_bottleneck"], strict=True)
+    found["found"] = [" ".join(sorted(filter(pd.notna, pair))) for pair in pairs]
     right = found["planted"] == found["found"]
     found = found.assign(right=right)
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +79,7 @@ def planted(variant: str, device: str) -> set[str]:
 
 
 def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
-    """Rows of table `bottlenecks` for planted steps on a device; takes minutes."""
+    """The bottlenecks of planted steps on a device; takes minutes."""
     roofs, script = folder / "roofs.json", plant(folder, PLANTED_STEPS.read_text())
     _run(script.with_name("probe_roofs.py"), f"--device={device}", f"--output={roofs}")
     rows = []
@@ -95,7 +94,7 @@ def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
             )
     measurements = collect_rows(rows).to_pandas()
     cells = with_roofs(summarise(measurements), measurements, read_roofs([roofs]))
-    return bottlenecks_of(measurements, cells).drop(columns=[axis for axis in SERIES_AXES if axis != "variant"])
+    return with_bottlenecks(cells, measurements)[["variant", "size", *BOTTLENECKS]]
 
 
 def _run(script: Path, *options: str) -> None:

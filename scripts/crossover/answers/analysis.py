@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,21 @@ from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
 from crossover.config.studies import Candidates, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
-from crossover.statistics.best import best_configurations_of, of_own_grid
-from crossover.statistics.bottlenecks import bottlenecks_of
+from crossover.statistics.best import of_own_grid, standings_of
+from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.payback import STARTUP_COLUMNS
-from crossover.statistics.problems import list_problems
-from crossover.statistics.quality import quality_pairs_of, quality_table
+from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
-from crossover.tables.finished import MissingResult
-from crossover.tables.frames import headline_rows, with_x_axes
-from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables, run_tables
+from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import headline_rows, with_cell_columns, with_x_axes
+from crossover.tables.references import KEPT, Reference, with_facts
+from crossover.tables.registry import CANDIDATES
+from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
 """Columns that pairs are computed from."""
@@ -40,7 +39,6 @@ def analyse(
     searches: pd.DataFrame,
     studies: Mapping[str, Mapping[str, Any]],
     prices: Mapping[str, float] | None,
-    missing: Iterable[MissingResult] = (),
     *,
     roofs: pd.DataFrame | None = None,
     references: Sequence[Reference] = (),
@@ -52,11 +50,12 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `candidates` added count among the problems, and where devices at their best are compared;
-    `references`, machines measured elsewhere, in pairs `reference` and their answers only.
+    Trials of cells that only `candidates` added count where devices at their best are compared; `references`, machines
+    measured elsewhere, in pairs `reference` and their answers only.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
-    all_trials, measurements = measurements, of_own_grid(measurements, candidates)
+    all_trials = measurements.reset_index(drop=True)
+    measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
     # Pairs select rows of these; with all hundred columns that takes seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
@@ -65,25 +64,24 @@ def analyse(
     cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
+    standings = standings_of(all_compared, candidates, x_axes)
+    # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
+    added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
-        cells=cells,
-        bottlenecks=bottlenecks_of(measurements, cells),
+        cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
+        candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
+        reference_cells=with_facts(summarise(elsewhere, prices=prices, origin="reference"), references),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)
         ),
-        best_configurations=best_configurations_of(all_compared, candidates, x_axes),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
-        quality_pairs=quality_pairs_of(trainings, classes),
-        references=table_of("references", [reference.facts.row for reference in references]),
-        reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,
-        problems=list_problems({"trial": all_trials, "training": trainings, "search": searches}, cells, missing),
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])

@@ -26,8 +26,7 @@ from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 
 LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 """Columns whose empty value is an empty list."""
@@ -66,10 +65,10 @@ def _in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTable
 def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     answers = _timed(tables, spec) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
-        answers.append(quality_answer(tables.quality, tables.quality_pairs))
+        answers.append(quality_answer(tables.quality))
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing(tables.cells, spec))
-    answers += bottleneck_answers(tables.bottlenecks, tables.cells, spec["x_axis"])
+    answers += bottleneck_answers(tables.cells, spec["x_axis"])
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.largest_batches)
     return answers + [_claim(row) for row in records(tables.claims)]
 

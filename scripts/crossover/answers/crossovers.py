@@ -25,7 +25,7 @@ from crossover.config.words import (
     series_axes,
     threads_of_side,
 )
-from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes
+from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
 from crossover.statistics.ratios import sign_of
@@ -33,6 +33,7 @@ from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
 from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, short_name, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
@@ -280,20 +281,21 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
     several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
+    candidates = candidates_of(tables)
     if at_best.empty:
-        return _fastest_candidates(tables.best_configurations, several, x_axis)
+        return _fastest_candidates(candidates, several, x_axis)
     return [
-        _best(row, tables.best_configurations, rows_with(headlines, [*axes, "contender"], row), several)
-        for row in records(at_best)
+        _best(row, candidates, rows_with(headlines, [*axes, "contender"], row), several) for row in records(at_best)
     ]
 
 
-def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
+def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
     """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
     answers = []
     along = X_AXES[x_axis]
-    timed = best_configurations[best_configurations["trials"] > 0]
-    for _, candidates in timed.groupby([*best_axes(x_axis), "device"], sort=False):
+    for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(
+        [*best_axes(x_axis), "device"], sort=False
+    ):
         counted = candidates[candidates["counts"] & candidates.duplicated(along, keep=False)]
         at_largest = counted[counted[along] == counted[along].max()].sort_values("step_time_s")
         if at_largest.empty:
@@ -327,9 +329,9 @@ def _fastest_candidates(best_configurations: pd.DataFrame, several: Sequence[str
 
 
 def _best(
-    row: dict[str, Any], best_configurations: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]
+    row: dict[str, Any], candidates_of_study: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]
 ) -> Row:
-    candidates = rows_with(best_configurations, best_axes(row["x_axis"]), row)
+    candidates = rows_with(candidates_of_study, best_axes(row["x_axis"]), row)
     chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values(X_AXES[row["x_axis"]])
     sides = {
         side: _fastest_of(chosen[chosen["device"] == row[side]], candidates, row) for side in ("baseline", "contender")
@@ -393,7 +395,7 @@ def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> l
 def _would_pay_off(
     row: dict[str, Any], tables: RunTables, several: Sequence[str], factors: Mapping[tuple[object, ...], float]
 ) -> Row:
-    measured_on = _facts(tables, row["machine"])["measured_on"]
+    measured_on = facts_of(tables.reference_cells)[row["machine"]].measured_on
     gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
     return {
         **answer_of(row, gpu, "this CPU"),
@@ -414,8 +416,8 @@ def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row
     answers = []
     for _, line in ratios.groupby([*series_axes(x_axis), "device"], sort=False):
         first = records(line)[0]
-        facts = _facts(tables, first["machine"])
-        name = facts["cpu_model"] if is_cpu(first["device"]) else facts["device_name"]
+        facts = facts_of(tables.reference_cells)[first["machine"]]
+        name = facts.cpu_model if is_cpu(first["device"]) else facts.device_name
         answers.append(
             {
                 "kind": "set_up",
@@ -429,11 +431,7 @@ def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row
                 "device": first["device"],
                 "winner": short_name(name),
                 "trials": line["trials"].min(),
-                "measured_on": facts["measured_on"],
+                "measured_on": facts.measured_on,
             }
         )
     return answers
-
-
-def _facts(tables: RunTables, machine: str) -> dict[str, Any]:
-    return records(tables.references[tables.references["machine"] == machine])[0]

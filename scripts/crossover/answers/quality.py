@@ -10,7 +10,7 @@ import pandas as pd
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
-from crossover.statistics.quality import MARGIN, decision, is_baseline
+from crossover.statistics.quality import MARGIN, compared_cells, decision, is_baseline
 from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
@@ -19,11 +19,8 @@ DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
 """The conclusions on cells; the first in this order that any cell has is the study's."""
 
 
-def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
-    """A study's conclusion on accuracy, from the intervals over seeds and rows.
-
-    `trained` has one row a training, `pairs` one a cell and metric: its mean difference from the CPU in fp32.
-    """
+def quality_answer(trained: pd.DataFrame) -> Row:
+    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row a training."""
     baseline = trained[is_baseline(trained) & (trained["status"] == "ok")]
     answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True}
     if baseline.empty:
@@ -33,18 +30,18 @@ def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
         return answer | {"status": "nothing_learnt"}
     if not trained["status"].isin(["ok", "unsupported"]).all():
         answer["caveats"] = ["lost_cells"]
-    accuracies = pairs[pairs["metric"] == answer["quantity"]]
-    accelerated = accuracies[accuracies["device"] != BASELINE]
-    compared = accelerated if len(accelerated) else accuracies
+    cells_compared = compared_cells(trained)
+    accelerated = cells_compared[cells_compared["device"] != BASELINE]
+    compared = accelerated if len(accelerated) else cells_compared
     if len(compared):
-        largest = first_row(compared.loc[[compared["difference"].abs().idxmax()]])
-        answer |= estimate(largest, "difference", "difference")
-        answer |= {"trials": largest["seeds"], "place": _names([largest], compared), "capacity": MARGIN}
+        largest = first_row(compared.loc[[compared["accuracy_difference"].abs().idxmax()]])
+        answer |= estimate(largest, "accuracy_difference", "difference")
+        answer |= {"trials": largest["seeds_compared"], "place": _names([largest], compared), "capacity": MARGIN}
     if accelerated.empty:
         return answer | {"status": "only_cpu"}
     cells: dict[str, list[dict[str, object]]] = {}
     for row in records(accelerated):
-        cells.setdefault(decision(row["difference_low"], row["difference_high"]), []).append(row)
+        cells.setdefault(decision(row["accuracy_difference_low"], row["accuracy_difference_high"]), []).append(row)
     better, worse, undecided = (_names(cells.get(word, ()), compared) for word in ("better", "worse", "inconclusive"))
     status = "both" if better and worse else next(word for word in DECISIVE if word in cells)
     return answer | {"status": status, "winner": better or undecided, "loser": worse}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -15,6 +16,7 @@ from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records
 from crossover.tables.labels import axis_label
+from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import VERSION
 
@@ -93,5 +95,7 @@ def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widt
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
     """A row with the facts of a device's machine, measured here or elsewhere; empty if there is none."""
     rows = tables.measurements[tables.measurements["machine"] == machine]
-    rows = rows[rows["device"] == device] if len(rows) else tables.references[tables.references["machine"] == machine]
-    return next(iter(records(rows.head(1))), {})
+    if len(rows):
+        return next(iter(records(rows[rows["device"] == device].head(1))), {})
+    references = facts_of(tables.reference_cells)
+    return asdict(references[machine]) if machine in references else {}

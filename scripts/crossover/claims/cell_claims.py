@@ -29,7 +29,7 @@ from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
 from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
 from crossover.statistics.quality import is_baseline
-from crossover.tables.frames import of_study, records, rows_with
+from crossover.tables.frames import first_row, of_study, records, rows_with
 from crossover.tables.labels import side_word
 from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC
@@ -144,7 +144,7 @@ def _mean(values: Any) -> float:
     return float(np.mean(values)) if values is not None and np.size(values) and np.ndim(values) else np.nan
 
 
-def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_pairs: pd.DataFrame) -> Finding:
+def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Finding:
     """Hold the differences of each accelerator and precision from the CPU in fp32, paired by seed, against their limit.
 
     The claim holds if all of them lie within it; the finding is that of the decisive cell. Unsupported precisions are
@@ -164,9 +164,8 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_
         if others.empty:
             raise NoFindingError("no_accelerator")
     others = others[others["status"] != "unsupported"]
-    pairs = quality_pairs[quality_pairs["metric"] == form.metric]
     baseline = trainings[is_baseline(trainings)]
-    findings = [_compare(form, rows, pairs, baseline) for _, rows in others.groupby(CELL_AXES, sort=False)]
+    findings = [_compare(form, rows, baseline) for _, rows in others.groupby(CELL_AXES, sort=False)]
     if not findings:
         raise NoFindingError("no_contender")
     verdicts = {finding.verdict for finding in findings}
@@ -177,20 +176,18 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_
     )
 
 
-def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
+def _compare(form: SameQuality, trainings: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
     """One cell's trainings against the CPU's of the same model in fp32."""
-    cell = dict(trainings.iloc[0])
+    cell = first_row(trainings)
     name = f"{side_word(cell['device'])}, {cell['precision']}"
     failed = trainings.loc[trainings[form.metric].isna(), "status"]
     if len(failed):
         return Finding("failed", place=_with_statuses(name, failed))
-    pair = rows_with(pairs, CELL_AXES, cell)
-    seeds = int(pair["seeds"].iloc[0]) if len(pair) else 0
-    if seeds > 1:
-        mean, low, high = pair[["difference", "difference_low", "difference_high"]].iloc[0].astype(float)
+    mean, low, high = (cell[f"{form.metric}_difference{end}"] for end in ("", "_low", "_high"))
+    if (cell["seeds_compared"] or 0) > 1:
         return judge(mean, low, high, -form.within, form.within, name)
     same = rows_with(baseline, [axis for axis in CELL_AXES if axis not in ("device", "precision")], cell)
     failed = same.loc[same["seed"].isin(trainings["seed"]) & same[form.metric].isna(), "status"]
     if len(failed):
         return Finding("baseline_failed", place=_with_statuses(name, failed))
-    return Finding("one_seed", float(pair["difference"].iloc[0]) if seeds else None, place=name)
+    return Finding("one_seed", mean, place=name)

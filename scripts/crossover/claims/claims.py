@@ -14,8 +14,7 @@ from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, S
 from crossover.config.words import HERE
 from crossover.tables.frames import headline_rows, of_study, on_all_cores
 from crossover.tables.labels import axis_label, side_word
-from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 from crossover.text import listed, place_text
 
 
@@ -24,8 +23,8 @@ def check_claims(
 ) -> pd.DataFrame:
     """The table of claims: one row a claim and machine that measured its study, or one of HERE if none did.
 
-    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers, quality and quality_pairs of
-    `tables` are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
+    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers and quality of `tables`
+    are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
     malformed or selects several cells.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
@@ -66,7 +65,7 @@ def _machines(claim: Claim, tables: RunTables) -> list[str]:
 
 
 def _of_machine(tables: RunTables, machine: str) -> RunTables:
-    names = ("measurements", "crossovers", "quality", "quality_pairs")
+    names = ("measurements", "crossovers", "quality")
     parts = {name: (table := getattr(tables, name))[table["machine"] == machine] for name in names}
     return replace(tables, **parts)
 
@@ -77,7 +76,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
             return check_crossover(claim.form, claim.study, tables.crossovers)
         if isinstance(claim.form, RatioWithin):
             return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run)
-        return check_quality(claim.form, claim.study, tables.quality, tables.quality_pairs)
+        return check_quality(claim.form, claim.study, tables.quality)
     except NoFindingError as error:
         return error.finding
 

@@ -15,7 +15,7 @@ from crossover.config.words import DEVICES
 from crossover.figures.panels import Floats, Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS, SPLIT_COLOURS, wrapped
 from crossover.figures.view import Kind, StudyView
-from crossover.tables.frames import DEVICE_LINE_AXES, first_row, on_all_cores, records
+from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, REMEDIES, SPLIT
 from crossover.text import bytes_text, number_text, seconds_text
@@ -86,10 +86,11 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 
 def _draw_time_split(view: StudyView) -> Figure:
     """One panel per device, one bar per cell."""
-    rows = on_all_cores(view.tables.bottlenecks).merge(
-        view.cells[[*CELL_AXES, "size_name", "step_time_s"]], on=CELL_AXES
+    cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
+    # Over threads, where a device has several cells, the last is on all cores.
+    rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(
+        ["protocol", "execution", "precision", "size", "variant", "batch_size", "machine"]
     )
-    rows = rows.sort_values(["protocol", "execution", "precision", "size"], kind="stable")
     panels = [_time_panel(view, cells) for device in DEVICES if len(cells := rows[rows["device"] == device])]
     return draw_panels(view, panels, "", PercentFormatter(1))
 
@@ -154,5 +155,5 @@ TIME_SPLIT = Kind(
     "Parts of a step's time, by what it gains when they are taken away one after the other. Line: 95 % interval of the "
     "largest part. Right: how many times as fast the remedy tried against it made what the parts before it leave.",
     _draw_time_split,
-    lambda tables: len(tables.bottlenecks) > 0,
+    lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

@@ -44,6 +44,7 @@ from crossover.figures.view import Kind, StudyView, published_series
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.registry import SEARCH_AXES
 from crossover.text import money_text, number_text, place_text, rate_text, share_text
 
@@ -156,14 +157,14 @@ def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
 def _draw_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
     ratios = _compared_with_cpu(view.tables.ratios)
-    references = dict(zip(view.tables.references["machine"], view.tables.references["device_name"], strict=True))
+    references = facts_of(view.tables.reference_cells)
     several = ratios["baseline"].nunique() > 1
 
     def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
         first = first_row(rows)
         baseline = first["baseline"]
         if first["pair"] == REFERENCE:
-            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']])}"
+            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']].device_name)}"
             name = ", ".join([gpu, *name.split(", ")[1:]])
             look = replace(look, dashes="--")
         if several:

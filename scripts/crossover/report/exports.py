@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word
-from crossover.tables.registry import TABLES
+from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}

@@ -21,7 +21,7 @@ from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
-from crossover.tables.registry import CELL_AXES, CELLS, SPLIT, Column
+from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
@@ -50,7 +50,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "startups": encoded(plain(_startups(tables))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
         "published": {name: _published(spec) for name, spec in studies.items()},
-        "splits": _splits(tables),
+        "splits": _splits(cells),
         "commands": _commands(tables),
         "columns": [
             {
@@ -61,7 +61,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
                 "doc": column.doc,
                 "always": column.always,
             }
-            for name, column in sorted(CELLS.items(), key=_rank)
+            for name, column in sorted(SUMMARIES.items(), key=_rank)
         ],
         "metrics": [*_metrics(cells), SPEEDUP],
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
@@ -142,7 +142,7 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
             "kind": column.chart,
             "interval": column.interval,
         }
-        for name, column in CELLS.items()
+        for name, column in SUMMARIES.items()
         if column.chart and cells[name].notna().any()
     ]
 
@@ -154,7 +154,7 @@ def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
     over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
     over_cpu = over_cpu.rename(columns=lambda name: name.replace("ratio", "speedup"))
     merged = cells[CELL_AXES].merge(over_cpu[[*CELL_AXES, *OVER_CPU]], on=CELL_AXES, how="left").fillna({"ahead": 0})
-    columns = {name: cells[name] for name in CELLS} | {name: merged[name] for name in OVER_CPU}
+    columns = {name: cells[name] for name in SUMMARIES} | {name: merged[name] for name in OVER_CPU}
     return {name: encoded(plain(values)) for name, values in columns.items()} | {"device_label": encoded(labels)}
 
 
@@ -218,22 +218,19 @@ def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterab
         yield "step_time_s", run["run_time_s"] / steps
 
 
-def _splits(tables: RunTables) -> dict[str, Any]:
+def _splits(cells: pd.DataFrame) -> dict[str, Any]:
     """The parts of a step's time: their words and colours, and each cell's shares by its index."""
     shares = [f"{part}_share" for part in SPLIT]
-    analysed = tables.bottlenecks[is_analysed(tables.bottlenecks)]
-    merged = tables.cells[CELL_AXES].merge(analysed[[*CELL_AXES, *shares]], on=CELL_AXES, how="left")
-    cells = {
-        index: plain(row[name] or 0 for name in shares)
-        for index, row in enumerate(records(merged))
-        if row[shares[0]] is not None
+    rows = zip(records(cells[shares]), is_analysed(cells), strict=True)
+    shares_of = {
+        index: plain(share or 0 for share in row.values()) for index, (row, analysed) in enumerate(rows) if analysed
     }
-    return {"words": list(SPLIT.values()), "colours": [SPLIT_COLOURS[part] for part in SPLIT], "cells": cells}
+    return {"words": list(SPLIT.values()), "colours": [SPLIT_COLOURS[part] for part in SPLIT], "cells": shares_of}
 
 
-def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
+def is_analysed(cells: pd.DataFrame) -> pd.Series:
     """Which cells have a split of their step's time."""
-    return bottlenecks["unexplained_share"].fillna(0) < 0.99
+    return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
@@ -54,6 +55,8 @@ class Run:
     """Shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+    problems: Sequence[Mapping[str, Any]] = ()
+    """What `list_problems` gives."""
     merged: Sequence[Mapping[str, Any]] = ()
     """What `read_provenances` gives of the runs that were merged."""
 
@@ -68,7 +71,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     files += sorted(folder.glob("datasets/*"))
     measured = [run.tables.measurements, run.tables.quality]
     facts = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
-    facts |= {"runs": list(run.merged), "progress": run.progress}
+    facts |= {"runs": list(run.merged), "progress": run.progress, "problems": list(run.problems)}
     context = context_of(run, facts)
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
@@ -106,13 +109,13 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "cells": records(tables.cells),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
-        "problems": records(tables.problems),
+        "problems": facts["problems"],
         "progress": run.progress,
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
-        "references": _drawn_references(tables),
+        "references": _references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": facts,
         "page_data": Markup(page_data(with_x_axes(run.studies, tables.cells), tables)),
@@ -221,16 +224,15 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The split of a step's time, on an accelerator if there is one, at the size where it is closest to the CPU."""
-    bottlenecks = tables.bottlenecks[is_analysed(tables.bottlenecks)]
-    accelerated = [not is_cpu(device) for device in bottlenecks["device"]]
-    rows = bottlenecks[accelerated] if any(accelerated) else bottlenecks[bottlenecks["device"] == BASELINE]
+    cells = tables.cells[is_analysed(tables.cells)]
+    accelerated = [not is_cpu(device) for device in cells["device"]]
+    rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
     if rows.empty:
         return None
     ratios = tables.ratios[tables.ratios["baseline"] == BASELINE]
     apart = rows[CELL_AXES].merge(ratios[[*CELL_AXES, "ratio"]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
     distance = apart["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
-    named = rows.merge(tables.cells[[*CELL_AXES, "device_name", "size_name", "size_label"]], on=CELL_AXES)
-    row = records(named)[int(distance.argmin())]
+    row = records(rows)[int(distance.argmin())]
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
         "answers": [answer for answer in answers if is_cpu(row["device"]) or answer["device"] != side_word(BASELINE)],
@@ -244,27 +246,26 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     }
 
 
-def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
+def _references(tables: RunTables) -> list[dict[str, Any]]:
     """The references with cells that match cells here, each machine once."""
-    drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
-    drawn = drawn.assign(uncommitted=[str(version).endswith(DIRTY) for version in drawn["code_version"]])
-    told_apart = ["device_name", "physical_cores", "measured_on", "torch_version", "uncommitted"]
-    return records(drawn.drop_duplicates(told_apart))
+    drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for facts in facts_of(tables.reference_cells).values():
+        uncommitted = str(facts.code_version).endswith(DIRTY)
+        told_apart = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
+        drawn.setdefault(told_apart, asdict(facts) | {"uncommitted": uncommitted})
+    return list(drawn.values())
 
 
 def _quality(tables: RunTables) -> list[dict[str, Any]]:
     """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if tables.quality.empty:
         return []
-    pairs = tables.quality_pairs[tables.quality_pairs["metric"] == "accuracy"].drop(
-        columns=["metric", "seeds", "rows", "largest"]
-    )
-    groups = tables.quality.groupby(CELL_AXES, sort=False)
-    means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
-    counts = groups["status"].agg(
+    cells = tables.quality.groupby(CELL_AXES, sort=False)
+    counts = cells["status"].agg(
         seeds=lambda statuses: (statuses == "ok").sum(), failed=lambda statuses: (statuses != "ok").sum()
     )
-    return records(means.merge(counts.reset_index()).merge(pairs, on=CELL_AXES, how="left"))
+    differences = cells[[f"accuracy_difference{end}" for end in ("", "_low", "_high")]].first()
+    return records(pd.concat([cells[[*QUALITY_METRICS, "loss"]].mean(), counts, differences], axis=1).reset_index())
 
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:

@@ -17,10 +17,11 @@ import pandas as pd
 from crossover.config.studies import Candidates
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.choices import Fastest, fastest
-from crossover.statistics.intervals import Floats, Interval, time_over_trials
+from crossover.statistics.intervals import Floats
 from crossover.statistics.pairings import Pairing, XAxes
 from crossover.tables.frames import at_common_points, first_row
-from crossover.tables.registry import table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
 """The columns that identify a candidate; `device` is its side, as `cpu-1`."""
@@ -213,38 +214,29 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
     return measurements[np.array(in_grid, dtype=bool)]
 
 
-def best_configurations_of(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> pd.DataFrame:
-    """Table `best_configurations`: one row a candidate, device and size, with its chance to be the fastest."""
-    rows = [
-        {**series.axes, X_AXES[series.x_axis]: size, **_row(device, candidate, size)}
-        for series in best_series(measurements, candidates, x_axes)
-        for device in series.devices.values()
-        for candidate, size in device.trials
-    ]
-    return table_of("best_configurations", rows)
+def standings_of(
+    measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The columns CANDIDATES of the cells that are candidates, by their axes."""
+    standings = {}
+    for series in best_series(measurements, candidates, x_axes):
+        for device in series.devices.values():
+            for candidate, size in device.trials:
+                names = dict(zip(CANDIDATE_AXES, candidate, strict=True))
+                axes = series.axes | {X_AXES[series.x_axis]: size} | names
+                standings[tuple(axes[axis] for axis in CELL_AXES)] = _standing(device, candidate, size)
+    return standings
 
 
-def _row(device: Device, candidate: Candidate, size: int) -> dict[str, Any]:
-    trials, logs = device.trials[candidate, size], device.logs[size][candidate]
-    execution, precision, variant, side = candidate
-    time = time_over_trials(np.exp(logs).tolist()) if len(logs) else Interval(math.nan)
-    failed = trials[trials["status"] != "ok"]
-    first = first_row(failed if len(failed) else trials)
+def candidates_of(tables: RunTables) -> pd.DataFrame:
+    """The cells that are candidates: `device` is the one compared, `side` says with how many cores, as `cpu-1`."""
+    cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
+    return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
+
+
+def _standing(device: Device, candidate: Candidate, size: int) -> dict[str, Any]:
     chosen, best, chances = device.at_best.get(size, (None, None, {}))
     return {
-        "device": device.device,
-        "execution": execution,
-        "precision": precision,
-        "variant": variant,
-        "side": side,
-        "size_name": first["size_name"],
-        "parameters": first["parameters"],
-        "status": first["status"],
-        "reason": first["reason"],
-        "step_time_s": time.mean,
-        "step_time_low_s": time.low,
-        "step_time_high_s": time.high,
-        "trials": len(logs),
         "in_play": device.in_play(candidate, size),
         "counts": device.counts(size),
         "chosen": candidate == chosen,

@@ -17,7 +17,8 @@ import pandas as pd
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
-from crossover.tables.registry import CELL_AXES, SPLIT, table_of
+from crossover.tables.frames import with_cell_columns
+from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
 
 NEAR = 1 / 3
 """Least share of a step's remaining work that a roof must explain to be its cause."""
@@ -49,10 +50,10 @@ class RoofTimes(NamedTuple):
     """The gaps between them."""
 
 
-def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell whose remedies were tried.
+def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
+    """The cells with what bounds a step, where remedies were tried.
 
-    `measurements` has one row a trial; `cells` has the columns of ROOF_TIMES.
+    `cells` has the columns of ROOF_TIMES; `measurements` has one row a trial.
     """
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
@@ -60,17 +61,17 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
-    rows = []
+    rows = {}
     for key, rows_of_cell in tried.groupby(CELL_AXES, sort=False):
         trials = rows_of_cell.assign(**rows_of_cell[OF_FIRST].bfill().ffill())
-        rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
-    return table_of("bottlenecks", rows)
+        rows[key] = bottleneck_of(trials.to_dict("records"), roofs[key])
+    return with_cell_columns(cells, rows, BOTTLENECKS)
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
     """The columns of one cell, from the rows of its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
-    columns: dict[str, Any] = {"trials": len(trials)}
+    columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
     for name, share in shares.items():
         columns |= {f"{name}_share": share.mean, f"{name}_share_low": share.low, f"{name}_share_high": share.high}
@@ -79,7 +80,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
     high, low = shares[second].high, shares[first].low
     overlaps = high is not None and low is not None and high > low
     has_second = shares[second].mean >= LEAST and (overlaps or shares[second].mean >= ALSO * shares[first].mean)
-    columns |= {"bottleneck": first, "also": second if has_second else None}
+    columns |= {"bottleneck": first, "second_bottleneck": second if has_second else None}
     steps = [step for trial in trials if (step := remedy_of(first, trial, roofs))]
     if len(steps) == len(trials):
         remedy = min(steps, key=lambda step: step.after_s / step.before_s).name

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, is_cpu
 from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, share_over_trials, time_over_trials
-from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, table_of
+from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
+from crossover.tables.run_tables import table_of
 
 TRIALS_DIFFER = 1.25
 """Ratio of the slowest to the fastest trial above which a cell is flagged."""
@@ -39,12 +40,13 @@ def summarise(
     measurements: pd.DataFrame,
     first_points: Mapping[str, tuple[str, Collection[int]]] | None = None,
     prices: Mapping[str, float] | None = None,
+    origin: str = "study",
 ) -> pd.DataFrame:
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
     `first_points` holds by study the axis that refinement adds points to and those of the first grid, where they are
-    known; refinement added the others. `prices` holds the
-    price of an hour on the machine of each device. A cell is `ok` if all its trials are; otherwise it has the status
+    known; refinement added the others. `prices` holds the price of an hour on the machine of each device. `origin` is
+    one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status
     of the first trial that is not, and its time comes from the ok trials.
     """
     # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
@@ -57,7 +59,7 @@ def summarise(
     for cell in cells:
         axis, points = grid.get(cell["study"], ("size", {cell["size"]}))
         cell["refined"] = cell[axis] not in points
-    return _with_peak_share(table_of("cells", cells))
+    return _with_peak_share(table_of("cells", cells).assign(origin=pd.array([origin] * len(cells), "string")))
 
 
 def rows_of_cells(measurements: pd.DataFrame) -> list[Positions]:

@@ -18,7 +18,8 @@ from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.tables.frames import device_name_of
-from crossover.tables.registry import COSTS, table_of
+from crossover.tables.registry import COSTS
+from crossover.tables.run_tables import table_of
 
 
 def crossovers_of(

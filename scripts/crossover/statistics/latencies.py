@@ -14,7 +14,8 @@ from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
-from crossover.tables.registry import CELL_AXES, METHODS, table_of
+from crossover.tables.registry import CELL_AXES, METHODS
+from crossover.tables.run_tables import table_of
 
 Trial = Mapping[str, Any]
 """The samples of one trial by method, in seconds; None where it has none."""

@@ -13,7 +13,8 @@ from crossover.config.workloads import workload_traits
 from crossover.tables.finished import MissingResult
 from crossover.tables.frames import records
 from crossover.tables.labels import device_label, varying
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import RunTables
 from crossover.text import listed, spaced
 
 FLAGGED = "flagged"
@@ -36,26 +37,26 @@ MOST_NAMED = 4
 """The most values of an axis that are listed."""
 
 
-def list_problems(
-    tables: Mapping[str, pd.DataFrame], cells: pd.DataFrame, missing: Iterable[MissingResult] = ()
-) -> pd.DataFrame:
-    """One row for all cells of a study that share a kind of problem and its reason, apart from numbers in it.
+def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:
+    """One entry for all cells of a study that share a kind of problem and its reason, apart from numbers in it.
 
-    `tables` holds a run's rows by work: trial, training, search. `missing` are results that they lack.
+    An entry has the study, what is concerned (`work`: trial, training or search), the kind, the cells, how many of the
+    work, the reason and the remedy. `missing` are results that the run lacks.
     """
+    tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
     named = [*CELL_AXES, "size_name", "size_label"]
     losses = [{**result.axes, "work": result.work, "kind": result.kind, "reason": result.reason} for result in missing]
     for work, table in tables.items():
         lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
         losses += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
-    trials = tables["trial"]
+    trials = run.measurements
     flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
-    of_cells = cells.explode("flags", ignore_index=True)
+    of_cells = run.cells.explode("flags", ignore_index=True)
     of_cells = of_cells[of_cells["flags"].isin(CELL_FLAGS)]
     for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):
         losses += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
     rows_of_all = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(losses))])
-    return table_of("problems", _grouped(losses, rows_of_all))
+    return _grouped(losses, rows_of_all)
 
 
 def _grouped(losses: Sequence[Mapping[str, Any]], rows_of_all: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
 from crossover.statistics.intervals import Interval, decided, t_quantile
-from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS, table_of
+from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
+from crossover.tables.run_tables import table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
 """The axes that compared trainings share."""
@@ -26,7 +27,7 @@ ADDED_ROWS = 4
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """One row a training, with scikit-learn's report as columns.
+    """One row a training, with scikit-learn's report as columns, and how its cell differs from the CPU in fp32.
 
     `class_names` are those of each study, or None for the classes' numbers. Raises UserError where a study names fewer
     classes than there are.
@@ -35,34 +36,42 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
         for row in trainings[is_baseline(trainings) & (trainings["status"] == "ok")].to_dict("records")
     }
+    differences = _differences(trainings, class_names)
     rows: list[Mapping[Any, Any]] = []
     for study, of_study in trainings.groupby("study", sort=False):
         names = _names(str(study), of_study, class_names.get(str(study)))
         for row in of_study.to_dict("records"):
             baseline = baselines.get((*(row[axis] for axis in MODEL_AXES), row["seed"]))
-            rows.append(row | (_report_columns(row, names, baseline) if row["status"] == "ok" else {}))
+            report = _report_columns(row, names, baseline) if row["status"] == "ok" else {}
+            rows.append(row | report | differences.get(tuple(row[axis] for axis in CELL_AXES), {}))
     return table_of("quality", pd.DataFrame(rows, columns=[*QUALITY]))
 
 
-def quality_pairs_of(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """Each device and precision against the CPU in fp32: one row a cell and metric, over the seeds ok on both sides.
+def compared_cells(quality: pd.DataFrame) -> pd.DataFrame:
+    """One training of each cell that has differences from the CPU in fp32."""
+    return quality.dropna(subset=["seeds_compared"]).drop_duplicates(CELL_AXES)
+
+
+def _differences(
+    trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Each device and precision against the CPU in fp32, by cell: their metrics over the seeds ok on both sides.
 
     The intervals of a metric, study and machine hold together. `class_names` and errors as in `quality_table`.
     """
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
     pairs = ok[~baseline].merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
-    rows = []
+    differences = {}
     for (study, _), compared in pairs.groupby(["study", "machine"], sort=False):
         classes = len(_names(str(study), ok[ok["study"] == study], class_names.get(str(study))))
         cells = compared.groupby(CELL_AXES, sort=False)
-        for key, trained in cells:
-            axes = dict(zip(CELL_AXES, key, strict=True))
-            rows += [axes | columns for columns in _compared(trained, classes, cells.ngroups)]
-    return table_of("quality_pairs", rows)
+        for cell, trained in cells:
+            differences[cell] = _compared(trained, classes, cells.ngroups)
+    return differences
 
 
-def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str, Any]]:
+def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
     """The metrics of a cell's trainings minus the CPU's; `together` cells are compared."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
@@ -70,24 +79,15 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str
         [scores_of_rows(labels, np.asarray(predictions), classes) for predictions in pairs[column]]
         for column in ("predictions", "predictions_baseline")
     )
-    rows = []
+    columns: dict[str, Any] = {"seeds_compared": len(pairs)}
     for metric in QUALITY_METRICS:
         differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
         # A row of the rarest class changes macro F1 most.
         one_row = len(labels) / (classes * rarest) if metric == "macro_f1" else 1.0
         difference = mean_over_seeds_and_rows(differences, one_row, together)
-        rows.append(
-            {
-                "metric": metric,
-                "difference": difference.mean,
-                "difference_low": difference.low,
-                "difference_high": difference.high,
-                "largest": max(differences.mean(axis=1).tolist(), key=abs),
-                "seeds": len(differences),
-                "rows": len(labels),
-            }
-        )
-    return rows
+        ends = zip(("", "_low", "_high"), vars(difference).values(), strict=True)
+        columns |= {f"{metric}_difference{end}": value for end, value in ends}
+    return columns
 
 
 def scores_of_rows(

@@ -16,7 +16,8 @@ from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.intervals import Interval, SampleMean, ratio_of, sure_signs
 from crossover.statistics.pairings import compare_across
 from crossover.statistics.payback import Jobs, payback, startups_of
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):

@@ -15,7 +15,8 @@ from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import table_of
 
 Row = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_sid
 from crossover.files import atomic_path
 from crossover.reading import AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
-from crossover.tables.registry import SERIES_AXES, TABLES
+from crossover.tables.registry import CELL_AXES, SERIES_AXES
+from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
 """The columns that name one device's line."""
@@ -103,6 +104,15 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
     ]
 
 
+def with_cell_columns(
+    cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
+) -> pd.DataFrame:
+    """Cells with the named columns, given by the axes of the cells that have them; the others have none."""
+    keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
+    given = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
+    return table_of("cells", cells.assign(**{name: given[name] for name in names}))
+
+
 def device_name_of(rows: pd.DataFrame) -> str | None:
     """The name of the device that ran; None where no row knows it, or where machines have several."""
     names = rows["device_name"].dropna().unique()
@@ -135,6 +145,23 @@ def write_table(
     schema = pa.schema([field.with_metadata(columns.get(field.name)) for field in rows.schema], rows.schema.metadata)
     write_rows(rows.cast(schema), path_to_parquet)
     write_csv(table, path_to_csv)
+
+
+def read_run(folder: Path) -> RunTables:
+    """The tables of a finished run from its results folder. Raises UserError for a file that is missing or damaged."""
+    tables = {name: read_table(folder / f"{name}.parquet") for name in TABLE_NAMES}
+    cells = tables["cells"]
+    for origin, name in CELLS_OF.items():
+        tables[name] = cells[cells["origin"] == origin].reset_index(drop=True)
+    return RunTables(**tables)
+
+
+def write_run(tables: RunTables, folder: Path) -> None:
+    """Write the derived tables to a results folder, as Parquet and CSV; `write_rows` writes the measurements."""
+    for name in TABLES:
+        columns = {column: {"doc": entry.doc, "unit": entry.unit} for column, entry in TABLES[name].items()}
+        parts = [getattr(tables, part) for part in (CELLS_OF.values() if name == "cells" else (name,))]
+        write_table(pd.concat(parts, ignore_index=True), columns, folder / f"{name}.parquet", folder / f"{name}.csv")
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:

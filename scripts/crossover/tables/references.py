@@ -6,9 +6,10 @@ A run reads the facts of its references before it measures, so pandas is importe
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
@@ -53,11 +54,6 @@ class Facts:
     """git commit."""
     command: str | None
     """How its run was started."""
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Its row of table `references`."""
-        return {"machine" if name == "name" else name: value for name, value in asdict(self).items()}
 
 
 def read_facts(folder: Path) -> Facts:
@@ -110,6 +106,18 @@ def read_reference(folder: Path) -> Reference:
     if missing := [name for name in KEPT if name not in table.column_names]:
         raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
     return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)))
+
+
+def with_facts(cells: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
+    """The cells of references with the facts of their machines in column `reference`."""
+    facts = {reference.facts.name: json.dumps(asdict(reference.facts)) for reference in references}
+    return cells.assign(reference=cells["machine"].map(facts).astype("string"))
+
+
+def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
+    """The facts of the machines of some references' cells, by name."""
+    facts = [Facts(**json.loads(text)) for text in cells["reference"].unique()]
+    return {machine.name: machine for machine in facts}
 
 
 def write_reference(measurements: pd.DataFrame, name: str, command: str | None, folder: Path) -> Reference:

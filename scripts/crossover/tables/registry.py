@@ -6,11 +6,9 @@ The columns of one trial's row are in `crossover.tables.columns`. docs/reference
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-
-import pandas as pd
 
 from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES, X_AXES, series_axes
 from crossover.tables.columns import Measurement, Row, Training
@@ -201,7 +199,7 @@ def _axes(names: Iterable[str]) -> dict[str, Column]:
 
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
-CELLS = _axes(CELL_AXES) | {
+SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters"]),
     "refined": _yes("whether refinement added it to the study's own points of the x axis"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
@@ -309,6 +307,7 @@ CELLS = _axes(CELL_AXES) | {
     "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
+"""What the trials of a cell give together; the columns of cells that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
@@ -429,9 +428,9 @@ REMEDIES = {
 }
 """What was tried against it."""
 
-BOTTLENECKS = _axes(CELL_AXES) | {
+BOTTLENECKS = {
     "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
-    "also": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
+    "second_bottleneck": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
     **{
         key: column
         for name, words in SPLIT.items()
@@ -440,23 +439,33 @@ BOTTLENECKS = _axes(CELL_AXES) | {
     "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
     **_estimate("gain{}", "how many times as fast it made the same samples, without the parts before it"),
     "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
-    "trials": _count("ok trials that tried"),
+    "remedy_trials": _count("ok trials that tried remedies"),
 }
+"""What bounds the step of a cell whose remedies were tried; empty for other cells."""
 
-BEST_CONFIGURATIONS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
-    **_of_record(["execution", "precision", "variant"]),
-    "side": _text("the device, of a CPU with its number of cores: cpu, cpu-1"),
-    **_of_record(["size_name", "parameters"]),
-    "status": _text("how its trials ended, as of a cell: " + ", ".join(STATUSES)),
-    "reason": _text("why, where the status is not ok"),
-    **_estimate("step_time{}_s", "time of a step", "s"),
-    "trials": _count("trials that ended ok"),
-    "in_play": _yes("whether it is the fastest candidate of the device at the size, or nearly so"),
+CANDIDATES = {
+    "in_play": _yes("whether it is the fastest candidate of its device at the size, or nearly so"),
     "counts": _yes("whether every candidate in play at the size was measured, so that the size counts"),
-    "chosen": _yes("whether it is the fastest candidate of the device at the size"),
+    "chosen": _yes("whether it is the fastest candidate of its device at the size"),
     "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
     "selection_bias": Column("share by which the fastest looks faster than it is, being chosen; empty for the others"),
 }
+"""What is known of a cell as one of the candidates of its device, of a CPU on any number of cores; else empty."""
+
+ORIGINS = {
+    "study": "of the study's own grid, which all figures and answers are about",
+    "candidates": "added by the study's `candidates` alone, so that devices are compared at their best",
+    "reference": "of a machine measured elsewhere, that agrees with a cell here",
+}
+"""Where the rows of `cells` come from."""
+
+CELLS = (
+    {"origin": _text("; ".join(f"`{origin}`: {words}" for origin, words in ORIGINS.items()))}
+    | SUMMARIES
+    | BOTTLENECKS
+    | CANDIDATES
+    | {"reference": _text("facts of the machine that was measured elsewhere, JSON; else empty")}
+)
 
 LATENCIES = _axes(CELL_AXES) | {
     "method": _text("column of measurements that holds the samples: " + ", ".join(METHODS)),
@@ -491,9 +500,8 @@ SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
 WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
-    **_of_record(
-        ["seed", "size_name", "parameters", "epochs", "test_share", "generated_data", "status", "reason"], Training
-    ),
+    **_of_record(["seed", "size_name", "size_label", "parameters", "epochs", "test_share"], Training),
+    **_of_record(["generated_data", "status", "reason"], Training),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
@@ -505,19 +513,19 @@ QUALITY = _axes(CELL_AXES) | {
     "class_f1": _many("harmonic mean of the two"),
     "class_support": _many("a class's rows among those held out"),
     "predicted_classes": _count("number of classes that are predicted at all"),
-    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
-}
-
-QUALITY_PAIRS = _axes(CELL_AXES) | {
-    "metric": _text("what is compared: " + ", ".join(QUALITY_METRICS)),
-    **_estimate(
-        "difference{}",
-        f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed",
-        ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
+    "seeds_compared": _count(
+        f"seeds of its cell that ended ok, on the CPU in {PRECISIONS[0]} too; empty for that CPU, or without any"
     ),
-    "largest": Column("largest difference of a single seed, by its size"),
-    "seeds": _count("seeds that ended ok on both sides"),
-    "rows": _count("rows held out"),
+    **{
+        name: column
+        for metric, words in QUALITY_METRICS.items()
+        for name, column in _estimate(
+            f"{metric}_difference{{}}",
+            f"mean over these seeds of the {words} less that of the CPU in {PRECISIONS[0]} with the same seed",
+            ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
+        ).items()
+    },
+    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
 }
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {
@@ -537,14 +545,6 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "search_s": Column("time of all tries", "s"),
     **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
     **_of_record(["torch_version", "command"]),
-}
-
-REFERENCES = {
-    "machine": _text("name of the machine that was measured elsewhere"),
-    **_of_record(["device_name", "cpu_model", "physical_cores"]),
-    "measured_on": _text("day of its first trial"),
-    **_of_record(["torch_version", "python_version", "driver_version", "operating_system", "code_version"]),
-    "command": _text("how its run was started"),
 }
 
 CLAIMS = {
@@ -569,16 +569,6 @@ CLAIMS = {
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
     "place": _text("size, cell or value that the reason is about"),
-}
-
-PROBLEMS = {
-    "study": _text("study that it happened in"),
-    "work": _text("what is concerned: trial, training, search (for the largest batch)"),
-    "kind": _text("what happened: a status other than ok, flagged, failed, missing, unreadable or excluded"),
-    "cells": _text("the cells that are concerned"),
-    "count": _count("how many of the work"),
-    "reason": _text("why"),
-    "remedy": _text("what to do"),
 }
 
 ANSWERS = {
@@ -636,36 +626,3 @@ ANSWERS = {
     "verdict": _text("whether it holds here"),
     "caveats": _many("why it deserves less trust: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
 }
-
-TABLES: Mapping[str, Mapping[str, Column]] = {
-    "roofs": ROOFS,
-    "cells": CELLS,
-    "bottlenecks": BOTTLENECKS,
-    "ratios": RATIOS,
-    "crossovers": CROSSOVERS,
-    "best_configurations": BEST_CONFIGURATIONS,
-    "latencies": LATENCIES,
-    "quality": QUALITY,
-    "quality_pairs": QUALITY_PAIRS,
-    "references": REFERENCES,
-    "reference_cells": CELLS,
-    "largest_batches": LARGEST_BATCHES,
-    "claims": CLAIMS,
-    "problems": PROBLEMS,
-    "answers": ANSWERS,
-}
-"""The derived tables by name, in the order in which they are made."""
-
-
-def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows or of a wider table; what is not there is missing.
-
-    Raises KeyError for a row's column that has no entry.
-    """
-    columns = TABLES[table]
-    if not isinstance(rows, pd.DataFrame):
-        rows = list(rows)
-        if unknown := {name for row in rows for name in row} - columns.keys():
-            raise KeyError(f"table {table} has no column {', '.join(sorted(unknown))}")
-        rows = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
-    return rows.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from crossover.reading import UnreadableError, check_readable, read_each, read_json
-from crossover.tables.registry import table_of
+from crossover.tables.run_tables import table_of
 
 
 def read_roofs_of(folder: Path) -> pd.DataFrame:

@@ -22,7 +22,8 @@ from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.config.words import AXES, DISTURBED, HERE, HOST_BOUND_SHARE
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each, read_json
 from crossover.tables.columns import COLUMNS, Measurement, Row, arrow_schema
-from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES, table_of
+from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES
+from crossover.tables.run_tables import table_of
 
 ROWS_AT_ONCE = 500
 """Files joined at once: tables of one row take far more memory than their rows joined."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,17 @@ import pytest
 
 from crossover.answers.analysis import analyse
 from crossover.errors import UserError
+from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
-from crossover.tables.frames import records, write_rows
-from crossover.tables.registry import TABLES
-from crossover.tables.run_tables import DERIVED, TABLE_NAMES, RunTables, read_run, run_tables, write_run
+from crossover.tables.frames import read_run, records, write_rows, write_run
+from crossover.tables.registry import CANDIDATES, ORIGINS
+from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, run_tables
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 
 
 def test_every_table_has_its_columns_documented() -> None:
-    assert tuple(TABLES) == DERIVED
     for name, columns in TABLES.items():
         empty = getattr(run_tables(), name)
         assert empty.dtypes.astype(str).to_dict() == {
@@ -28,6 +29,11 @@ def test_every_table_has_its_columns_documented() -> None:
         for column, column_facts in columns.items():
             assert column_facts.doc, (name, column)
             assert set(column_facts.interval or ()) <= set(columns), (name, column)
+
+
+def test_cells_of_each_origin_have_a_field() -> None:
+    assert list(CELLS_OF) == list(ORIGINS)
+    assert set(CELLS_OF.values()) < {field.name for field in fields(RunTables)}
 
 
 def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
@@ -42,7 +48,7 @@ def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
         read_run(tmp_path)
     write_rows(arrow_schema().empty_table(), tmp_path / "measurements.parquet")
     read = read_run(tmp_path)
-    for name in DERIVED:
+    for name in TABLES:
         read_back, made = getattr(read, name), getattr(run, name)
         assert read_back.dtypes.to_dict() == made.dtypes.to_dict(), name
         assert read_back.map(str).equals(made.map(str)), name
@@ -103,11 +109,14 @@ def test_ways_change_no_other_table(row: Row) -> None:
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
     after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
-    for name in set(DERIVED) - {"crossovers", "best_configurations", "answers", "problems"}:
-        assert getattr(after, name).map(str).equals(getattr(before, name).map(str)), name
+    for name in set(TABLES) - {"crossovers", "answers"}:
+        kept = [column for column in TABLES[name] if name != "cells" or column not in CANDIDATES]
+        assert getattr(after, name)[kept].map(str).equals(getattr(before, name)[kept].map(str)), name
     assert before.claims["verdict"].tolist() == ["reproduced"]
     crossovers = after.crossovers[after.crossovers["pair"] != "best"]
     assert crossovers.map(str).equals(before.crossovers.map(str))
-    assert len(before.best_configurations) == 0
-    assert len(after.best_configurations) == len(sizes) * 2 + len(added)
-    assert after.problems["kind"].tolist() == ["oom"]
+    assert len(before.candidate_cells) == 0
+    assert len(after.candidate_cells) == len(added)
+    assert after.cells["in_play"].notna().all()
+    all_trials = replace(after, measurements=pd.DataFrame([*plain, *added, lost]))
+    assert [problem["kind"] for problem in list_problems(all_trials)] == ["oom"]

@@ -15,7 +15,7 @@ from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
-from crossover.tables.registry import TABLES
+from crossover.tables.run_tables import TABLES
 from report_pages import TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]

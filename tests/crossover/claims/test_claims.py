@@ -23,11 +23,11 @@ from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
-from crossover.statistics.quality import quality_pairs_of, quality_table
+from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
 from crossover.tables.metrics import metrics
-from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC, TABLES
-from crossover.tables.run_tables import RunTables, run_tables
+from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC
+from crossover.tables.run_tables import TABLES, RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -42,11 +42,7 @@ TWO_METRICS = {"of": {"metric": "latency_p50_s", "size": 1}, "over": {"metric": 
 def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataFrame | None = None) -> RunTables:
     measurements = pd.DataFrame(rows)
     crossovers = crossovers_of(measurements, dict.fromkeys(measurements["study"], "parameters"))
-    trained = (
-        {}
-        if trainings is None
-        else {"quality": quality_table(trainings, {}), "quality_pairs": quality_pairs_of(trainings, {})}
-    )
+    trained = {} if trainings is None else {"quality": quality_table(trainings, {})}
     return run_tables(measurements=measurements, crossovers=crossovers, **trained)
 
 

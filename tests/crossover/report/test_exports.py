@@ -13,7 +13,7 @@ import pytest
 
 from crossover.report.exports import action_benchmark, bencher, data_package, measurement_schema
 from crossover.tables.columns import COLUMNS
-from crossover.tables.run_tables import write_run
+from crossover.tables.frames import write_run
 from report_pages import Page, write_page
 
 BENCHER = {

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from crossover.report.page_data import encoded, is_analysed, page_data, plain
+from crossover.tables.run_tables import table_of
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -110,8 +111,12 @@ def test_published_memory_stands_beside_memory(row: Row) -> None:
 
 
 def test_what_is_not_analysed_is_no_split() -> None:
-    shares = pd.DataFrame({"unexplained_share": [1.0, 0.4, None]}, dtype="Float64")
-    assert list(is_analysed(shares)) == [False, True, True]
+    cells = [
+        {"bottleneck": "unexplained", "unexplained_share": 1.0},
+        {"bottleneck": "launch", "unexplained_share": 0.4},
+        {},
+    ]
+    assert list(is_analysed(table_of("cells", cells))) == [False, True, False]
 
 
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:

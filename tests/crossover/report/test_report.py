@@ -20,9 +20,9 @@ from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
+from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import Facts, Reference
 from crossover.tables.registry import SPLIT
-from crossover.tables.run_tables import REPORT_FILES
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]

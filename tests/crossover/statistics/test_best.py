@@ -12,10 +12,13 @@ import pytest
 
 from crossover.config.studies import Candidates, Refinement
 from crossover.plan.stages import planned_trials, write_stage
-from crossover.statistics.best import best_configurations_of, best_series
+from crossover.statistics.best import best_series, candidates_of, standings_of
+from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.refinement import plan_stage
-from crossover.tables.frames import records
+from crossover.tables import registry
+from crossover.tables.frames import records, with_cell_columns
+from crossover.tables.run_tables import run_tables
 
 Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
@@ -67,6 +70,11 @@ def only_best(table: pd.DataFrame) -> dict[str, Any]:
     return row
 
 
+def candidates_in(trials: pd.DataFrame) -> pd.DataFrame:
+    standings = standings_of(trials, {STUDY: CANDIDATES}, X)
+    return candidates_of(run_tables(cells=with_cell_columns(summarise(trials), standings, registry.CANDIDATES)))
+
+
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     """At 400 the graph was not measured, but it is in play on either side: the size does not count."""
     crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, candidates={STUDY: CANDIDATES}))
@@ -90,24 +98,20 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
     crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
     assert crossover["crossover"] == pytest.approx(1000, rel=0.05)
     assert (crossover["bracket_low"], crossover["bracket_high"]) == (400, 1600)
-    candidates = best_configurations_of(table, {STUDY: CANDIDATES}, X)
+    candidates = candidates_in(table)
     assert candidates["counts"].all()
     assert not candidates.loc[candidates["side"] == "cpu-1", "in_play"].any()
     assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
 
 
 def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
-    candidates = best_configurations_of(
-        rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: CANDIDATES}, X
-    )
+    candidates = candidates_in(rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}))
     on_cuda = candidates[candidates["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
     assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
 
 
 def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
-    candidates = best_configurations_of(
-        rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}), {STUDY: CANDIDATES}, X
-    )
+    candidates = candidates_in(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}))
     lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
     assert set(lost["reason"]) == {"no such candidate"}
@@ -118,7 +122,7 @@ def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(
 
 def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
     near: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 1e-6)}
-    candidates = best_configurations_of(rows({**PLAIN, **near}), {STUDY: CANDIDATES}, X)
+    candidates = candidates_in(rows({**PLAIN, **near}))
     both = candidates[(candidates["device"] == "cpu") & (candidates["size"] == 100)]
     assert both["chance"].tolist() == pytest.approx([0.5, 0.5])
     assert both["step_time_s"].tolist() == pytest.approx([1e-4, 1e-4], rel=0.01)

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from crossover.config.words import LARGER_BATCH
-from crossover.statistics.bottlenecks import LEAST, RoofTimes, bottleneck_of, bottlenecks_of, split_of
+from crossover.statistics.bottlenecks import LEAST, RoofTimes, bottleneck_of, split_of, with_bottlenecks
 from crossover.statistics.intervals import share_over_trials
 from crossover.tables.registry import CELL_AXES, REMEDIES, SPLIT
+from crossover.tables.run_tables import table_of
 
 UNKNOWN = RoofTimes(*[math.nan] * 5)
 
@@ -128,7 +129,7 @@ def test_the_largest_part_is_named_with_what_its_remedy_gains(
     trial: dict[str, Any], roofs: RoofTimes, cause: str, also: str | None, remedy: str | None, gain: float | None
 ) -> None:
     columns = bottleneck(trial, roofs)
-    assert (columns["bottleneck"], columns["also"], columns.get("remedy")) == (cause, also, remedy)
+    assert (columns["bottleneck"], columns["second_bottleneck"], columns.get("remedy")) == (cause, also, remedy)
     assert remedy is None or remedy in REMEDIES
     assert columns.get("gain") == (None if gain is None else pytest.approx(gain))
 
@@ -167,16 +168,16 @@ def test_shares_have_intervals_over_trials() -> None:
     wanted = share_over_trials([1 / 2, 2 / 3, 3 / 4])
     assert columns["launch_share"] == pytest.approx(wanted.mean)
     assert (columns["launch_share_low"], columns["launch_share_high"]) == pytest.approx((wanted.low, wanted.high))
-    assert columns["trials"] == 3
+    assert columns["remedy_trials"] == 3
     assert bottleneck(gpu(), trials=1)["compute_share_low"] is None
 
 
 def test_a_second_cause_needs_its_share_of_the_step() -> None:
     peak = PEAK._replace(compute_s=0.4)
-    assert bottleneck(gpu(0.11, 0.19, LEAST + 0.01, 0.49), peak)["also"] == "launch"
-    assert bottleneck(gpu(0.12, LEAST + 0.01, 0.18, 0.49), peak)["also"] == "transfer"
-    assert bottleneck(gpu(0.17, 0.17, 0.17, 0.49), peak)["also"] is None
-    assert bottleneck(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["also"] is None  # too little beside the first
+    assert bottleneck(gpu(0.11, 0.19, LEAST + 0.01, 0.49), peak)["second_bottleneck"] == "launch"
+    assert bottleneck(gpu(0.12, LEAST + 0.01, 0.18, 0.49), peak)["second_bottleneck"] == "transfer"
+    assert bottleneck(gpu(0.17, 0.17, 0.17, 0.49), peak)["second_bottleneck"] is None
+    assert bottleneck(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["second_bottleneck"] is None
 
 
 def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all() -> None:
@@ -186,9 +187,7 @@ def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all()
         for number, busy in ((1, 0.7), (2, None))
     ]
     untried = axes | {"size": 2, "status": "ok", "split_step_s": 1.0, "held_s": None}
-    roofs = dict.fromkeys(("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s"), None)
-    cells = pd.DataFrame([axes | roofs | {"gaps_s": 0.3}, axes | roofs | {"size": 2, "gaps_s": None}])
-    rows = bottlenecks_of(pd.DataFrame([*trials, untried]), cells)
-    assert rows["size"].tolist() == [1]
-    assert rows["bottleneck"].tolist() == ["launch"]
-    assert rows["predicted_gain"].tolist() == pytest.approx([100.0])
+    cells = table_of("cells", [axes | {"gaps_s": 0.3}, axes | {"size": 2}])
+    rows = with_bottlenecks(cells, pd.DataFrame([*trials, untried]))
+    assert rows["bottleneck"].tolist() == ["launch", pd.NA]
+    assert rows["predicted_gain"].tolist() == [pytest.approx(100.0), pd.NA]

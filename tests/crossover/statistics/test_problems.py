@@ -9,14 +9,14 @@ from crossover.config.words import FLAGS, STATUSES
 from crossover.statistics.cells import summarise
 from crossover.statistics.problems import list_problems
 from crossover.tables.finished import MissingResult
-from crossover.tables.frames import records
+from crossover.tables.run_tables import run_tables
 
 Row = Callable[..., dict[str, Any]]
 
 
 def problems(rows: list[dict[str, Any]], missing: list[MissingResult] | None = None) -> list[dict[str, Any]]:
     table = pd.DataFrame(rows)
-    return records(list_problems({"trial": table}, summarise(table), missing or []))
+    return list_problems(run_tables(measurements=table, cells=summarise(table)), missing or [])
 
 
 def lacking(row: Row, size: int, kind: str = "missing", reason: str = "not measured yet", **axes: Any) -> MissingResult:

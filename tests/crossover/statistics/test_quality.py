@@ -14,9 +14,9 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from crossover.errors import UserError
 from crossover.statistics.quality import (
+    compared_cells,
     decision,
     mean_over_seeds_and_rows,
-    quality_pairs_of,
     quality_table,
     scores_of_rows,
 )
@@ -103,33 +103,31 @@ def accurate(device: str, precision: str, right: Sequence[int], **others: Any) -
 BASELINE = accurate("cpu", "fp32", [70, 75, 80])
 
 
-def pairs(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return records(quality_pairs_of(pd.DataFrame([row for group in groups for row in group]), {}))
-
-
-def accuracies(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [pair for pair in pairs(*groups) if pair["metric"] == "accuracy"]
+def cells(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return records(compared_cells(quality_table(pd.DataFrame([row for group in groups for row in group]), {})))
 
 
 def test_a_seed_is_compared_with_itself_only() -> None:
     """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, whatever the seeds' own spread."""
     gpu = accurate("cuda", "fp32", [69, 0, 77])
     gpu[1]["status"] = "oom"
-    table = pairs(BASELINE, gpu)
-    assert [pair["metric"] for pair in table] == list(QUALITY_METRICS)
-    assert (table[0]["device"], table[0]["seeds"], table[0]["rows"]) == ("cuda", 2, 100)
-    assert [table[0]["difference"], table[0]["largest"]] == pytest.approx([-0.02, -0.03])
+    (cell,) = cells(BASELINE, gpu)
+    assert (cell["device"], cell["seeds_compared"]) == ("cuda", 2)
+    assert cell["accuracy_difference"] == pytest.approx(-0.02)
 
 
 def test_models_of_other_sizes_are_not_mixed() -> None:
     larger = accurate("cpu", "fp32", [50, 50], size=200) + accurate("cuda", "fp32", [60, 60], size=200)
-    table = accuracies(BASELINE, accurate("cuda", "fp32", [70, 75]), larger)
-    assert {pair["size"]: pair["difference"] for pair in table} == {100: pytest.approx(0), 200: pytest.approx(0.1)}
+    table = cells(BASELINE, accurate("cuda", "fp32", [70, 75]), larger)
+    assert {cell["size"]: cell["accuracy_difference"] for cell in table} == {
+        100: pytest.approx(0),
+        200: pytest.approx(0.1),
+    }
 
 
 def test_without_the_cpu_in_fp32_or_anything_beside_it_there_is_no_pair() -> None:
-    assert pairs(BASELINE) == []
-    assert pairs(accurate("cuda", "fp32", [70])) == []
+    assert cells(BASELINE) == []
+    assert cells(accurate("cuda", "fp32", [70])) == []
 
 
 def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
@@ -151,16 +149,16 @@ def test_equal_predictions_are_known_to_four_rows_and_not_exactly(seeds: int) ->
     assert interval.high is not None
     assert exact < interval.high < 1.1 * exact
     assert interval.low == -interval.high
-    (pair, *_) = pairs(accurate("cpu", "fp32", [70] * seeds), accurate("cuda", "fp32", [70] * seeds))
-    assert pair["difference_high"] == -pair["difference_low"] == pytest.approx(1.959964 * 2 / 100)
+    (cell,) = cells(accurate("cpu", "fp32", [70] * seeds), accurate("cuda", "fp32", [70] * seeds))
+    assert cell["accuracy_difference_high"] == -cell["accuracy_difference_low"] == pytest.approx(1.959964 * 2 / 100)
 
 
 def test_intervals_of_cells_that_are_compared_together_are_wider() -> None:
     gpu = accurate("cuda", "fp32", [70, 75, 80])
-    (alone,) = accuracies(BASELINE, gpu)
-    first, second = accuracies(BASELINE, gpu, accurate("cuda", "bf16", [70, 75, 80]))
-    assert first["difference_high"] == second["difference_high"]
-    assert first["difference_high"] / alone["difference_high"] == pytest.approx(
+    (alone,) = cells(BASELINE, gpu)
+    first, second = cells(BASELINE, gpu, accurate("cuda", "bf16", [70, 75, 80]))
+    assert first["accuracy_difference_high"] == second["accuracy_difference_high"]
+    assert first["accuracy_difference_high"] / alone["accuracy_difference_high"] == pytest.approx(
         stats.norm.ppf(1 - 0.025 / 2) / stats.norm.ppf(0.975)
     )
 

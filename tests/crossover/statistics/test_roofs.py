@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from crossover.statistics.roofs import compute_roof_s, memory_roof_s, with_roofs
-from crossover.tables.registry import CELL_AXES, table_of
+from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
+from crossover.tables.run_tables import table_of
 
 ROOFS = Roofs({"fp32": 1e12, "bf16": 8e12}, [2.0**20, 2.0**30], [4e12, 1e12], 1e-6, 2e-7)
 

@@ -12,9 +12,10 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.report.report import Run, write_report
-from crossover.tables import registry
+from crossover.tables import frames
 from crossover.tables.frames import read_csv, read_table, records, write_table, x_axes_of
-from crossover.tables.registry import Column, table_of
+from crossover.tables.registry import Column
+from crossover.tables.run_tables import table_of
 from report_pages import TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -54,7 +55,7 @@ def test_a_derived_table_with_other_columns_than_todays_is_refused(
     path = tmp_path / "ratios.parquet"
     write_table(table_of("ratios"), {}, path, tmp_path / "ratios.csv")
     assert read_table(path).empty
-    monkeypatch.setitem(registry.TABLES, "ratios", change(registry.TABLES["ratios"]))
+    monkeypatch.setitem(frames.TABLES, "ratios", change(frames.TABLES["ratios"]))
     with pytest.raises(UserError, match=r"ratios\.parquet: not the table 'ratios' of this version"):
         read_table(path)
 

@@ -17,8 +17,8 @@ from crossover.config.words import FLAGS
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
-from crossover.tables.registry import TABLES
 from crossover.tables.rows import collect_rows, collect_searches, disturbed_trials, least_disturbed, resting_on_first
+from crossover.tables.run_tables import TABLES
 
 Row = Callable[..., dict[str, Any]]
 WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}

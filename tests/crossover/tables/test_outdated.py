@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crossover.tables.run_tables import MARK, forget_outdated, set_aside
+from crossover.tables.outdated import MARK, forget_outdated, set_aside
 
 
 def test_an_earlier_report_is_set_aside_with_a_mark_at_its_head(tmp_path: Path) -> None:

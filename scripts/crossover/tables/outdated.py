@@ -1,0 +1,79 @@
+"""The report of a run and its files, set aside while they are outdated.
+
+What was made of earlier measurements is set aside before new ones begin, so that it never lies beside them: Snakemake
+deletes or restores the outputs of a job that failed, and leaves those of jobs that never ran.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from crossover.files import atomic_path
+from crossover.tables.run_tables import TABLES
+
+OUTDATED = "outdated"
+"""The folder below the results that an earlier report waits in until a new one is written."""
+
+REPORT_FILES = {
+    "report": "report.html",
+    "markdown": "summary.md",
+    "closing": "summary.txt",  # what a run prints at its end
+    "provenance": "provenance.json",
+    "columns": "datapackage.json",
+    "rows": "measurements.schema.json",
+    "thresholds": "thresholds.json",
+}
+"""What `write_report` makes, as the outputs of its rule."""
+
+MARKED = {
+    "report.html": ('<p class="note"><strong>', "</strong></p>"),
+    "summary.md": ("**", "**\n\n"),
+    "summary.txt": ("", "\n\n"),
+}
+"""The files that people read, with what goes around the mark in them."""
+
+MARK = (
+    "Outdated: a later run began to measure or to compute anew, and its report is not finished. "
+    "If a job failed, fix what its log says; then run Snakemake again."
+)
+
+
+def set_aside(results: Path) -> None:
+    """Move the report, figures and derived tables of a results folder to `outdated/`, and say in the report why.
+
+    Tables and figures that no report was made of are deleted: the next analysis makes them anew.
+    """
+    names = [
+        *REPORT_FILES.values(),
+        "figures",
+        *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")),
+    ]
+    present = [results / name for name in names if (results / name).exists()]
+    outdated = results / OUTDATED
+    if (results / REPORT_FILES["report"]).is_file():
+        shutil.rmtree(outdated, ignore_errors=True)
+        outdated.mkdir()
+        for path in present:
+            path.rename(outdated / path.name)
+        for name in MARKED:
+            _mark(outdated / name)
+    else:
+        for path in present:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def forget_outdated(results: Path) -> None:
+    """Delete what was set aside, once a new report is there."""
+    shutil.rmtree(results / OUTDATED, ignore_errors=True)
+
+
+def _mark(path: Path) -> None:
+    """Put the mark at the head of a file that people read: of a page, at the head of its body."""
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    head, body, rest = text.partition("<body>") if path.suffix == ".html" else ("", "", text)
+    before, after = MARKED[path.name]
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"{head}{body}{before}{MARK}{after}{rest}", encoding="utf-8")
