@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.tables.outdated import MARK
+from crossover.tables.run_tables import TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
 STUDIES = ("disc_depth", "hsf_width")

@@ -25,7 +25,7 @@ STARTUP_COLUMNS = ("spent_s", "first_step_s")
 """Columns of measurements that `startups_of` reads; references lack them."""
 
 PHASE_RESOLUTION_S = 1e-4
-"""Step between two seconds of a phase, as `clock.phases` rounds them."""
+"""Step between two seconds of a phase, as `clock.timing.Phases` rounds them."""
 
 
 @dataclass(frozen=True)
