@@ -1,40 +1,64 @@
-"""Measures cells by trials of the default effort and by long ones, in turns, and compares spreads and means.
+"""Times the same step as the default effort does, then for long in the same process, and compares the two.
 
     python tests/validation short_trials --devices cpu cuda --minutes=8
 
-Long trials warm up for two seconds and time three. The table has the ratio of both times, short over long, and the
-standard deviations of their logarithms. An interrupted check goes on, and more minutes or pairs add to its pairs.
+After the short timing a process warms up for two seconds more and times one. Both have the process in common, whose
+share in the spread between trials cancels in their ratio, short over long: what is left is how far a short trial is
+from warm. The table also has the standard deviations of both logarithms over processes. An interrupted check goes on,
+and more minutes or pairs add to its pairs.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from pairs import check_cell, collect_pairs, measure_trial, pair_table, spread_table, trial_commands
+from pairs import check_cell, collect_pairs, dataset_file, pair_table, spread_table
 
-from crossover.config.options import device, new_parser, option_name, positive
-from crossover.config.studies import Effort
+from crossover.config.options import device, new_parser, positive
+from crossover.config.studies import Cell, Effort
 from crossover.config.words import CUDA_GRAPH, EXECUTIONS, is_cpu
+from crossover.machine.threads import usable_cores
 from crossover.tables.frames import write_csv
 
 LENGTHS = ("long", "short")
 CELL = ["workload", "size", "execution", "device"]
 CELLS = {"tiny": ("disc_mlp", 100, 4), "wide": ("higgs_mlp", 32, 1000), "large": ("linear_stack", 512, 4096)}
 """Workload, batch size and size, of steps from 0.05 to 100 ms."""
-LONG = Effort(warmup_min_s=2.0, warmup_accelerator_min_s=2.0, timed_min_s=3.0, timed_max_s=3.0)
+LONG = Effort(warmup_min_s=2.0, warmup_accelerator_min_s=2.0, timed_min_s=1.0, timed_max_s=1.0)
+MARGIN = 0.01
+"""A short trial's time is equivalent to a long one's within this share."""
 
 
-def measure_pair(options: list[str], pair: int) -> dict[str, object]:
-    """Measure a cell at both lengths, the first one alternating; returns its axes and both times in seconds."""
-    measured: dict[str, object] = {}
-    for length in LENGTHS if pair % 2 else LENGTHS[::-1]:
-        effort = LONG if length == "long" else Effort()
-        numbers = [f"{option_name(field.name)}={getattr(effort, field.name)}" for field in fields(Effort)]
-        row = measure_trial([*options, f"--trial={pair + 2}", *numbers])
-        measured |= {axis: row[axis] for axis in CELL} | {length: row["step_time_s"]}
-    return measured
+def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
+    """Seconds of a step by the default effort, then by the long one, in a process that has measured nothing before."""
+    from crossover.measurement.cell import open_cell
+    from crossover.measurement.clock.timing import Stopwatch, time_steps
+    from crossover.measurement.process.jobs import TrialJob
+    from crossover.measurement.step.execution import prepare
+
+    job = TrialJob(
+        cell=cell, trial=1, seed=0, dataset=dataset, output="", threads=usable_cores(), time_limit_s=600.0,
+        effort=Effort(),
+    )  # fmt: skip
+    opened = open_cell(job)
+    task = opened.build(opened.data(), opened.arithmetic(), job.seed)
+    step = prepare(task, cell.execution).step
+    watch = Stopwatch(
+        wall_ns=time.perf_counter_ns,
+        cpu_ns=time.process_time_ns,
+        synchronise=opened.target.synchronise,
+        mark=opened.target.mark,
+        between_s=opened.target.between_s,
+        counts=dict,
+    )
+    return {
+        name: time_steps(step, task.cycle_steps, effort.on(cell.device), watch)[0]["step_time_s"]
+        for name, effort in {"short": Effort(), "long": LONG}.items()
+    }
 
 
 def main(arguments: list[str]) -> None:
@@ -48,16 +72,34 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", default=Path("results/checks/short_trials.csv"), type=Path, help="file to write")
     options = parser.parse_args(arguments)
     until_s = time.monotonic() + 60 * options.minutes
-    cells = [
-        replace(check_cell(*CELLS[name], device), execution=execution)
+    cells = {
+        f"{name} {device} {execution}": replace(check_cell(*CELLS[name], device), execution=execution)
         for device in options.devices
         for execution in options.executions
         for name in options.cells
         if not (execution == CUDA_GRAPH and is_cpu(device))
-    ]
-    trials = trial_commands(cells, options.output.parent)
+    }
+    fresh = multiprocessing.get_context("forkserver")
+    fresh.set_forkserver_preload(["crossover.measurement.trial"])
     path = options.output.with_suffix(".pairs.csv")
-    samples = collect_pairs(trials, options.pairs, path, measure_pair, lambda: time.monotonic() < until_s)
-    table = spread_table(samples, CELL, *LENGTHS).merge(pair_table(samples, CELL, *LENGTHS), on=[*CELL, "pairs"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with fresh.Pool(1, maxtasksperchild=1) as processes:
+
+        def measure(name: str) -> dict[str, object]:
+            cell = cells[name]
+            file = dataset_file(cell.workload, path.parent)
+            times = processes.apply(partial(time_short_and_long, cell, file and str(file)))
+            return {axis: getattr(cell, axis) for axis in CELL} | times
+
+        samples = collect_pairs(
+            [*cells],
+            options.pairs,
+            path,
+            lambda names, _pair: measure(" ".join(names)),
+            lambda: time.monotonic() < until_s,
+        )
+    table = spread_table(samples, CELL, *LENGTHS).merge(
+        pair_table(samples, CELL, *LENGTHS, MARGIN), on=[*CELL, "pairs"]
+    )
     write_csv(table, options.output)
     print(table.to_string(index=False, float_format="%.4g"))
