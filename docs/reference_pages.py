@@ -1,4 +1,7 @@
-"""Make the pages of docs/reference/ from the config's keys, the registries and each script's --help, for MkDocs."""
+"""Writes the pages of docs/reference/ from the config's keys, the registries and each script's --help.
+
+python docs/reference_pages.py
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,11 @@ import dataclasses
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -27,19 +28,16 @@ from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES, PAIRS  # noqa
 from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference to the pages that stand in the folder."""
-    pages: dict[str, Callable[[], str]] = {
-        "config": lambda: _keys_page("Config", "Keys of `config/config.yaml`.", json_schema(ConfigKeys)),
-        "study": lambda: _keys_page("Studies", "Keys of a study's file.", json_schema(StudyKeys)),
-        "columns": _columns_page,
-        "statuses-and-flags": _words_page,
-        "figures": _figures_page,
-        "commands": _commands_page,
+def pages() -> dict[str, str]:
+    """The text of each page by its file's name."""
+    return {
+        "config.md": _keys_page("Config", "Keys of `config/config.yaml`.", json_schema(ConfigKeys)),
+        "study.md": _keys_page("Studies", "Keys of a study's file.", json_schema(StudyKeys)),
+        "columns.md": _columns_page(),
+        "statuses-and-flags.md": _words_page(),
+        "figures.md": _figures_page(),
+        "commands.md": _commands_page(),
     }
-    for name, page in pages.items():
-        files.append(File.generated(config, f"reference/{name}.md", content=page()))
-    return files
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -126,3 +124,8 @@ def _commands_page() -> str:
             done = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "100"})
             text += f"\n## {script.name}\n\n```\n{done.stdout}```\n"
     return text
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (ROOT / "docs" / "reference" / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,58 @@
+"""The documentation as it lies in a checkout: generated pages that are current, links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from reference_pages import pages  # noqa: E402
+
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(file for folder in ROOT.glob("[!.]*/") for file in folder.rglob("*.md"))]
+    if not path.is_relative_to(ROOT / "results") or path.parent == ROOT / "results"
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+OPTION = re.compile(r"^## .+$|(?<!\S)--[a-z][\w-]*", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, str]:
+    return pages()
+
+
+@pytest.mark.parametrize("name", ["config.md", "study.md", "columns.md", "statuses-and-flags.md", "figures.md"])
+def test_a_generated_page_is_current(name: str, generated: dict[str, str]) -> None:
+    assert (ROOT / "docs" / "reference" / name).read_text() == generated[name], "run docs/reference_pages.py"
+
+
+def test_the_page_of_commands_has_all_options(generated: dict[str, str]) -> None:
+    """Python's versions lay out --help differently."""
+    written = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    assert set(OPTION.findall(written)) == set(OPTION.findall(generated["commands.md"])), "run docs/reference_pages.py"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings in links."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in HEADING.findall(page.read_text())
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
