@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from crossover.config.studies import Cell
-from crossover.measurement.step.correctness import Answer, compare_with_reference
+from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from crossover.measurement.step.tasks import InferenceTask, TrainingTask
+from crossover.measurement.step.tasks import Answer, InferenceTask, TrainingTask
 from crossover.measurement.workloads import build_model, build_task
 
 CPU = torch.device("cpu")

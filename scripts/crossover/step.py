@@ -1,4 +1,4 @@
-"""What the function of a user's model may return beside plain tuples: a step with its loss and optimizer."""
+"""What a user's function may return: a model's step with its loss and optimizer, or a plain function's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class Step:
-    """A model, its inputs, and how to train it: `from crossover import Step`."""
+    """A model, its inputs, and how to train it, or a plain function: `from crossover import Step`."""
 
-    model: Any
-    """A torch.nn.Module, on the CPU."""
-    inputs: Any
+    model: Any = None
+    """A torch.nn.Module, on the CPU. None, and no inputs: the step is the function `run`."""
+    inputs: Any = None
     """A tensor, a tuple (several arguments) or dict (keywords) of them, a list or any other object with tensors (one
     argument), or a Dataset or DataLoader that gives (inputs, targets)."""
     targets: Any = None
@@ -27,10 +27,18 @@ class Step:
     run: Callable[..., Any] | None = None
     """The whole step, called with model, inputs, targets and optimizer, and, if it takes a fifth argument, with `amp`,
     whose autocast(), backward(loss) and step(optimizer) follow the precision. Its result is not checked. None: forward,
-    backward, optimizer."""
-    samples: int | Callable[[Any, Any], int] | None = None
-    """Samples of a step, or a function of inputs and targets that counts them. None: the batch size, which some part of
-    the batch must have."""
+    backward, optimizer. Without a model: a function without arguments, whose result is compared between devices."""
+    samples: int | Callable[..., int] | None = None
+    """Samples of a step, or a function of inputs and targets that counts them; without a model, one without arguments.
+    None: the batch size, which some part of the batch must have; without a model and a batch size, calls are counted.
+    """
     host: str | Sequence[str] = ()
     """Names of the model's arguments that stay in host memory, as the lengths for pack_padded_sequence; of a single
     object its fields."""
+    unit: str = ""
+    """What `samples` counts, as "rows"; for a plain function."""
+    result: Callable[[], Any] | None = None
+    """Called after a step of a plain function: the numbers and arrays to compare. None: what `run` returns."""
+    tolerance: float | None = None
+    """Largest relative difference of the results between devices, in the Euclidean norm. None: by their types, 1e-6 in
+    double precision, 1e-3 in single, 3e-2 in half, 0 for whole numbers."""

@@ -39,7 +39,7 @@ from crossover.config.key_types import (
     json_schema,
     problem,
 )
-from crossover.config.models import FORMS, MODES
+from crossover.config.models import DEFAULT_BATCH_SIZE, FORMS, MODES
 from crossover.config.options import memory_size
 from crossover.config.studies import (
     PRESETS,
@@ -251,7 +251,7 @@ class ConfigKeys(Keys):
         description="Sizes of `model`, as numbers or names; null for those that its file states as SIZES, or for 16, "
         "64, 256 and 1024.",
     )
-    batch_size: Count = Field(32, description="Samples in a step of `model`.")
+    batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: Several[Count] | None = Field(
         None, description="Several batch sizes of `model`, in place of `batch_size`; null for that one."
     )

@@ -1,4 +1,4 @@
-"""Models of a user's own, as a study or a command line names them, read without running them.
+"""Models and functions of a user's own, as a study or a command line names them, read without running them.
 
 my_net.py:build         a function of a file, relative to the study's file or to the working directory
 package.module:build    a function of a module on Python's path
@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import chain
@@ -29,7 +29,13 @@ MODES = ("train", "infer")
 FORMS = "FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME, timm:NAME or transformers:CONFIG"
 SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 MOST_ARGUMENTS = 2
+DEVICE = "device"
+FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
+"""What a function with an argument `device` may take beside its size, each by name."""
+FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
+DEFAULT_BATCH_SIZE = 32
+"""Batch size of a model whose user names none."""
 DEFAULT_SIZES = (16, 64, 256, 1024)
 """Sizes of a model whose user names none."""
 
@@ -65,6 +71,18 @@ class Model:
     """Whether a size that its function refuses is a result, as nobody asked for that size."""
     table: Table | None = None
     """Its data, where the function returns the model alone."""
+    takes: tuple[str, ...] = ()
+    """The FUNCTION_ARGUMENTS that it takes by name, if `device` is among them; empty for what builds a model."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether its step is a plain function, made for a device."""
+        return bool(self.takes)
+
+    @property
+    def batched(self) -> bool:
+        """Whether its step has a batch size."""
+        return not self.is_function or "batch_size" in self.takes
 
     @property
     def file(self) -> Path | None:
@@ -113,8 +131,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
             )
         return _of_module(place, name, where)
     file = find_file(place, [folder, Path()], f"{where}: there is", "the model's file")
-    function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
-    return Model(str(file), name, size_name=_size_name(file, function))
+    return _of_function(str(file), name, file)
 
 
 def _of_module(place: str, name: str, where: str) -> Model:
@@ -124,8 +141,23 @@ def _of_module(place: str, name: str, where: str) -> Model:
             raise UserError(f"{where}: {place} is not installed; pip install the one for your torch")
         return Model(place, name, size_name=LIBRARIES[place])
     file = _module_file(place)
-    size_name = _size_name(file, find_function(file, name, SIGNATURE, MOST_ARGUMENTS)) if file else Model.size_name
-    return Model(place, name, size_name=size_name)
+    return _of_function(place, name, file) if file else Model(place, name)
+
+
+def _of_function(place: str, name: str, file: Path) -> Model:
+    """The model that a function of a file builds, or the plain function that it returns."""
+    function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS, FUNCTION_ARGUMENTS)
+    names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
+    takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
+    if function is None or DEVICE not in takes:
+        return Model(place, name, size_name=_size_name(file, function))
+    shown = f"{os.path.relpath(file)}: line {function.lineno}: {name}({ast.unparse(function.args)})"
+    if names[0] in FUNCTION_ARGUMENTS:
+        raise UserError(f"{shown} takes no size; allowed: {FUNCTION_SIGNATURE}")
+    optional = names[len(function.args.args) - len(function.args.defaults) :]
+    if others := [argument for argument in names[1:] if argument not in (*takes, *optional)]:
+        raise UserError(f"{shown} needs {', '.join(others)}, which it is not given; allowed: {FUNCTION_SIGNATURE}")
+    return Model(place, name, "infer", _size_name(file, function), takes=takes)
 
 
 def _module_file(place: str) -> Path | None:
@@ -149,7 +181,7 @@ def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
         return None
     stated = _stated(file, "SIZES")
     if stated is None:
-        function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS)
+        function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS, FUNCTION_ARGUMENTS)
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
@@ -166,7 +198,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
             raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, as "neurons"')
         return name
     first = _arguments(function)[0].replace("_", " ") if function is not None and _arguments(function) else "size"
-    return first if first.endswith("s") else f"units of {first}"
+    return first if first.endswith("s") or len(first) == 1 else f"units of {first}"
 
 
 def _stated(file: Path, name: str) -> tuple[str, Any] | None:
@@ -197,10 +229,13 @@ def _arguments(function: ast.FunctionDef) -> Sequence[str]:
     return names[:MOST_ARGUMENTS] or ["size"] * bool(arguments.vararg)
 
 
-def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
+def find_function(
+    file: Path, name: str, signature: str, most: int, by_name: Collection[str] = ()
+) -> ast.FunctionDef | None:
     """The function of a file that is called with at most `most` arguments; None if it is not defined by `def`.
 
-    `signature` shows users how it is called. Raises UserError if it is missing or needs other arguments.
+    Those called `by_name` come on top. `signature` shows users how it is called. Raises UserError if it is missing or
+    needs other arguments.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -213,8 +248,13 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
         raise UserError(f"{shown}: there is no function {name}; {hint}")
     function = functions[name]
     arguments = function.args
-    needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
-    if not function.decorator_list and (needed > most or None in arguments.kw_defaults):
+    required = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    required = required[: len(required) - len(arguments.defaults)]
+    needed = [argument for argument in required if argument not in by_name]
+    keywords = [
+        a.arg for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+    ]
+    if not function.decorator_list and (len(needed) > most or not {*keywords} <= {*by_name}):
         raise UserError(
             f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs other arguments than it is "
             f"given; allowed: {signature}"

@@ -30,7 +30,18 @@ from crossover.config.studies import (
     Quality,
 )
 from crossover.config.table_files import left_out, read_table
-from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.config.words import (
+    AS_WRITTEN,
+    AXES,
+    BASELINE,
+    DEVICES,
+    EXECUTIONS,
+    HALF,
+    HERE,
+    PLAIN,
+    PRECISIONS,
+    PROTOCOLS,
+)
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
 
@@ -102,7 +113,9 @@ def cell_of(options: argparse.Namespace, **more: int) -> Cell:
     """The cell that a command line names, with `more` fields added; raises UserError if its workload lacks it."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
-        values |= {"workload": OWN, "model": _own_model(options)}
+        model = _own_model(options)
+        values |= {"workload": OWN, "model": model}
+        values |= {"precision": AS_WRITTEN} if model.is_function else {}
     cell = Cell(**values)
     options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in more}
     check_offered(cell.workload, cell.values, options_of_axes)
@@ -126,9 +139,10 @@ def _own_model(options: argparse.Namespace) -> Model:
         table = read_table(given, Path(), "--table")
         if note := left_out(table):
             tell(note)
+    model = read_model(options.model, Path(), "--model")
     return replace(
-        read_model(options.model, Path(), "--model"),
-        mode=options.mode,
+        model,
+        mode=model.mode if model.is_function else options.mode,
         names=options.names,
         checked=not options.unchecked,
         may_refuse=options.may_refuse,

@@ -242,9 +242,11 @@ class Candidates:
     precisions: Sequence[str]
     """The accuracy class: candidates of these precisions count as equal, others are no candidates."""
     protocols: Sequence[str]
+    variants: Sequence[str]
     cpu_threads: Sequence[int | str]
     own_executions: Sequence[str]
     own_precisions: Sequence[str]
+    own_variants: Sequence[str]
     own_threads: Sequence[int | str]
 
     @classmethod
@@ -259,18 +261,21 @@ class Candidates:
             executions=candidates.get("executions", ()),
             precisions=candidates.get("precisions") or study["precisions"][:1],
             protocols=candidates.get("protocols") or study["protocols"],
+            variants=candidates.get("variants", ()),
             cpu_threads=candidates.get("cpu_threads", ()),
             own_executions=study["executions"],
             own_precisions=study["precisions"],
+            own_variants=study["variants"],
             own_threads=study["cpu_threads"],
         )
 
-    def has_own(self, execution: str, precision: str, device: str) -> bool:
-        """Whether the study's own grid has cells of this execution, precision and side."""
+    def has_own(self, execution: str, precision: str, variant: str, device: str) -> bool:
+        """Whether the study's own grid has cells of this execution, precision, variant and side."""
         threads = threads_of_side(device)
         return (
             execution in self.own_executions
             and precision in self.own_precisions
+            and variant in self.own_variants
             and (threads is None or threads in self.own_threads)
         )
 
@@ -404,6 +409,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
         protocols=tuple(candidates.protocols),
         precisions=tuple(candidates.precisions),
         executions=tuple(dict.fromkeys([*study.executions, *candidates.executions])),
+        variants=tuple(dict.fromkeys([*study.variants, *candidates.variants])),
         cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *candidates.cpu_threads])),
     )
     grid = {*study.cells(devices)}

@@ -10,13 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of, off_grid
-from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
+from crossover.config.models import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_SIZES,
+    FUNCTION_SIGNATURE,
+    Model,
+    find_file,
+    own_sizes,
+    read_model,
+)
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
-from crossover.config.words import CPU_THREADS, DEVICES, FIGURE_KINDS, HALF
+from crossover.config.words import (
+    AS_WRITTEN,
+    COPYING,
+    CPU_THREADS,
+    DEVICES,
+    EXECUTIONS,
+    FIGURE_KINDS,
+    HALF,
+    PLAIN,
+    PRECISIONS,
+    PROTOCOLS,
+)
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
@@ -59,6 +78,8 @@ def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where
     if given.get("x_axis") == CPU_THREADS:
         given["cpu_threads"] = [1, HALF]
     model = read_model(values["model"], Path(), f"{where}: model")
+    if not model.batched and given["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
+        del given["batch_sizes"]
     return check_study(_complete(model.title, given, where, Path()), where, datasets)
 
 
@@ -100,7 +121,8 @@ def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) ->
         if len({type(size) for size in sizes}) > 1:
             raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: one of both")
         table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
-        model = replace(model, mode=complete["mode"], names=named, checked=complete["check"], table=table)
+        mode = model.mode if model.is_function else complete["mode"]
+        model = replace(model, mode=mode, names=named, checked=complete["check"], table=table)
         sizes = range(1, len(named) + 1) if named else sizes
         complete["x_axis"] = "parameters" if named and complete["x_axis"] == "size" else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
@@ -126,11 +148,12 @@ QUESTIONS = {
 def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
     """What a study of a model need not say."""
     return {
-        "title": f"{model.title}, a model of your own",
+        "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
         "workload": OWN,
         "sizes": list(sizes),
-        "batch_sizes": [32],
+        "batch_sizes": [DEFAULT_BATCH_SIZE if model.batched else 1],
+        **({"precisions": [AS_WRITTEN]} if model.is_function else {}),
     }
 
 
@@ -152,10 +175,43 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
             yield f"asks: of {asks.of}, over {asks.over}; allowed: two sides with the same axes and other values"
+    yield from _function_problems(study)
     yield from _axis_problems(study)
     yield from _candidate_problems(study)
     yield from _quality_problems(study)
     yield from _batch_problems(study, datasets)
+
+
+def _function_problems(study: Study) -> Iterator[str]:
+    """What a plain function cannot be measured with, and what only such a function can."""
+    model = study.model
+    if model is None or not model.is_function:
+        if AS_WRITTEN in study.precisions:
+            yield (
+                f"precisions: {AS_WRITTEN} is of a function of your own, {FUNCTION_SIGNATURE}; allowed: "
+                f"{', '.join(PRECISIONS[:-1])}"
+            )
+        if model is not None and set(study.variants) != {PLAIN}:
+            yield f"variants: {list(study.variants)}, which only a plain function can take; allowed: {PLAIN}"
+        return
+    if set(study.executions) != {EXECUTIONS[0]}:
+        yield f"executions: {list(study.executions)}, but a function runs as it is written; allowed: [{EXECUTIONS[0]}]"
+    if set(study.precisions) != {AS_WRITTEN}:
+        yield f"precisions: {list(study.precisions)}, but a function chooses its own; allowed: [{AS_WRITTEN}]"
+    if not {*study.protocols} <= {PROTOCOLS[0], *COPYING}:
+        yield f"protocols: {list(study.protocols)}; allowed for a function: {PROTOCOLS[0]}, {', '.join(COPYING)}"
+    if model.table is not None:
+        yield "data: given, but a function makes its own data; allowed: null"
+    if study.largest_batch:
+        yield "largest_batch: true, but only a model's batch can be grown; allowed: false"
+    varied = {
+        "batch_size": ("batch_sizes", [str(number) for number in study.batch_sizes if number > 1]),
+        "variant": ("variants", [name for name in study.variants if name != PLAIN]),
+        "protocol": ("protocols", [name for name in study.protocols if name != PROTOCOLS[0]]),
+    }
+    for argument, (key, values) in varied.items():
+        if values and argument not in model.takes:
+            yield f"{key}: {listed(values)}, but {model.shown} has no argument {argument}; add it"
 
 
 def _axis_problems(study: Study) -> Iterator[str]:

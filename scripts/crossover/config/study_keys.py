@@ -196,6 +196,9 @@ class AsksKeys(GivenKeys):
     )
 
 
+Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits and _", 100)]
+
+
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
@@ -213,6 +216,7 @@ class CandidatesKeys(Keys):
         description="Precisions that count as equally accurate, the only ones of a device at its best; empty for the "
         "study's first one.",
     )
+    variants: Set[Variant] = Field([], description="Variants besides the study's own.")
     cpu_threads: Set[CoreCount] = Field([], description="Fewer cores for the CPU, as the study's `cpu_threads`.")
     protocols: Set[Protocol] = Field(
         [], description="The study's protocols to measure them by; empty for all of its own."
@@ -270,15 +274,18 @@ class StudyKeys(Keys):
     precisions: Several[Precision] = Field(
         ["fp32"],
         description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
-        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure.",
+        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure. A function of "
+        "your own chooses its own: `as_written`.",
     )
     executions: Several[Execution] = Field(
         ["eager"],
         description="How the step runs. `compile` compiles the model with torch.compile; `cuda-graph` captures the "
         "whole step.",
     )
-    variants: Several[Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits and _", 100)]] = Field(
-        [PLAIN], description="Options of the workload, from VARIANTS of its module; `plain` is none."
+    variants: Several[Variant] = Field(
+        [PLAIN],
+        description="Options of the workload, from VARIANTS of its module, or what a function of your own takes as "
+        "`variant`; `plain` is none.",
     )
     devices: Several[Device] | None = Field(
         None,

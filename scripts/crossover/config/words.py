@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
-PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
+AS_WRITTEN = "as_written"
+"""The precision of a plain function, which chooses its own; torch's switches are those of fp32."""
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64", AS_WRITTEN)
 COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in a mixed one."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
@@ -98,6 +100,11 @@ FLAGS = {
         "the warm-up reached its cap before it was long and steady enough",
         "raise effort.warmup_max_s",
         "with a warm-up that was cut short",
+    ),
+    "left_running": Word(
+        "the process went on computing after its step had returned",
+        "let the function wait for the threads that it starts",
+        "whose step returns before its work is done",
     ),
     "throttled": Word(
         "the GPU's clock ended below 75 % of its default",

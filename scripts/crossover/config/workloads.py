@@ -140,7 +140,8 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
             f"{keys['size']}: {size} is not offered by workload '{workload}'; allowed: {traits.size_name} {allowed}"
         )
     batch_sizes = traits.batch_sizes if "batch_size" in keys else None
-    for axis, offered in (("batch_size", batch_sizes), ("protocol", traits.protocols), ("variant", traits.variants)):
+    variants = None if workload == OWN else traits.variants
+    for axis, offered in (("batch_size", batch_sizes), ("protocol", traits.protocols), ("variant", variants)):
         if offered is not None and values[axis] not in offered:
             raise UserError(
                 f"{keys[axis]}: {values[axis]!r} is not offered by workload '{workload}'; "

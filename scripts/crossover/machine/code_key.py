@@ -43,7 +43,7 @@ WORK = {
 imports what only another one needs."""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
-OWN_MODEL = f"{MEASUREMENT}.own_model"
+OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
 """A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
 no number depends on it."""
@@ -115,7 +115,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     """
     modules = modules or Modules()
     files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
-    name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_MODEL
+    name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_FUNCTION if model.is_function else OWN_MODEL
     of_workload = modules.imported_by(name, skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     here: dict[str, object] = {}

@@ -56,15 +56,18 @@ LEARNING_RATE = 1e-3
 """Of the default optimizer; small, so that many steps on one batch stay finite."""
 
 
+Tell = Callable[[dict[str, Any]], None]
+"""Receives what of the user's code is about to run, and the number of parameters."""
+
+
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> None:
+    def __init__(self, cell: Cell, tell: Tell = lambda _message: None) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
         self.tell = tell
-        """Receives what of the user's code is about to run, and the number of parameters."""
 
     def build_model(self, _size: int) -> nn.Module:
         """The model on the host, in the types that the function gave it."""
@@ -99,7 +102,7 @@ class OwnModel:
             except UserError:
                 raise
             except (Exception, SystemExit) as error:
-                raise _refused(error, self.model, f"{call} fails") from error
+                raise refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
@@ -244,7 +247,7 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 """Errors by which a function or model refuses a size; others are mistakes."""
 
 
-def _refused(error: BaseException, model: Model, what: str) -> Exception:
+def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
     text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
@@ -264,7 +267,7 @@ def explaining(
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        mistake = _refused(error, model, what if isinstance(what, str) else what(error))
+        mistake = refused(error, model, what if isinstance(what, str) else what(error))
         raise mistake from (None if certain else error)
 
 

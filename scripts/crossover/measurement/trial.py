@@ -28,7 +28,7 @@ from crossover.measurement.clock.latency import (
     right_methods,
     time_cold,
 )
-from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, profile_device
+from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, PROFILED, profile_device
 from crossover.measurement.clock.timing import Phases, Step, Stopwatch, process_age_s, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
@@ -36,7 +36,7 @@ from crossover.measurement.memory.memory_pass import Subject, measure_memory, sp
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
-from crossover.measurement.step.correctness import Answer, compare_with_reference
+from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import (
     early_end,
     first_line,
@@ -45,7 +45,7 @@ from crossover.measurement.step.endings import (
 )
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.operators import count_work
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
 from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
@@ -143,6 +143,8 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
+        if task.is_function and works_on(watch.cpu_ns):
+            self.flags.append("left_running")
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
@@ -209,10 +211,16 @@ class Trial:
             self.undone.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial: all in the first, latencies and, for short steps, remedies in later ones."""
+        """The passes of this trial: all in the first, latencies and, for short steps, remedies in later ones.
+
+        Those that look into a model, or change it, are left out for a plain function.
+        """
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
+        if self.task.is_function:
+            first = {"numerical check": self._check, "memory pass": self._memory, "profile": self._profile}
+            return passes | (first if self.job.trial == 1 else {})
         if self.job.trial == 1:
             passes |= {"numerical check": self._check, "memory pass": self._memory}
             if self.job.cell.execution == "eager":
@@ -257,7 +265,7 @@ class Trial:
     def _check(self) -> Columns:
         """The numerical check, and the error as the workload defines it, if that fits into memory."""
         cell = self.job.cell
-        answer = compare_with_reference(
+        answer = self.task.check() or compare_with_reference(
             self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
         )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
@@ -298,6 +306,8 @@ class Trial:
         transfers = (COPY_IN, COPY_OUT) if self.task.copies else (COPY_IN,)
         profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s, transfers)
         if profile is None:
+            if self.task.is_function and target.device.type in PROFILED:
+                self.wrong = f"the function ran nothing on {target.device.type}; it must use its argument device"
             return {}
         return {
             "device_busy_s": profile.busy_s,
@@ -322,6 +332,18 @@ class Trial:
         if reason := changes(watch.expected, watch.seen):
             raise InvalidError(reason)
         return {**work, **within(work, self.columns.get("device_work_s"))}
+
+
+IDLE_AFTER_S, IDLE_S = 0.3, 0.05
+"""Threads of numerical libraries may spin for 0.2 s after their work."""
+
+
+def works_on(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Whether this process still computes on more than half a core, though its step has returned."""
+    sleep(IDLE_AFTER_S)
+    start_ns = cpu_ns()
+    sleep(IDLE_S)
+    return cpu_ns() - start_ns > 0.5 * IDLE_S * 1e9
 
 
 def within(work: Columns, device_work_s: float | None) -> Columns:

@@ -148,6 +148,13 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
     return call
 
 
+def call_function(model: Model, size: int | str, **axes: Any) -> Any:
+    """What a plain function of the user's returns, called with a size and those of the axes that it takes by name."""
+    function = _named(model)
+    with _as_a_library(model):
+        return function(size, **{name: axes[name] for name in model.takes if name in axes})
+
+
 def takes_batch_size(model: Model) -> bool:
     """Whether the function is called with the batch size, or the samples are the table's."""
     return model.place in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1

@@ -206,7 +206,7 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
     """The trials without those of cells that only `candidates` added, which no other comparison uses."""
     if not candidates:
         return measurements
-    columns = [measurements[name].astype(str) for name in ("study", "execution", "precision", "device")]
+    columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
     in_grid = [
         study not in candidates or candidates[study].has_own(*candidate)
         for study, *candidate in zip(*columns, strict=True)

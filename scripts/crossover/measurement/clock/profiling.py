@@ -29,6 +29,10 @@ class DeviceProfile(NamedTuple):
     """Number of kernels and copies."""
 
 
+PROFILED = ("cuda", "xpu")
+"""Devices whose kernels the profiler sees."""
+
+
 def profile_device(
     step: Step,
     device: torch.device,
@@ -41,7 +45,7 @@ def profile_device(
 
     `transfers` are prefixes of the names of what is not the device's work.
     """
-    if device.type not in ("cuda", "xpu"):
+    if device.type not in PROFILED:
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)
     activity, kind = getattr(torch.profiler.ProfilerActivity, name), getattr(autograd.DeviceType, name)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell, Effort
-from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu
+from crossover.config.words import AS_WRITTEN, BASELINE, PLAIN_SIDES, is_cpu
 from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
@@ -25,7 +25,10 @@ REFUSED = "refused"
 
 def plain_cell(cell: Cell) -> Cell:
     """The same step on the CPU in fp32, eagerly."""
-    sides: dict[str, Any] = {**PLAIN_SIDES, "device": cell.device if is_cpu(cell.device) else BASELINE}
+    sides: dict[str, Any] = {
+        **(PLAIN_SIDES if cell.precision != AS_WRITTEN else {}),
+        "device": cell.device if is_cpu(cell.device) else BASELINE,
+    }
     return replace(cell, **sides)
 
 
@@ -163,4 +166,5 @@ def _model(values: dict[str, Any] | None) -> Model | None:
     if values is None:
         return None
     table = values["table"] and Table(**values["table"] | {"inputs": tuple(values["table"]["inputs"])})
-    return Model(**values | {"names": tuple(values["names"]), "table": table})
+    tuples = {name: tuple(values[name]) for name in ("names", "takes")}
+    return Model(**values | tuples | {"table": table})

@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,7 @@ from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import GradientTask, InferenceTask, Task
+from crossover.measurement.step.tasks import Answer, Errors, GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 ROUNDING = {
@@ -74,22 +74,6 @@ NEGLIGIBLE_S = 0.02
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
 Values = dict[str, list[torch.Tensor]]
-Errors = dict[str, float]
-"""Relative errors of `result` and `gradient` in the Euclidean norm, where they were compared."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The verdict on a step's result: right, unless a reason is given."""
-
-    errors: Errors = field(default_factory=dict)
-    wrong: str | None = None
-    unchecked: str | None = None
-    """Why right and wrong cannot be told apart."""
-    rows: int | None = None
-    """How many rows of the batch were compared; None: all."""
-
-
 GrownBytes = Callable[[Callable[[], None]], int]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +29,22 @@ def to_host(results: Sequence[torch.Tensor]) -> None:
         result.to("cpu")
 
 
+Errors = dict[str, float]
+"""Relative errors of `result` and `gradient` in the Euclidean norm, where they were compared."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict on a step's result: right, unless a reason is given."""
+
+    errors: Errors = field(default_factory=dict)
+    wrong: str | None = None
+    unchecked: str | None = None
+    """Why right and wrong cannot be told apart."""
+    rows: int | None = None
+    """How many rows of the batch were compared; None: all."""
+
+
 class Task(ABC):
     """A model on its device and the step to time."""
 
@@ -36,6 +53,8 @@ class Task(ABC):
     reads_back: bool = False
     """Whether the host reads results within a step, which a CUDA graph cannot hold."""
     optimizer: torch.optim.Optimizer | None = None
+    is_function: bool = False
+    """Whether it is a plain function's, which has no model to look into or to change."""
     checked_rows: int = 32
     """Rows that the numerical check compares where the whole batch would take long in double precision."""
     batched: bool = True
@@ -117,6 +136,10 @@ class Task(ABC):
         self.run(*self.next_inputs())
         self.bring_back()
         self.end_step()
+
+    def check(self) -> Answer | None:
+        """The verdict on the step's result where the task compares it itself."""
+        return None
 
     def own_errors(self) -> dict[str, float] | None:
         """Errors as the workload's source defines them: `max_abs_error`, `max_relative_error` or both."""

@@ -20,15 +20,13 @@ from crossover.measurement.step.check_modes import RoundingNoise
 from crossover.measurement.step.correctness import (
     FACTOR,
     ROUNDING,
-    Answer,
-    Errors,
     errors_between,
     judge,
     without_dropout,
 )
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.execution import Execution, observed
-from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
 """Steps of each side, which show what changes every second, third or fifth step."""

@@ -52,6 +52,8 @@ def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # A computed name, which `machine.code_key` does not follow: the module counts for users' models only.
+    if cell.model.is_function:
+        return importlib.import_module("..own_function", __name__).OwnFunction(cell, tell)
     return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
 
 
@@ -81,7 +83,8 @@ def count_parameters(cell: Cell) -> int | None:
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
     task: Task = workload_code(cell, tell).build(cell, data, arithmetic)
-    if cell.protocol in COPYING and arithmetic.device.type != "cpu":
+    copies = cell.protocol in COPYING and not (cell.model and cell.model.is_function)  # a function copies itself
+    if copies and arithmetic.device.type != "cpu":
         copy_each_step(task, pinned=cell.protocol == PINNED)
     return task
 

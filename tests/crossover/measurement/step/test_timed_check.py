@@ -11,10 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.measurement.step.correctness import Answer
 from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.step.timed_check import State, compare_with_eager
 from tiny_tasks import FP32, Applied, TinyInference, TinyTraining, squared
 

@@ -1,0 +1,238 @@
+"""A user's plain function as a step: it runs as it stands, on the device that it was made for.
+
+Its results on an accelerator are compared with those of the same function made for the CPU, at the same size. Both are
+made from the same seed, and random tensors are drawn on the host, so that both have the same data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import nn
+from torch.utils._pytree import tree_flatten
+
+from crossover import Step
+from crossover.config.studies import Cell
+from crossover.config.words import PLAIN
+from crossover.errors import UserError
+from crossover.measurement.own_loss import kind_of
+from crossover.measurement.own_model import Tell, explaining, refused
+from crossover.measurement.step.check_modes import SameDraws
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import Answer, Task
+from crossover.measurement.user_module import GUARD, call_function, function_of
+
+RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
+TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: 3e-2}
+"""Largest relative difference of results by their type; 0 for whole numbers and truth values."""
+
+
+class OwnFunction:
+    """A user's plain function at a cell's size."""
+
+    def __init__(self, cell: Cell, tell: Tell) -> None:
+        self.cell, self.tell = cell, tell
+
+    def build_model(self, _size: int) -> nn.Module:
+        """A model without weights, as a function has none."""
+        return nn.Module()
+
+    def build(self, _cell: Cell, _data: object, arithmetic: Arithmetic) -> FunctionTask:
+        """The task that calls the function on its device."""
+        task = FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
+        self.tell({"doing": None})
+        return task
+
+    def step_on(self, device: str) -> Step:
+        """What the user's function returns for a device, as a Step; raises UserError with file and line."""
+        cell, model = self.cell, self.cell.model
+        assert model is not None
+        size = model.argument(cell.size)
+        axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
+        axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
+        given = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
+        call = f"{model.name}({size!r}{given})"
+        self.tell(
+            {"doing": f"the import of {model.shown.rpartition(':')[0]}", "remedy": f"raise time_limit_s, or {GUARD}"}
+        )
+        function_of(model)
+        self.tell({"doing": f"{call} of {model.shown.rpartition(':')[0]}"})
+        try:
+            with SameDraws():
+                returned = call_function(model, size, **axes)
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise refused(error, model, f"{call} fails") from error
+        return checked_step(returned, f"{model.shown}: {call}")
+
+
+def checked_step(returned: Any, where: str) -> Step:
+    """What a function returned as a Step without a model; raises UserError, which begins with `where`."""
+    if isinstance(returned, nn.Module) or (
+        isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
+    ):
+        raise UserError(
+            f"{where} returns a model, which Crossover moves to the device itself; take the argument device out, or "
+            f"return {RETURNS}"
+        )
+    step = returned if isinstance(returned, Step) else Step(run=returned)
+    if step.model is not None or step.inputs is not None:
+        raise UserError(
+            f"{where} returns a Step with a model or inputs; take the argument device out, or leave them out"
+        )
+    if not callable(step.run) or isinstance(step.run, type):
+        raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
+    allowed = {
+        "samples": (
+            callable(step.samples) or (type(step.samples) is int and step.samples > 0),
+            "a whole number, or a function without arguments",
+        ),
+        "unit": (isinstance(step.unit, str), 'a text, as "rows"'),
+        "result": (callable(step.result), "a function without arguments"),
+        "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),
+    }
+    for part, (is_allowed, what) in allowed.items():
+        value = getattr(step, part)
+        if value is not None and not is_allowed:
+            raise UserError(f"{where} returns {kind_of(value)} as {part}; allowed: {what}")
+    if parts := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
+        raise UserError(f"{where} returns a Step with {', '.join(parts)}, which a step without a model has no use for")
+    return step
+
+
+class FunctionTask(Task):
+    """Calls the user's function; what it returns is dropped, as in a loop."""
+
+    is_function = True
+
+    def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
+        self.user_step, self.source = step, source
+        threadpool_limits(torch.get_num_threads())  # of NumPy's and SciPy's libraries, which torch does not set
+        self.awaits: bool | None = None
+        """Whether results are computed in the background; None before the first step."""
+        self.samples_taken: int = 0
+        super().__init__(nn.Module(), arithmetic)
+        self.samples = self._count_samples()
+
+    def _count_samples(self) -> int:
+        step, model = self.user_step, self.source.cell.model
+        assert model is not None
+        if not callable(step.samples):
+            return step.samples or (self.source.cell.batch_size if "batch_size" in model.takes else 1)
+        with explaining(model, "the count of its samples fails", certain=True):
+            samples = step.samples()
+        if type(samples) is not int or samples < 1:
+            raise UserError(f"{model.shown}: samples returns {samples!r}; allowed: a whole number of at least 1")
+        return samples
+
+    def forward(self, _model: nn.Module, *_inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        raise NotImplementedError("a plain function has no forward pass")
+
+    def run(self, *_inputs: Any) -> None:
+        assert self.source.cell.model is not None
+        assert self.user_step.run is not None
+        with explaining(self.source.cell.model):
+            returned = self.user_step.run()
+            if self.awaits is not False:
+                self._await(returned)
+
+    def next_inputs(self) -> tuple[Any, ...]:
+        self.samples_taken += self.samples
+        return ()
+
+    def _await(self, returned: Any) -> None:
+        """Wait for results that are computed in the background, as JAX's; only if the first step returns any."""
+        waits = [
+            wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
+        ]
+        self.awaits = bool(waits)
+        for wait in waits:
+            wait()
+
+    def check(self) -> Answer:
+        """Compare the results with those of the same function made for the CPU, or, on the CPU, of a second step."""
+        assert self.source.cell.model is not None
+        if not self.source.cell.model.checked:
+            return Answer(unchecked="the study says check: false")
+        ours = results_of(self.user_step)
+        if not ours:
+            return Answer(
+                unchecked="the function returns no numbers or arrays to compare; Step(result=...) may give some"
+            )
+        tolerance = self.user_step.tolerance
+        again = results_of(self.user_step)
+        if difference(ours, again, tolerance) is not None:
+            return Answer(unchecked="two steps return different results: it draws random numbers, or changes its data")
+        if self.arithmetic.device.type == "cpu":
+            return Answer()
+        theirs = results_of(self.source.step_on("cpu"))
+        if (text := difference(ours, theirs, tolerance)) is None:
+            return Answer({"result": relative_error(ours, theirs)})
+        return Answer(
+            wrong=f"its results on {self.arithmetic.device.type} differ from those on the CPU: {text}; "
+            "Step(tolerance=...) allows more, if both have the same data"
+        )
+
+
+def results_of(step: Step) -> list[np.ndarray]:
+    """The numbers and arrays of one step, in host memory."""
+    assert step.run is not None
+    returned = step.run()
+    if step.result is not None:
+        returned = step.result()
+    return [array for leaf in tree_flatten(returned)[0] if (array := as_array(leaf)) is not None]
+
+
+def as_array(value: Any) -> np.ndarray | None:
+    """A number, array, tensor or sparse matrix as an array in host memory; None for anything else."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = value.to_dense() if value.layout != torch.strided else value
+        array: np.ndarray = (value.float() if value.dtype is torch.bfloat16 else value).resolve_conj().numpy()
+        return array
+    if hasattr(value, "toarray"):  # a sparse matrix
+        value = value.toarray()
+    if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
+        value = value.get()
+    if isinstance(value, bool | int | float | complex | np.ndarray | np.generic) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        return array if array.dtype.kind in "biufc" else None
+    return None
+
+
+def difference(ours: list[np.ndarray], theirs: list[np.ndarray], tolerance: float | None) -> str | None:
+    """How results differ by more than the tolerance; None if they do not."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} arrays and {len(theirs)}"
+    for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):
+        name = f"array {number} of {len(ours)}: " if len(ours) > 1 else ""
+        if a.shape != b.shape:
+            return f"{name}shape {list(a.shape)} and {list(b.shape)}"
+        allowed = tolerance if tolerance is not None else max(map(tolerance_of, (a, b)))
+        error = relative_error([a], [b])
+        if not error <= allowed:
+            return f"{name}relative difference {error:.2g}, allowed {allowed:g}"
+    return None
+
+
+def tolerance_of(array: np.ndarray) -> float:
+    """The largest difference that rounding in an array's type may cause."""
+    return TOLERANCES.get(array.dtype.type, 0.0)
+
+
+def relative_error(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
+    """Largest difference of two arrays in the Euclidean norm, over the second's; values that are no number agree."""
+    errors = [0.0]
+    for a, b in zip(ours, theirs, strict=True):
+        kind = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+        first, second = a.astype(kind).ravel(), b.astype(kind).ravel()
+        differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))
+        if differing.any():
+            norm = float(np.linalg.norm(np.nan_to_num(second)))
+            gap = float(np.linalg.norm((first - second)[differing]))
+            errors.append(gap / norm if norm else np.inf)
+    return max(errors, key=lambda error: np.inf if np.isnan(error) else error)
