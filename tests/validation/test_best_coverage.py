@@ -60,7 +60,19 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
 def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
     """The simulated trials as a run's table: the same crossover comes out of both."""
-    candidates = Candidates((), (), ("eager", "compile"), ("fp32",), ("resident",), (), ("eager",), ("fp32",), ())
+    candidates = Candidates(
+        sizes=(),
+        batch_sizes=(),
+        executions=("eager", "compile"),
+        precisions=("fp32",),
+        protocols=("resident",),
+        cpu_variants=(),
+        cpu_threads=(),
+        own_executions=("eager",),
+        own_precisions=("fp32",),
+        own_variants=("plain",),
+        own_threads=(),
+    )
     for seed in range(3):
         devices = Devices(case, np.random.default_rng(seed))
         devices.measure_first_grid(3, once=False)

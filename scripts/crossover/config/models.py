@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import chain
@@ -146,7 +146,7 @@ def _of_module(place: str, name: str, where: str) -> Model:
 
 def _of_function(place: str, name: str, file: Path) -> Model:
     """The model that a function of a file builds, or the plain function that it returns."""
-    function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS, FUNCTION_ARGUMENTS)
+    function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
     takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
     if function is None or DEVICE not in takes:
@@ -181,7 +181,7 @@ def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
         return None
     stated = _stated(file, "SIZES")
     if stated is None:
-        function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS, FUNCTION_ARGUMENTS)
+        function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS)
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
@@ -229,13 +229,11 @@ def _arguments(function: ast.FunctionDef) -> Sequence[str]:
     return names[:MOST_ARGUMENTS] or ["size"] * bool(arguments.vararg)
 
 
-def find_function(
-    file: Path, name: str, signature: str, most: int, by_name: Collection[str] = ()
-) -> ast.FunctionDef | None:
+def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
     """The function of a file that is called with at most `most` arguments; None if it is not defined by `def`.
 
-    Those called `by_name` come on top. `signature` shows users how it is called. Raises UserError if it is missing or
-    needs other arguments.
+    One that takes a device may have all FUNCTION_ARGUMENTS. `signature` shows users how it is called. Raises UserError
+    if it is missing or needs other arguments.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -248,13 +246,12 @@ def find_function(
         raise UserError(f"{shown}: there is no function {name}; {hint}")
     function = functions[name]
     arguments = function.args
-    required = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-    required = required[: len(required) - len(arguments.defaults)]
-    needed = [argument for argument in required if argument not in by_name]
-    keywords = [
-        a.arg for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
-    ]
-    if not function.decorator_list and (len(needed) > most or not {*keywords} <= {*by_name}):
+    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    only_by_name = {keyword.arg for keyword, default in keywords if default is None}
+    by_name = FUNCTION_ARGUMENTS if DEVICE in {*names, *only_by_name} else ()
+    needed = [argument for argument in names[: len(names) - len(arguments.defaults)] if argument not in by_name]
+    if not function.decorator_list and (len(needed) > most or not only_by_name <= {*by_name}):
         raise UserError(
             f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs other arguments than it is "
             f"given; allowed: {signature}"

@@ -242,7 +242,7 @@ class Candidates:
     precisions: Sequence[str]
     """The accuracy class: candidates of these precisions count as equal, others are no candidates."""
     protocols: Sequence[str]
-    variants: Sequence[str]
+    cpu_variants: Sequence[str]
     cpu_threads: Sequence[int | str]
     own_executions: Sequence[str]
     own_precisions: Sequence[str]
@@ -261,7 +261,7 @@ class Candidates:
             executions=candidates.get("executions", ()),
             precisions=candidates.get("precisions") or study["precisions"][:1],
             protocols=candidates.get("protocols") or study["protocols"],
-            variants=candidates.get("variants", ()),
+            cpu_variants=candidates.get("cpu_variants", ()),
             cpu_threads=candidates.get("cpu_threads", ()),
             own_executions=study["executions"],
             own_precisions=study["precisions"],
@@ -397,7 +397,7 @@ class Study:
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid.
 
-    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone.
+    A CPU has no CUDA graph, an accelerator no `cpu_variants`, and on fewer cores it runs the study's own executions alone.
     """
     candidates = Candidates.of(vars(study))
     if candidates is None:
@@ -409,7 +409,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
         protocols=tuple(candidates.protocols),
         precisions=tuple(candidates.precisions),
         executions=tuple(dict.fromkeys([*study.executions, *candidates.executions])),
-        variants=tuple(dict.fromkeys([*study.variants, *candidates.variants])),
+        variants=tuple(dict.fromkeys([*study.variants, *candidates.cpu_variants])),
         cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *candidates.cpu_threads])),
     )
     grid = {*study.cells(devices)}
@@ -418,6 +418,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
         for cell in widened.cells(devices)
         if cell not in grid
         and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
+        and (cell.variant in study.variants or is_cpu(cell.device))
         and (threads_of_side(cell.device) is None or cell.execution in study.executions)
     ]
 

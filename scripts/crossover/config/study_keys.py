@@ -216,7 +216,9 @@ class CandidatesKeys(Keys):
         description="Precisions that count as equally accurate, the only ones of a device at its best; empty for the "
         "study's first one.",
     )
-    variants: Set[Variant] = Field([], description="Variants besides the study's own.")
+    cpu_variants: Set[Variant] = Field(
+        [], description="Variants besides the study's own, on the CPU alone, as the NumPy of a function."
+    )
     cpu_threads: Set[CoreCount] = Field([], description="Fewer cores for the CPU, as the study's `cpu_threads`.")
     protocols: Set[Protocol] = Field(
         [], description="The study's protocols to measure them by; empty for all of its own."
@@ -275,7 +277,7 @@ class StudyKeys(Keys):
         ["fp32"],
         description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
         "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure. A function of "
-        "your own chooses its own: `as_written`.",
+        "your own has its own: `as_written`.",
     )
     executions: Several[Execution] = Field(
         ["eager"],

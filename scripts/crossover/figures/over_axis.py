@@ -263,7 +263,9 @@ def _draw_throughput(view: StudyView) -> Figure:
 
     panels = arrange(view, cells, maker, BY_BATCH, decorate)
     rate = EngFormatter(sep="")
-    return draw_panels(view, panels, "samples per second", rate, x_label="batch size", x_words=batches)
+    names = cells["sample_name"].dropna().unique()
+    label = f"{names[0] if len(names) == 1 else 'samples'} per second"
+    return draw_panels(view, panels, label, rate, x_label="batch size", x_words=batches)
 
 
 def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:

@@ -110,6 +110,7 @@ class FunctionTask(Task):
     is_function = True
 
     def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
+        assert source.cell.model is not None
         self.user_step, self.source = step, source
         threadpool_limits(torch.get_num_threads())  # of NumPy's and SciPy's libraries, which torch does not set
         self.awaits: bool | None = None
@@ -117,6 +118,8 @@ class FunctionTask(Task):
         self.samples_taken: int = 0
         super().__init__(nn.Module(), arithmetic)
         self.samples = self._count_samples()
+        counted = step.samples is not None or "batch_size" in source.cell.model.takes
+        self.sample_name = step.unit or ("samples" if counted else "calls")
 
     def _count_samples(self) -> int:
         step, model = self.user_step, self.source.cell.model

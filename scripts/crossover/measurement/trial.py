@@ -147,6 +147,7 @@ class Trial:
             self.flags.append("left_running")
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
+        timed["sample_name"] = task.sample_name
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
         with self._time_kept("readings of host and device"):
             self._read_surroundings()

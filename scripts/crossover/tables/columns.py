@@ -104,6 +104,7 @@ class Measurement(Row):
     timed_steps: int | None = column("steps in all timed blocks")
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
     samples_per_step: float | None = column("samples of a step, the mean over timed steps", "samples")
+    sample_name: str | None = column("what these samples are, as tokens; calls where a function counts nothing")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
     dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")

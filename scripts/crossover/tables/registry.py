@@ -200,7 +200,7 @@ def _axes(names: Iterable[str]) -> dict[str, Column]:
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
 SUMMARIES = _axes(CELL_AXES) | {
-    **_of_record(["size_name", "size_label", "parameters"]),
+    **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added it to the study's own points of the x axis"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
     "reason": _text("why, where the status is not ok"),

@@ -208,12 +208,13 @@ def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
     assert {cell for trial, cell in turns if trial == 1} == set(cells)
 
 
-def test_a_cell_belongs_to_the_grid_by_its_execution_precision_and_threads() -> None:
+def test_a_cell_belongs_to_the_grid_by_its_execution_precision_variant_and_threads() -> None:
     candidates = Candidates.of(
         vars(replace(STUDY, cpu_threads=(1,), candidates={"sizes": [2], "cpu_threads": ["half"]}))
     )
     assert candidates is not None
-    own = [("eager", "fp32", "cpu"), ("eager", "fp32", "cpu-1"), ("eager", "fp32", "cuda")]
-    added = [("compile", "fp32", "cpu"), ("eager", "tf32", "cuda"), ("eager", "fp32", "cpu-half")]
-    assert [candidates.has_own(*candidate) for candidate in own + added] == [True] * 3 + [False] * 3
+    own = [("eager", "fp32", "plain", "cpu"), ("eager", "fp32", "plain", "cpu-1"), ("eager", "fp32", "plain", "cuda")]
+    added = [("compile", "fp32", "plain", "cpu"), ("eager", "tf32", "plain", "cuda"), ("eager", "fp32", "other", "cpu")]
+    added += [("eager", "fp32", "plain", "cpu-half")]
+    assert [candidates.has_own(*candidate) for candidate in own + added] == [True] * 3 + [False] * 4
     assert Candidates.of(vars(STUDY)) is None

@@ -24,7 +24,17 @@ Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
 SIZES = (100, 400, 1600, 6400)
 CANDIDATES = Candidates(
-    (100, 1600, 6400), (1,), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ()
+    sizes=(100, 1600, 6400),
+    batch_sizes=(1,),
+    executions=("compile", "cuda-graph"),
+    precisions=("fp32",),
+    protocols=("resident",),
+    cpu_variants=(),
+    cpu_threads=(1,),
+    own_executions=("eager",),
+    own_precisions=("fp32",),
+    own_variants=("plain",),
+    own_threads=(),
 )
 X = {STUDY: "size"}
 Times = Mapping[tuple[str, str], Mapping[int, float | None]]

@@ -63,6 +63,8 @@ class Task(ABC):
     """Why the numerical check is left out, for a step whose result cannot be reproduced."""
     samples_taken: int | None = None
     """Samples of all batches so far; None if each has the cell's batch size."""
+    sample_name: str = "samples"
+    """What samples are, in the plural: images, tokens."""
     notes: tuple[str, ...] = ()
     """Remarks on the step for readers of the row."""
     switches: Mapping[str, Any] = MappingProxyType({})
