@@ -397,7 +397,8 @@ class Study:
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid.
 
-    A CPU has no CUDA graph, an accelerator no `cpu_variants`, and on fewer cores it runs the study's own executions alone.
+    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone; `cpu_variants` are for it
+    alone.
     """
     candidates = Candidates.of(vars(study))
     if candidates is None:

@@ -276,8 +276,8 @@ class StudyKeys(Keys):
     precisions: Several[Precision] = Field(
         ["fp32"],
         description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
-        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure. A function of "
-        "your own has its own: `as_written`.",
+        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure; functions of "
+        "your own are `as_written`.",
     )
     executions: Several[Execution] = Field(
         ["eager"],

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from crossover import Step
+from crossover.config.models import read_model
+from crossover.config.studies import Cell
+from crossover.config.words import AS_WRITTEN
+from crossover.errors import UserError
+from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, results_of
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.trial import works_on
+
+TESTS = Path(__file__).parents[2]
+CPU = Arithmetic(torch.device("cpu"))
+
+
+def cell_of(name: str, size: int = 64, file: Path = TESTS / "plain_functions.py", **axes: Any) -> Cell:
+    model = read_model(f"{file}:{name}", Path(), "test")
+    return Cell(
+        "test",
+        "model",
+        axes.pop("protocol", "resident"),
+        axes.pop("batch_size", 1),
+        AS_WRITTEN,
+        "eager",
+        size,
+        "cpu",
+        model=model,
+        **axes,
+    )
+
+
+def task_of(cell: Cell) -> FunctionTask:
+    return OwnFunction(cell, lambda _message: None).build(cell, {}, CPU)
+
+
+def written(folder: Path, text: str, name: str = "mine") -> Path:
+    file = folder / f"{name}.py"
+    file.write_text(f"import numpy as np\nimport torch\nfrom crossover import Step\n\n\n{text}\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "size_name", "samples", "sample_name"),
+    [
+        ("fft", "n", 1, "calls"),
+        ("sparse_product", "rows", 1, "calls"),
+        ("nearest_neighbours", "points", 32, "queries"),
+        ("histogram", "values", 64, "samples"),
+        ("euler", "particles", 20 * 64, "updates"),
+        ("tokenizer", "words", 1, "calls"),
+        ("linear_solver", "n", 1, "calls"),
+        ("sorting", "keys", 64, "keys"),
+        ("pipeline", "rows", 64, "rows"),
+        ("blur", "pixels", 1, "calls"),
+    ],
+)
+def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples: int, sample_name: str) -> None:
+    cell = cell_of(name)
+    assert cell.model is not None
+    assert cell.model.size_name == size_name
+    task = task_of(cell)
+    task.step()
+    task.step()
+    assert (task.samples_taken, task.sample_name) == (2 * samples, sample_name)
+    answer = task.check()
+    assert answer.wrong is answer.unchecked is None
+
+
+@pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram", "blur"])
+def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
+    """The CPU's library, and torch on a device that is the CPU under another name."""
+    ours = OwnFunction(cell_of(name), lambda _message: None)
+    both = [results_of(ours.step_on(device)) for device in ("cpu:0", "cpu")]
+    assert difference(*both, None) is None
+
+
+def test_random_tensors_are_the_same_on_each_build() -> None:
+    ours = OwnFunction(cell_of("sorting"), lambda _message: None)
+    first, second = (results_of(ours.step_on("cpu"))[0] for _ in range(2))
+    assert (first == second).all()
+    assert len(set(first.tolist())) == len(first)
+
+
+WRONG = "def build(n, device):\n    return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (WRONG, "relative difference 0.005, allowed 1e-06"),
+        ("def build(n, device):\n    return lambda: np.ones(n if device == 'cpu' else n + 1)", "shape [65] and [64]"),
+        ("def build(n, device):\n    return lambda: [1.0] if device == 'cpu' else [1.0, 2.0]", "2 arrays and 1"),
+        ("def build(n, device):\n    return lambda: np.arange(n) + (device != 'cpu')", "allowed 0"),
+    ],
+)
+def test_a_wrong_result_on_one_device_is_found(function: str, text: str, tmp_path: Path) -> None:
+    task = task_of(cell_of("build", file=written(tmp_path, function)))
+    task.user_step = task.source.step_on("other")
+    task.arithmetic = Arithmetic(torch.device("meta"))
+    wrong = task.check().wrong
+    assert wrong is not None
+    assert text in wrong
+
+
+def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
+    function = WRONG.replace("lambda: ", "Step(tolerance=0.01, run=lambda: ") + ")"
+    task = task_of(cell_of("build", file=written(tmp_path, function)))
+    task.user_step = task.source.step_on("other")
+    task.arithmetic = Arithmetic(torch.device("meta"))
+    answer = task.check()
+    assert answer.wrong is None
+    assert answer.errors["result"] == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        ("lambda: None", "returns no numbers or arrays"),
+        ("lambda: np.random.rand(8)", "two steps return different results"),
+    ],
+)
+def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
+    file = written(tmp_path, f"def build(n, device):\n    return {function}")
+    answer = task_of(cell_of("build", file=file)).check()
+    assert answer.wrong is None
+    assert text in str(answer.unchecked)
+
+
+@pytest.mark.parametrize(
+    ("value", "array"),
+    [
+        (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0]),
+        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]]),
+        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]]),
+        (np.float64(2.5), 2.5),
+        (True, True),
+        (torch.ones(2, requires_grad=True), [1.0, 1.0]),
+    ],
+)
+def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any) -> None:
+    (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}))
+    assert result.tolist() == array
+
+
+def test_values_that_are_no_number_agree_where_both_have_them() -> None:
+    nan = np.array([1.0, np.nan, np.inf])
+    assert difference([nan], [nan.copy()], None) is None
+    assert difference([nan], [np.array([1.0, 2.0, np.inf])], None) is not None
+
+
+def test_a_step_waits_for_what_is_computed_in_the_background(tmp_path: Path) -> None:
+    class Later:
+        waits = 0
+
+        def block_until_ready(self) -> None:
+            Later.waits += 1
+
+    file = written(tmp_path, "def build(n, device):\n    return lambda: None")
+    task = task_of(cell_of("build", file=file))
+    task.user_step = Step(run=lambda: {"a": Later(), "b": 1})
+    for _ in range(3):
+        task.step()
+    assert Later.waits == 3
+
+
+def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
+    text = (
+        "def build(n, device, *, protocol, batch_size, variant='torch'):\n"
+        "    unit = f'{n} {device} {protocol} {batch_size} {variant}'\n"
+        "    return Step(run=print, samples=7, unit=unit)"
+    )
+    file = written(tmp_path, text)
+    assert task_of(cell_of("build", 5, file, batch_size=3)).sample_name == "5 cpu resident 3 torch"
+    cell = cell_of("build", 5, file, batch_size=3, protocol="from_host", variant="numpy")
+    assert task_of(cell).sample_name == "5 cpu from_host 3 numpy"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("def build(n, device):\n    return 1", "returns a int; allowed: a function without arguments"),
+        ("def build(n, device):\n    return None", "returns None; allowed"),
+        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "take the argument device out"),
+        ("def build(n, device):\n    return torch.nn.Linear(n, n), torch.ones(n)", "take the argument device out"),
+        ("def build(n, device):\n    return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
+        ("def build(n, device):\n    return Step(samples=4)", "returns None; allowed"),
+        ("def build(n, device):\n    return dict", "returns a type; allowed"),
+        ("def build(n, device):\n    return Step(run=print, samples=0)", "a int as samples; allowed: a whole number"),
+        ("def build(n, device):\n    return Step(run=print, samples=2.5)", "a float as samples"),
+        ("def build(n, device):\n    return Step(run=print, samples=lambda: -1)", "samples returns -1; allowed"),
+        ("def build(n, device):\n    return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
+        ("def build(n, device):\n    return Step(run=print, unit=3)", "a int as unit; allowed: a text"),
+        ("def build(n, device):\n    return Step(run=print, result=3)", "a int as result; allowed: a function"),
+        ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "a int as tolerance; allowed: a share"),
+        ("def build(n, device):\n    return Step(run=print, loss=print)", "a Step with loss"),
+        ("def build(n, device):\n    return np.ones(n)[device]", "mine.py: line 7: build(64, device='cpu') fails"),
+        ("def build(n, device):\n    import cupy_of_nobody", "install cupy_of_nobody"),
+        ("def build(n, device):\n    raise SystemExit(1)", "must not end the program"),
+    ],
+)
+def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        task_of(cell_of("build", file=written(tmp_path, function)))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("def build(device):\n    return print", "build(device) takes no size; allowed: build(size, device)"),
+        ("def build(n, device, depth):\n    return print", "needs depth, which it is not given"),
+        ("def build(n, m, k, device):\n    return print", "needs other arguments"),
+    ],
+)
+def test_arguments_that_nobody_gives_are_one_line(function: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"mine\.py: line 6: ") as caught:
+        read_model(f"{written(tmp_path, function)}:build", Path(), "test")
+    assert message in str(caught.value)
+
+
+def test_a_step_that_fails_names_the_users_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "def build(n, device):\n    def run():\n        return [][n]\n    return run")
+    with pytest.raises(UserError, match=r"mine\.py: line 8: its step fails: IndexError"):
+        task_of(cell_of("build", file=file)).step()
+
+
+@pytest.mark.parametrize(("busy_s", "works"), [(0.05, True), (0.02, False), (0.0, False)])
+def test_a_process_that_computes_on_has_left_work_running(busy_s: float, works: bool) -> None:
+    now_ns = 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_ns
+        now_ns += int(busy_s / 0.05 * seconds * 1e9)
+
+    assert works_on(lambda: now_ns, sleep) is works
+
+
+def test_a_thread_that_computes_on_is_seen() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)])
+    thread.start()
+    try:
+        assert works_on(time.process_time_ns)
+    finally:
+        stop.set()
+        thread.join()
+    assert not works_on(time.process_time_ns)
+
+
+def test_a_step_is_imported_outside_of_a_run_without_torch() -> None:
+    code = "import sys; from crossover import Step; Step(run=print); print('torch' in sys.modules)"
+    folder = TESTS.parent / "scripts"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(folder)})
+    assert done.stdout.strip() == "False", done.stderr

@@ -1,0 +1,96 @@
+"""Ten functions of users' own, for a device each, as somebody would write them who has read the docs alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.ndimage
+import scipy.sparse
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crossover import Step
+
+
+def numbers(*shape):
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def fft(n, device):
+    signal = numbers(n)
+    if device == "cpu":
+        return lambda: np.fft.rfft(signal)
+    on_device = torch.from_numpy(signal).to(device)
+    return lambda: torch.fft.rfft(on_device)
+
+
+def sparse_product(rows, device):
+    matrix = scipy.sparse.random_array((rows, rows), density=0.1, rng=0, dtype=np.float32, format="csr")
+    vector = numbers(rows)
+    if device == "cpu":
+        return lambda: matrix @ vector
+    places, values = np.stack(matrix.tocoo().coords), matrix.tocoo().data
+    sparse = torch.sparse_coo_tensor(places, values, matrix.shape, device=device, check_invariants=True)
+    dense = torch.from_numpy(vector).to(device)
+    return lambda: sparse @ dense
+
+
+def nearest_neighbours(points, device):
+    table = torch.from_numpy(numbers(points, 16)).to(device)
+    return Step(run=lambda: torch.cdist(table[:32], table).topk(5, largest=False).values, samples=32, unit="queries")
+
+
+def histogram(values, device):
+    data = torch.from_numpy(numbers(values)).to(device)
+    if device == "cpu":
+        return Step(run=lambda: np.histogram(data.numpy(), 64, (-4, 4))[0], samples=values)
+    return Step(run=lambda: torch.histc(data, 64, -4, 4).long(), samples=values)
+
+
+def euler(particles, device):
+    start = torch.from_numpy(numbers(particles)).to(device)
+
+    def solve():
+        position = start.clone()
+        for _ in range(20):
+            position += 0.01 * (1 - position**2)
+        return position
+
+    return Step(run=solve, samples=lambda: 20 * particles, unit="updates")
+
+
+def tokenizer(words, device):
+    text = " ".join(f"word{number % 97}" for number in range(words))
+    if device != "cpu":
+        raise NotImplementedError("there is no tokenizer for a GPU")
+    names = {}
+    return lambda: [names.setdefault(word, len(names)) for word in text.split()]
+
+
+def linear_solver(n, device):
+    matrix = torch.from_numpy(numbers(n, n)).to(device) + n * torch.eye(n, device=device)
+    right = torch.ones(n, device=device)
+    return lambda: torch.linalg.solve(matrix, right)
+
+
+def sorting(keys, device):
+    data = torch.rand(keys, device=device)  # the same on all devices, though it is drawn on each
+    return Step(run=lambda: torch.sort(data).values, samples=keys, unit="keys")
+
+
+def pipeline(rows, device):
+    if device != "cpu":
+        raise NotImplementedError("this pipeline is scikit-learn's")
+    table = numbers(rows, 8)
+    labels = table[:, 0] > 0
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    return Step(run=lambda: model.fit(table, labels), result=lambda: model[-1].coef_, samples=rows, unit="rows")
+
+
+def blur(pixels, device):
+    image = numbers(pixels, pixels)
+    if device == "cpu":
+        return lambda: scipy.ndimage.uniform_filter(image, 3, mode="constant")
+    batch = torch.from_numpy(image).to(device)[None, None]
+    return lambda: torch.nn.functional.avg_pool2d(batch, 3, 1, 1)[0, 0]
