@@ -1,0 +1,106 @@
+"""A small language model with random weights and a static cache: transformers' Llama, 8 layers of width 512.
+
+The cache's place for new tokens stays where it is, so that each step does the same work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from crossover.measurement.workloads._transformers import Cache, LlamaConfig, LlamaForCausalLM, LlamaRotaryEmbedding
+
+LAYERS, HEADS, HEAD_WIDTH, VOCABULARY = 8, 8, 64, 8192
+LONGEST = 32768
+"""Tokens of the longest context."""
+SHAPE = {
+    "hidden_size": HEADS * HEAD_WIDTH,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+    "num_hidden_layers": LAYERS,
+    "intermediate_size": 1376,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": LONGEST,
+}
+
+
+def cache_bytes(tokens: int, batch_size: int, bytes_per_number: int) -> int:
+    """Bytes of the keys and values of so many tokens."""
+    return 2 * LAYERS * HEADS * HEAD_WIDTH * tokens * batch_size * bytes_per_number
+
+
+class Rotary(LlamaRotaryEmbedding):  # type: ignore[misc]  # mypy does not read transformers
+    """The rotary embedding, whose frequencies stay in single precision in a model of another, as in a loaded one."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        frequencies = self._buffers.pop("inv_freq")
+        assert frequencies is not None
+        self.register_buffer("bits", frequencies.view(torch.int32), persistent=False)
+
+    @property
+    def inv_freq(self) -> torch.Tensor:
+        buffers: dict[str, torch.Tensor] = self._buffers
+        if "bits" in buffers:
+            return buffers["bits"].view(torch.float32)
+        if "inv_freq" in buffers:  # while transformers sets it up
+            return buffers["inv_freq"]
+        raise AttributeError("inv_freq")
+
+
+class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
+    """Keys and values in two tensors (layer, batch, head, token, width), of which the first `context` tokens stay.
+
+    A cache of one sequence stands for those of all sequences of a batch, which begin alike.
+    """
+
+    is_compileable = True
+    is_sliding = (False,)
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, context: int) -> None:
+        self.stored = keys, values
+        self.context = context
+        self.layers: list[Any] = []
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_more: Any, **_options: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """All keys and values of a layer, with the new ones behind the context."""
+        stored_keys, stored_values = self.stored
+        return self._with(stored_keys[layer], keys), self._with(stored_values[layer], values)
+
+    def _with(self, stored: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        if len(stored) == len(new):
+            stored[:, :, self.context :] = new
+            return stored
+        return torch.cat([stored[:1, :, : self.context].expand(len(new), -1, -1, -1), new], dim=2)
+
+    def get_seq_length(self, *_layer: Any, **_options: Any) -> int:
+        return self.context
+
+    def get_mask_sizes(self, query: int | torch.Tensor, *_layer: Any, **_options: Any) -> tuple[int, int]:
+        """Tokens to attend to, and the first of them."""
+        return self.context + (query if isinstance(query, int) else len(query)), 0
+
+
+class Llama(nn.Module):
+    """(batch, new) tokens -> (batch, vocabulary) logits of the last one, behind `context` tokens that are cached."""
+
+    keys: torch.Tensor
+    values: torch.Tensor
+
+    def __init__(self, context: int, new: int, batch_size: int = 1) -> None:
+        super().__init__()
+        self.context = context
+        self.model = LlamaForCausalLM(LlamaConfig(**SHAPE)).eval()
+        self.model.model.rotary_emb = Rotary(self.model.config)
+        for name in ("keys", "values"):
+            tokens = torch.randn(LAYERS, 1, HEADS, context + new, HEAD_WIDTH).expand(-1, batch_size, -1, -1, -1)
+            self.register_buffer(name, tokens.clone(), persistent=False)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        cache = FixedCache(self.keys, self.values, self.context)
+        logits: torch.Tensor = self.model(tokens, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+        return logits[:, -1]

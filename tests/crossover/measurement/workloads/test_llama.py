@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from crossover.measurement.workloads._llama import VOCABULARY, Llama, cache_bytes
+from tiny_tasks import answer_of, cell_of, task_of
+
+
+@pytest.fixture(scope="module")
+def tokens() -> torch.Tensor:
+    return torch.randint(VOCABULARY, (3, 12), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_prompt_gives_the_logits_of_the_plain_model(batch_size: int, tokens: torch.Tensor) -> None:
+    """Also by a model whose cache is for one sequence, as the numerical check has it."""
+    prefill = Llama(0, 12, batch_size)
+    with torch.no_grad():
+        plain = prefill.model(tokens).logits[:, -1]
+        assert torch.allclose(prefill(tokens), plain, atol=1e-5)
+
+
+def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(tokens: torch.Tensor) -> None:
+    prefill, decode = Llama(0, 12, 3), Llama(11, 1, 3)
+    decode.load_state_dict(prefill.state_dict())
+    with torch.no_grad():
+        whole = prefill(tokens)
+        for mine, theirs in ((decode.keys, prefill.keys), (decode.values, prefill.values)):
+            mine[:, :, :, :11] = theirs[:, :, :, :11]
+        for _ in range(2):  # the second step is the same as the first
+            assert torch.allclose(decode(tokens[:, 11:]), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize(("workload", "size", "read"), [("llama_prefill", 12, 2 * 12), ("llama_decode", 12, 2)])
+def test_tokens_are_counted(workload: str, size: int, read: int) -> None:
+    cell = cell_of(workload, size)
+    task = task_of(cell)
+    task.step()
+    assert task.sample_name == "tokens"
+    assert (cell.batch_size if task.samples_taken is None else task.samples_taken) == read
+
+
+def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
+    """Keys and values: 2 x 8 layers x 8 heads x 64 numbers a token."""
+    model = Llama(9, 1, 4)
+    assert model.keys.nbytes + model.values.nbytes == cache_bytes(10, 4, 4) == 2 * 8 * 8 * 64 * 10 * 4 * 4
+    model.bfloat16()
+    assert model.keys.nbytes + model.values.nbytes == cache_bytes(10, 4, 2)
+
+
+def test_frequencies_stay_in_single_precision() -> None:
+    rotary = Llama(1, 1).bfloat16().model.model.rotary_emb
+    expected = 10000.0 ** (-torch.arange(0, 64, 2) / 64)
+    assert rotary.inv_freq.dtype is torch.float32
+    assert torch.allclose(rotary.inv_freq, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("workload", ["llama_prefill", "llama_decode"])
+@pytest.mark.parametrize(("precision", "largest"), [("fp32", 1e-5), ("bf16", 0.05)])
+def test_a_step_passes_the_numerical_check(workload: str, precision: str, largest: float) -> None:
+    cell = cell_of(workload, 8, precision=precision)
+    answer = answer_of(cell, task_of(cell))
+    assert answer.wrong is answer.unchecked is None
+    assert answer.errors["result"] < largest
