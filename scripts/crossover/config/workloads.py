@@ -50,6 +50,8 @@ class Traits:
     """The only batch sizes it can build; None: any."""
     granularity: int = 1
     """Sizes must be multiples of this."""
+    preloaded: str | None = None
+    """The module here that takes seconds to import, which the trial server does once for all trials."""
     classes: int | None = None
     """Number of classes in the labels; None: the module does not say."""
 
@@ -90,6 +92,10 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "SIZES": ("None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts),
     "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
     "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
+    "PRELOADED": (
+        "None, or a module of the workloads' folder, as '_transformers'",
+        lambda value: value is None or (isinstance(value, str) and workload_module(value).is_file()),
+    ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
 """For each constant, what it may be: in words, and as a test."""

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.machine.code_key import LIBRARY, NULL_TRIAL, WORK, work_of
+from crossover.config.workloads import workload_traits
+from crossover.machine.code_key import LIBRARY, MEASUREMENT, NULL_TRIAL, WORK, work_of
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.messages import Inbox, send_order
@@ -107,13 +108,21 @@ class FreshProcess(Child):
             return None
 
 
+def preloaded_by(job: Job) -> str:
+    """The module that the server of a job has imported: that of a trial, or what the workload preloads beside it."""
+    if work_of(job.kind, job.cell.workload) == NULL_TRIAL:
+        return NULL_TRIAL[0]
+    name = workload_traits(job.cell.workload).preloaded
+    return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
+
+
 class ForkedProcess(Child):
     """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
-        preloaded, _ = NULL_TRIAL if work_of(job.kind, job.cell.workload) == NULL_TRIAL else WORK["trial"]
+        preloaded = preloaded_by(job)
         key = server_key(environment, preloaded)
         path = server_folder() / key
         super().__init__()

@@ -31,7 +31,7 @@ from typing import Any
 from crossover.config.models import Model
 from crossover.config.workloads import NULL, OWN
 from crossover.errors import one_line_errors
-from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
+from crossover.machine.code_key import LIBRARY, NULL_TRIAL, SERVER, WORK, code_of, digests_of
 from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
@@ -203,12 +203,19 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     return 0
 
 
+def preloaded_with(module: str) -> list[str]:
+    """A module to preload, after that of a trial, unless it is the one that needs no torch."""
+    return [module] if module == NULL_TRIAL[0] else list(dict.fromkeys([WORK["trial"][0], module]))
+
+
 def preload(module: str) -> None:
     """Import what all trials need and, with torch, construct an optimizer, which imports the rest of it.
 
-    A workload's imports stay in its trials: they may start threads, open the GPU or set variables.
+    A workload's imports stay in its trials, but for what it declares: they may start threads, open the GPU or set
+    variables.
     """
-    importlib.import_module(module)
+    for name in preloaded_with(module):
+        importlib.import_module(name)
     write_record(Measurement(), Path(os.devnull))  # the first one takes longest
     code_of("trial", NULL)  # so that a fork finds its own key sooner
     if "torch" in sys.modules:
@@ -223,7 +230,7 @@ def main() -> None:
     key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     environment = dict(os.environ)  # imports may add to it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else torch.cuda.is_available opens it, and no fork can use it
-    imported = digests_of(SERVER, preloaded)
+    imported = digests_of(SERVER, *preloaded_with(preloaded))
     gc.disable()  # collections take a tenth of the time of the imports
     preload(preloaded)
     if server_key(environment, preloaded) != key:  # something changed while the imports ran
@@ -237,7 +244,7 @@ def main() -> None:
         temporary.rename(path)  # so that a socket at this path is listening
         inode = path.stat().st_ino
         try:
-            Server(listener, lambda: digests_of(SERVER, preloaded) == imported).serve()
+            Server(listener, lambda: digests_of(SERVER, *preloaded_with(preloaded)) == imported).serve()
         finally:
             with suppress(OSError):
                 if path.stat().st_ino == inode:
