@@ -1,19 +1,40 @@
-"""Two runs to compare: read from their folders, and shown on a terminal."""
+"""Two runs to compare: read from their folders, and shown on a terminal, in a pull request or to a program."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from crossover.errors import UserError, allowed_names
+from crossover.statistics.gate import (
+    EXIT_STATUSES,
+    LEAST_IDENTICAL,
+    MODEL,
+    NOT_COMPARABLE,
+    PASSED,
+    Gate,
+    differences_of,
+)
 from crossover.statistics.intervals import FASTER, SLOWER
-from crossover.statistics.run_comparison import CODE_COLUMNS, MISSING, NO_DATA, OTHER, VERDICTS, summary
-from crossover.tables.frames import of_study
+from crossover.statistics.run_comparison import (
+    CODE_COLUMNS,
+    MISSING,
+    NO_DATA,
+    OTHER,
+    VERDICTS,
+    compare_runs,
+    summary,
+)
+from crossover.tables.frames import of_study, records
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
+from crossover.tables.labels import varying
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.rows import read_trials
+from crossover.text import listed, percent_text
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
@@ -33,6 +54,23 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     one = _read_run(first_folder, first_study or second_study)
     other = _read_run(second_folder, second_study or first_study)
     return one, other.assign(study=first_study) if first_study else other
+
+
+def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFrame]:
+    """Read the trials of identical runs, of the studies that the second run of a pair has.
+
+    Raises UserError for fewer than LEAST_IDENTICAL, and for a run on other hardware, or with another torch or model.
+    """
+    if len({*names}) < max(len(names), LEAST_IDENTICAL):
+        raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
+    runs = []
+    for folder, study in map(_place, names):
+        trials = _read_run(folder, study)
+        trials = trials[trials["study"].isin(second["study"])]
+        for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
+            raise UserError(f"--calibrate: {folder} differs from the new run in {what} ({texts[0]}); take another run")
+        runs.append(trials)
+    return runs
 
 
 def _place(name: str) -> tuple[Path, str | None]:
@@ -108,3 +146,84 @@ def _code_lines(in_both: pd.DataFrame) -> list[str]:
 def _table(frame: pd.DataFrame) -> str:
     table = frame.reset_index().astype(object)
     return table.where(table.notna(), "").to_string(index=False, float_format="{:.4g}".format)
+
+
+OUTCOME_WORDS = {
+    PASSED: "No cell is slower",
+    SLOWER: "Slower",
+    MISSING: "Not decided: cells are missing",
+    NOT_COMPARABLE: "The runs do not compare",
+}
+MOST_ROWS = 20
+"""Cells that a table of the gate's shows; JSON has all."""
+
+
+def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
+    """A gate as plain values, for programs; ratios above 1 mean that the second run is faster."""
+    columns = [*CELL_AXES, "verdict", *("ratio", "ratio_low", "ratio_high", "detectable"), *COUNTS]
+    return {
+        "version": 1,
+        "outcome": gate.outcome,
+        "exit_status": EXIT_STATUSES[gate.outcome],
+        "limit": gate.limit,
+        "calibrated": gate.calibrated,
+        "judged": len(gate.judged),
+        "differences": {name: list(texts) for name, texts in gate.differences.items()},
+        "slower": records(gate.slower[columns]),
+        "missing": records(gate.missing[columns]),
+        "cells": records(gate.cells[columns]),
+        "notes": list(notes),
+    }
+
+
+COUNTS = ("trials_first", "trials_second", "status_first", "status_second")
+
+
+def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
+    """A gate as Markdown, for a pull request or the terminal."""
+    counts = f"{len(gate.slower)} of {len(gate.judged)} cells" if gate.outcome == SLOWER else ""
+    lines = [f"**{OUTCOME_WORDS[gate.outcome]}**{f': {counts}' if counts else ''}", ""]
+    lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
+    if len(gate.missing):
+        words = [
+            f"{count} {str(verdict).replace('_', ' ')}"
+            for verdict, count in gate.missing["verdict"].value_counts().items()
+        ]
+        lines.append(f"- {len(gate.missing)} of {len(gate.cells)} cells cannot be judged: {listed(words)}")
+    limit = f"- Limit: slower by more than {percent_text(gate.limit)}"
+    if gate.calibrated is not None:
+        limit += f"; identical runs differ by up to {percent_text(gate.calibrated)}"
+    lines.append(f"{limit}. Intervals: 95 %, over all cells together.")
+    if len(gate.judged):
+        typical, worst = gate.judged["detectable"].median(), gate.judged["detectable"].max()
+        lines.append(
+            f"- Found in 9 of 10: a cell slower by {percent_text(typical)} (median of the cells; most "
+            f"{percent_text(worst)}). More trials find less."
+        )
+    lines += [f"- Note: {note}" for note in notes]
+    return "\n".join([*lines, "", *_cell_lines(gate)]).rstrip() + "\n"
+
+
+def _cell_lines(gate: Gate) -> list[str]:
+    """A table of the cells that are slower or cannot be judged."""
+    cells = pd.concat([gate.slower, gate.missing])
+    if cells.empty:
+        return []
+    axes = [axis for axis in CELL_AXES if axis in ("study", "size", "device") or axis in varying(gate.cells, CELL_AXES)]
+    lines = ["| " + " | ".join([*axes, "ratio", "95 % CI", "verdict"]) + " |", "|---" * (len(axes) + 3) + "|"]
+    for row in records(cells.head(MOST_ROWS)):
+        numbers = ["", ""] if row["ratio"] is None else [f"{row['ratio']:.3f}", ""]
+        if row["ratio_low"] is not None:
+            numbers[1] = f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}"
+        lines.append("| " + " | ".join([*(str(row[axis]) for axis in axes), *numbers, row["verdict"]]) + " |")
+    more = len(cells) - MOST_ROWS
+    return [*lines, *([f"and {more} more"] if more > 0 else [])]
+
+
+def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    """What else differs between the runs, which a gate passes over."""
+    in_both = gate.cells[gate.cells["verdict"] != MISSING]
+    held = [text for texts in gate.differences.values() for text in texts]
+    environments = [text for text in differing_environments(first, second) if text not in held]
+    model = f"{CODE_WORDS[MODEL]}: not the same"
+    return environments + [text for text in _code_lines(in_both) if not (held and text.startswith(model))]
