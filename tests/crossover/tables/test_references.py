@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import export_reference
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
 from crossover.report.run_checks import Checked, check_reference
-from crossover.tables.columns import COLUMNS
+from crossover.statistics.cells import summarise
+from crossover.tables.columns import COLUMNS, arrow_schema
+from crossover.tables.frames import records, write_rows, write_run
 from crossover.tables.references import (
     FACTS_FILE,
     KEPT,
@@ -24,6 +28,7 @@ from crossover.tables.references import (
     write_facts,
     write_reference,
 )
+from crossover.tables.run_tables import run_tables
 
 Row = Callable[..., dict[str, Any]]
 
@@ -34,7 +39,7 @@ HOST = {
     "python_version": "3.12.3",
     "operating_system": "Linux",
     "code_version": "abc",
-    "model_key": "key",
+    "model_key": "a" * 32,
 }
 
 
@@ -69,6 +74,23 @@ def test_flags_of_cells_travel(run: pd.DataFrame) -> None:
     assert flagged["flags"].tolist() == [["above_roof", "quota"], ["drift"], ["above_roof", "drift"], []]
 
 
+def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(pa.Table.from_pylist(records(run), schema=arrow_schema()), tmp_path / "measurements.parquet")
+    write_run(run_tables(cells=summarise(run)), tmp_path)
+    (tmp_path / "provenance.json").write_text('{"run": {"command": "snakemake --cores 1"}}')
+    output = tmp_path / "reference" / "h200"
+    export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"{output}: 4 trials on NVIDIA H200 and Xeon, ")
+    assert f"  cp -r {output} config/reference/" in said
+    assert said[-1].startswith("Note: config/reference/h200 is there already")
+    assert read_reference(output).facts.command == "snakemake --cores 1"
+    keys = run.assign(model_key=["a" * 32, "a" * 32, "a" * 32, "b" * 32])
+    write_rows(pa.Table.from_pylist(records(keys), schema=arrow_schema()), tmp_path / "measurements.parquet")
+    with pytest.raises(UserError, match=r"trials\.parquet: disc_depth, disc_mlp: 2 values of model_key"):
+        export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
+
+
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
@@ -82,7 +104,7 @@ def test_flags_of_cells_travel(run: pd.DataFrame) -> None:
 def test_an_edit_with_another_checksum_is_found(
     run: pd.DataFrame, tmp_path: Path, change: dict[str, Any], finding: str
 ) -> None:
-    reference = write_reference(run.assign(model_key="a" * 32), "h200", None, tmp_path)
+    reference = write_reference(run, "h200", None, tmp_path)
     assert check_reference(tmp_path) == Checked()
     pd.read_parquet(tmp_path / TRIALS_FILE).assign(**change).to_parquet(tmp_path / TRIALS_FILE)
     write_facts(reference.facts, tmp_path)
