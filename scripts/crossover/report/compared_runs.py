@@ -64,13 +64,18 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFr
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
     runs = []
-    for folder, study in map(_place, names):
-        trials = _read_run(folder, study)
+    for name in names:
+        trials = read_trials_of(name)
         trials = trials[trials["study"].isin(second["study"])]
         for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
-            raise UserError(f"--calibrate: {folder} differs from the new run in {what} ({texts[0]}); take another run")
+            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); take another run")
         runs.append(trials)
     return runs
+
+
+def read_trials_of(name: str) -> pd.DataFrame:
+    """Read the trials of a run, named as a results folder or as folder:study."""
+    return _read_run(*_place(name))
 
 
 def _place(name: str) -> tuple[Path, str | None]:
@@ -82,7 +87,7 @@ def _place(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
+    others = ["machine", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
