@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 from crossover.config.options import new_parser, refusal
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import exit_with_status
 from crossover.files import atomic_path
 from crossover.report.compared_runs import (
     comparison_text,
@@ -85,9 +84,4 @@ def share(text: str) -> float:
 
 
 if __name__ == "__main__":
-    with one_line_errors():
-        try:
-            sys.exit(main(sys.argv[1:]))
-        except UserError as error:  # status 1 says that the second run is slower
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(2)
+    exit_with_status(main)

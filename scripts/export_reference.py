@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
     measurements, cells = (read_table(options.results / f"{name}.parquet") for name in ("measurements", "cells"))
     flagged = with_cell_flags(measurements, cells[cells["origin"] != "reference"])
     reference = write_reference(flagged, options.name, run.get("command"), options.output)
-    for finding in check_reference(options.output).findings:
+    for finding in check_reference(options.output):
         raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
     size = sum(path.stat().st_size for path in options.output.iterdir())
     facts = reference.facts

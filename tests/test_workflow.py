@@ -121,17 +121,17 @@ MEASURED = "measurements.parquet"
         (
             MEASURED,
             with_values("step_time_s", lambda time: 0.5 * time),
-            "trial 1: step_time_s .*, but its samples give",
+            "trial 1: step_time_s .*, but the median of its samples is",
         ),
-        (MEASURED, lambda table: table.slice(1), "differs from the rows in cells/: 5 rows; expected: 6"),
+        (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
         (MEASURED, with_values("model_key", lambda key: key[::-1]), "2 values of model_key; expected: one"),
         (MEASURED, with_values("status", lambda _: "good"), "status 'good'; allowed: ok, oom"),
         (
             MEASURED,
             with_values("peak_rss_bytes", lambda peak: peak - 1),
-            "differs from the rows in cells/: row 1, peak",
+            "is not what the rows in cells/ give: column peak_rss_bytes, ",
         ),
-        (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column energy_j: missing; expected: double"),
+        (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
         ("cells.parquet", with_values("step_time_s", lambda time: 0.5 * time), "is not what the rows give"),
         ("ratios.parquet", lambda table: table.slice(1), "is not what the rows give.*: [0-9]+ rows; expected: [0-9]+"),
     ],
@@ -149,7 +149,7 @@ def test_a_planted_edit_is_found(
     assert (check_run.main(arguments), capsys.readouterr().out) == (0, "results: valid\n")
     edited(ran.results, name, change, again=False)
     assert check_run.main(arguments) == 1
-    assert f"{name} was changed after the report was made: its checksum differs" in capsys.readouterr().out
+    assert f"results/{name}: was changed after the report was made: its checksum differs" in capsys.readouterr().out
     edited(ran.results, name, lambda table: table, again=True)
     assert check_run.main(arguments) == 1
     content = json.loads(Path("check.json").read_text())
@@ -173,8 +173,8 @@ def test_edited_texts_and_lost_files_are_found(
     (ran.results / "claims.parquet").unlink()
     assert check_run.main(["results"]) == 1
     said = capsys.readouterr().out
-    assert "claims.parquet is missing" in said
-    assert "Not checked: rows of single trials and derived tables: the folder has no plan.json" in said
+    assert "claims.parquet: is missing" in said
+    assert "Note: results/measurements.parquet: not compared with single trials" in said
 
 
 def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:

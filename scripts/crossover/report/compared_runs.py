@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from crossover.errors import UserError, allowed_names
 from crossover.statistics.gate import (
     EXIT_STATUSES,
     LEAST_IDENTICAL,
-    MODEL,
     NOT_COMPARABLE,
     PASSED,
     Gate,
@@ -31,10 +31,9 @@ from crossover.statistics.run_comparison import (
 )
 from crossover.tables.frames import of_study, records
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
-from crossover.tables.labels import varying
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.rows import read_trials
-from crossover.text import listed, percent_text
+from crossover.text import percent_text
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
@@ -159,76 +158,49 @@ OUTCOME_WORDS = {
     MISSING: "Not decided: cells are missing",
     NOT_COMPARABLE: "The runs do not compare",
 }
-MOST_ROWS = 20
-"""Cells that a table of the gate's shows; JSON has all."""
+INTERVAL = ["ratio", "ratio_low", "ratio_high"]
 
 
 def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
     """A gate as plain values, for programs; ratios above 1 mean that the second run is faster."""
-    columns = [*CELL_AXES, "verdict", *("ratio", "ratio_low", "ratio_high", "detectable"), *COUNTS]
+    counts = ["trials_first", "trials_second", "status_first", "status_second"]
     return {
         "version": 1,
         "outcome": gate.outcome,
         "exit_status": EXIT_STATUSES[gate.outcome],
         "limit": gate.limit,
         "calibrated": gate.calibrated,
-        "judged": len(gate.judged),
-        "differences": {name: list(texts) for name, texts in gate.differences.items()},
-        "slower": records(gate.slower[columns]),
-        "missing": records(gate.missing[columns]),
-        "cells": records(gate.cells[columns]),
+        "differences": dict(gate.differences),
         "notes": list(notes),
+        "cells": records(gate.cells[[*CELL_AXES, "verdict", *INTERVAL, "detectable", *counts]]),
     }
-
-
-COUNTS = ("trials_first", "trials_second", "status_first", "status_second")
 
 
 def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     """A gate as Markdown, for a pull request or the terminal."""
-    counts = f"{len(gate.slower)} of {len(gate.judged)} cells" if gate.outcome == SLOWER else ""
-    lines = [f"**{OUTCOME_WORDS[gate.outcome]}**{f': {counts}' if counts else ''}", ""]
+    cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
+    shown = pd.concat([gate.slower, gate.missing])
+    lines = [f"**{OUTCOME_WORDS[gate.outcome]}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
-    if len(gate.missing):
-        words = [
-            f"{count} {str(verdict).replace('_', ' ')}"
-            for verdict, count in gate.missing["verdict"].value_counts().items()
-        ]
-        lines.append(f"- {len(gate.missing)} of {len(gate.cells)} cells cannot be judged: {listed(words)}")
-    limit = f"- Limit: slower by more than {percent_text(gate.limit)}"
+    lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
+    lines.append(f"- Limit: slower by more than {percent_text(gate.limit)}, with significance over all cells together")
     if gate.calibrated is not None:
-        limit += f"; identical runs differ by up to {percent_text(gate.calibrated)}"
-    lines.append(f"{limit}. Intervals: 95 %, over all cells together.")
-    if len(gate.judged):
-        typical, worst = gate.judged["detectable"].median(), gate.judged["detectable"].max()
-        lines.append(
-            f"- Found in 9 of 10: a cell slower by {percent_text(typical)} (median of the cells; most "
-            f"{percent_text(worst)}). More trials find less."
-        )
+        lines.append(f"- Identical runs differ by up to {percent_text(gate.calibrated)}")
+    if len(judged):
+        typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
+        lines.append(f"- Found in 9 of 10: a cell slower by {typical} (median of the cells; {most} in the noisiest)")
     lines += [f"- Note: {note}" for note in notes]
-    return "\n".join([*lines, "", *_cell_lines(gate)]).rstrip() + "\n"
-
-
-def _cell_lines(gate: Gate) -> list[str]:
-    """A table of the cells that are slower or cannot be judged."""
-    cells = pd.concat([gate.slower, gate.missing])
-    if cells.empty:
-        return []
-    axes = [axis for axis in CELL_AXES if axis in ("study", "size", "device") or axis in varying(gate.cells, CELL_AXES)]
-    lines = ["| " + " | ".join([*axes, "ratio", "95 % CI", "verdict"]) + " |", "|---" * (len(axes) + 3) + "|"]
-    for row in records(cells.head(MOST_ROWS)):
-        numbers = ["", ""] if row["ratio"] is None else [f"{row['ratio']:.3f}", ""]
-        if row["ratio_low"] is not None:
-            numbers[1] = f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}"
-        lines.append("| " + " | ".join([*(str(row[axis]) for axis in axes), *numbers, row["verdict"]]) + " |")
-    more = len(cells) - MOST_ROWS
-    return [*lines, *([f"and {more} more"] if more > 0 else [])]
+    if len(shown):
+        axes = ["study", "device", *(axis for axis in CELL_AXES[1:-1] if axis == "size" or cells[axis].nunique() > 1)]
+        columns = [*axes, *INTERVAL, "verdict"]
+        texts = shown[columns].astype(object).map(lambda value: f"{value:.3f}" if isinstance(value, float) else value)
+        rows = [columns, ["---"] * len(columns), *texts.fillna("").head(MOST_LINES).to_numpy().tolist()]
+        lines += ["", *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
+    return "\n".join(lines) + "\n"
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     """What else differs between the runs, which a gate passes over."""
-    in_both = gate.cells[gate.cells["verdict"] != MISSING]
-    held = [text for texts in gate.differences.values() for text in texts]
-    environments = [text for text in differing_environments(first, second) if text not in held]
-    model = f"{CODE_WORDS[MODEL]}: not the same"
-    return environments + [text for text in _code_lines(in_both) if not (held and text.startswith(model))]
+    named = {text for texts in gate.differences.values() for text in texts}
+    code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
+    return [text for text in [*differing_environments(first, second), *code] if text not in named]

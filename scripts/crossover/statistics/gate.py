@@ -66,11 +66,6 @@ class Gate:
     """What differs between the runs and is not allowed to, by COMPARABLE_IN."""
 
     @property
-    def judged(self) -> pd.DataFrame:
-        """The cells with an interval."""
-        return self.cells[self.cells["ratio_low"].notna()]
-
-    @property
     def slower(self) -> pd.DataFrame:
         """The cells that are slower by more than the limit, the slowest first."""
         return self.cells[self.cells["verdict"] == SLOWER].sort_values("ratio")
@@ -107,7 +102,7 @@ def gate_of(
         return replace(gate, outcome=NOT_COMPARABLE)
     if len(gate.slower):
         return replace(gate, outcome=SLOWER)
-    return replace(gate, outcome=MISSING) if len(gate.missing) or gate.judged.empty else gate
+    return gate if gate.missing.empty and cells["ratio_low"].notna().any() else replace(gate, outcome=MISSING)
 
 
 def _verdict(low: float, high: float, limit: float) -> str:

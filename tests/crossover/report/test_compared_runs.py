@@ -150,12 +150,12 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
     json_file, markdown = tmp_path / "gate.json", tmp_path / "gate.md"
     assert gated(runs["old"], runs["new"], f"--json={json_file}", f"--markdown={markdown}") == 1
     record = json.loads(json_file.read_text())
-    assert (record["outcome"], record["exit_status"], record["limit"], record["judged"]) == ("slower", 1, 0.05, 2)
-    (cell,) = record["slower"]
-    assert (cell["size"], cell["verdict"], cell["ratio"]) == (3, "slower", pytest.approx(0.8))
+    assert (record["outcome"], record["exit_status"], record["limit"]) == ("slower", 1, 0.05)
+    verdicts = [(cell["size"], cell["verdict"], cell["ratio"]) for cell in record["cells"]]
+    assert verdicts == [(2, "equivalent", pytest.approx(1)), (3, "slower", pytest.approx(0.8))]
     text = markdown.read_text()
-    assert text.startswith("**Slower**: 1 of 2 cells\n")
-    assert "\n| disc_depth | 3 | cpu | 0.800 | 0.800 to 0.800 | slower |\n" in text
+    assert text.startswith("**Slower** (2 cells, 2 with an interval)\n\n- 1 slower\n")
+    assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
     assert capsys.readouterr().out.endswith(text)
     assert gated(runs["new"], runs["old"]) == 0
     assert gated(runs["old"], runs["other"]) == 2
@@ -164,7 +164,7 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
     assert "- Note: hostname: here against node7 (cpu)" in said
     assert gated(runs["old"], runs["other"], "--allow", "torch") == 1
     assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
-    assert "- 1 of 2 cells cannot be judged: 1 missing" in capsys.readouterr().out
+    assert "\n- 1 missing\n" in capsys.readouterr().out
 
 
 def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,10 @@ def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys
     new = written(tmp_path / "new", steady(row, 2, 1.07))
     assert gated(same[0], new) == 1
     assert gated(same[0], new, "--calibrate", *same) == 0
-    assert "- Limit: slower by more than 8.0 %; identical runs differ by up to 8.0 %." in capsys.readouterr().out
+    assert (
+        "- Limit: slower by more than 8.0 %, with significance over all cells together\n- Identical runs differ by"
+        in capsys.readouterr().out
+    )
     with pytest.raises(UserError, match="allowed: 5 or more runs, each named once"):
         gated(same[0], new, "--calibrate", *same[:4], same[0])
     alien = written(tmp_path / "alien", steady(row, 2, 1.0, device_name="Brand C2"))
