@@ -26,7 +26,15 @@ from crossover.machine.invocation import find_checkout
 from crossover.plan import plan_file
 from crossover.reading import read_json
 from crossover.report.provenance import read_provenances
-from crossover.report.run_checks import Finding, check_csv, check_files, check_reference, check_rows, check_table
+from crossover.report.run_checks import (
+    Finding,
+    check_csv,
+    check_files,
+    check_numbers,
+    check_reference,
+    check_rows,
+    check_table,
+)
 from crossover.tables.columns import COLUMNS, Training
 from crossover.tables.frames import read_run, read_table, write_run
 from crossover.tables.references import facts_of, read_reference
@@ -79,7 +87,8 @@ def check_trials(folder: Path) -> Iterator[Finding]:
     """Check the rows of all trials, among themselves and against those of single trials in `cells/`."""
     read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it anew")
     measurements = read_table(folder / MEASUREMENTS)
-    yield from (Finding(MEASUREMENTS, what) for what in check_rows(measurements))
+    for check in (check_rows, check_numbers):
+        yield from (Finding(MEASUREMENTS, what) for what in check(measurements))
     if not (folder / "plan.json").is_file() or not (folder / "cells").is_dir():
         yield Finding(MEASUREMENTS, "not compared with single trials, which need plan.json and cells/", is_wrong=False)
         return

@@ -17,13 +17,6 @@ from crossover.text import bytes_text
 SHIPPED = Path("config/reference")
 """Where the references of the checkout lie."""
 
-NEXT = """{output}: {trials} trials on {gpu} and {cpu}, {size}; checked.
-To compare another machine with it:  snakemake --cores 1 --config reference={output}
-To contribute it, in a checkout of Crossover:
-  cp -r {output} {shipped}/
-  git add {shipped}/{name} && git commit -m "Reference {name}: {gpu}"
-"""
-
 
 def main(arguments: list[str]) -> None:
     """Write the reference that the command line names."""
@@ -47,16 +40,14 @@ def main(arguments: list[str]) -> None:
     size = sum(path.stat().st_size for path in options.output.iterdir())
     facts = reference.facts
     print(
-        NEXT.format(
-            output=options.output,
-            trials=len(reference.trials),
-            gpu=facts.device_name,
-            cpu=facts.cpu_model,
-            size=bytes_text(size),
-            shipped=SHIPPED,
-            name=options.name,
-        ),
-        end="",
+        f"{options.output}: {len(reference.trials)} trials on {facts.device_name} and {facts.cpu_model}, "
+        f"{bytes_text(size)}; checked.",
+        f"To compare another machine with it: snakemake --cores 1 --config reference={options.output}",
+        "To contribute it, in a checkout of Crossover:",
+        f"  cp -r {options.output} {SHIPPED}/",
+        f"  git add {SHIPPED / options.name}",
+        f'  git commit -m "Reference {options.name}: {facts.device_name}"',
+        sep="\n",
     )
     if (Path(__file__).parents[1] / SHIPPED / options.name).is_dir():
         print(f"Note: {SHIPPED / options.name} is there already; replace it, or export under another name.")

@@ -125,6 +125,7 @@ MEASURED = "measurements.parquet"
         ),
         (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
         (MEASURED, with_values("model_key", lambda key: key[::-1]), "2 values of model_key; expected: one"),
+        (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
         (MEASURED, with_values("status", lambda _: "good"), "status 'good'; allowed: ok, oom"),
         (
             MEASURED,

@@ -62,17 +62,22 @@ def check_files(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe what is wrong with rows of trials: contradictions, lost trials, and keys that differ within a model."""
+    """Describe what is wrong with rows of trials: contradictions, and keys that differ within a model."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
-    for key, cell in rows.groupby(CELL_AXES, sort=False):
-        if sorted(cell["trial"]) != [*range(1, len(cell) + 1)]:
-            name, numbers = _name(dict(zip(CELL_AXES, key, strict=True))), sorted(cell["trial"])
-            yield f"{name}: trials {', '.join(map(str, numbers))}; expected: 1 to {len(numbers)}"
     for (study, workload, _), same in rows.groupby(["study", "workload", "model"], dropna=False, sort=False):
         for name in KEYS:
             if (count := same[name].nunique()) > 1:
                 yield f"{study}, {workload}: {count} values of {name}; expected: one"
+
+
+def check_numbers(rows: pd.DataFrame) -> Iterator[str]:
+    """Describe cells of a run that lack a trial or have one twice; a reference leaves invalid trials out."""
+    for key, cell in rows.groupby(CELL_AXES, sort=False):
+        numbers = sorted(cell["trial"])
+        if numbers != [*range(1, len(numbers) + 1)]:
+            name = _name(dict(zip(CELL_AXES, key, strict=True)))
+            yield f"{name}: trials {', '.join(map(str, numbers))}; expected: 1 to {len(numbers)}"
 
 
 def _check_row(row: Mapping[Any, Any]) -> Iterator[str]:

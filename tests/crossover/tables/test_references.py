@@ -97,7 +97,6 @@ def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, caps
         ({"model_key": ["a" * 32, "a" * 32, "a" * 32, "b" * 32]}, "2 values of model_key; expected: one"),
         ({"model_key": ["a" * 31] * 4}, "is no key of 32 hexadecimal digits"),
         ({"step_time_s": [1.0, 1.0, 1.0, -1.0]}, "status ok with a step time of -1.0"),
-        ({"trial": [1, 1, 1, 2]}, "trials 2; expected: 1 to 1"),
         ({"status": "good"}, "status 'good'; allowed: ok"),
     ],
 )
