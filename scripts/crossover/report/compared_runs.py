@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.config.words import DISTURBED
 from crossover.errors import UserError, allowed_names
 from crossover.statistics.gate import (
     EXIT_STATUSES,
@@ -88,7 +89,7 @@ def _place(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
+    others = ["machine", "flags", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
@@ -205,4 +206,10 @@ def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[st
     """What else differs between the runs, which a gate passes over."""
     named = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
-    return [text for text in [*differing_environments(first, second), *code] if text not in named]
+    disturbed = []
+    for which, run in (("first", first), ("second", second)):
+        of_trials = run["flags"].dropna() if "flags" in run else ()
+        flags = Counter(flag for of_trial in of_trials for flag in of_trial if flag in DISTURBED)
+        disturbed += [f"{count} of {len(run)} trials of the {which} run: {flag}" for flag, count in flags.items()]
+    notes = [*differing_environments(first, second), *code, *disturbed]
+    return [text for text in notes if text not in named]

@@ -145,7 +145,7 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
 ) -> None:
     old = steady(row, 2, 1.0, torch_version="2.12.0") + steady(row, 3, 1.0, torch_version="2.12.0")
     new = [trial | {"step_time_s": 1.25} if trial["size"] == 3 else trial for trial in old]
-    other = [trial | {"torch_version": "2.13.0", "hostname": "node7"} for trial in new]
+    other = [trial | {"torch_version": "2.13.0", "hostname": "node7", "flags": ["busy_host", "drift"]} for trial in new]
     runs = {name: written(tmp_path / name, rows) for name, rows in (("old", old), ("new", new), ("other", other))}
     json_file, markdown = tmp_path / "gate.json", tmp_path / "gate.md"
     assert gated(runs["old"], runs["new"], f"--json={json_file}", f"--markdown={markdown}") == 1
@@ -162,6 +162,7 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
     said = capsys.readouterr().out
     assert "- torch: torch_version: 2.12.0 against 2.13.0 (cpu)" in said
     assert "- Note: hostname: here against node7 (cpu)" in said
+    assert "- Note: 4 of 4 trials of the second run: busy_host" in said
     assert gated(runs["old"], runs["other"], "--allow", "torch") == 1
     assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
     assert "\n- 1 missing\n" in capsys.readouterr().out
