@@ -19,6 +19,9 @@ if workflow.is_main_process:
 def tell_answers():
     if PROGRESS.finished["render_report"] and not workflow.touch:
         print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+    if PROGRESS.finished["export_reference"] and not workflow.touch:
+        # What to do with the reference.
+        print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
 def tell_failures():

@@ -96,6 +96,7 @@ rule export:
 rule export_reference:
     input:
         measurements=rules.collect_measurements.output.measurements,
+        cells=rules.analyse_run.output.cells,
         provenance=rules.render_report.output.provenance,
         script=ancient(get_file("scripts/export_reference.py")),
     output:

@@ -1,35 +1,87 @@
-"""Compares two runs cell by cell and prints the outcome.
+"""Compares two runs cell by cell, prints the outcome, and can end with status 1 where the second run is slower.
 
 python scripts/compare_runs.py results results/second
 python scripts/compare_runs.py results:disc_depth results:disc_again
+python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
+
+With --fail-on: status 1 where a cell is slower by more than the limit, with significance over all cells together; 2
+where cells are missing, or the runs do not compare; 0 else.
 """
 
 from __future__ import annotations
 
-import sys
+import json
+import re
 from pathlib import Path
 
-from crossover.config.options import new_parser
-from crossover.errors import one_line_errors
-from crossover.report.compared_runs import comparison_text, read_pair
-from crossover.statistics.run_comparison import compare_runs
+from crossover.config.options import new_parser, refusal
+from crossover.errors import exit_with_status
+from crossover.files import atomic_path
+from crossover.report.compared_runs import (
+    comparison_text,
+    gate_markdown,
+    gate_notes,
+    gate_record,
+    read_identical,
+    read_pair,
+)
+from crossover.statistics.gate import COMPARABLE_IN, EXIT_STATUSES, gate_of
+from crossover.statistics.intervals import SLOWER
+from crossover.statistics.run_comparison import MARGIN, compare_runs
 from crossover.tables.frames import write_csv
 
 
-def main(arguments: list[str]) -> None:
-    """Compare, print the tables, and write all cells if asked to."""
+def main(arguments: list[str]) -> int:
+    """Compare, print the tables, and write the files that are asked for; returns the exit status."""
     parser = new_parser(__doc__)
     for name in ("first", "second"):
         parser.add_argument(name, help="a results folder, or folder:study for one study of it")
     parser.add_argument("--output", type=Path, help="CSV file to write, one row a cell")
+    gate_options = parser.add_argument_group("gate")
+    gate_options.add_argument("--fail-on", choices=[SLOWER], help="end with a status that says how the second run is")
+    gate_options.add_argument(
+        "--by", type=share, help=f"slowdown that counts (default: {MARGIN:.0%})".replace("%", "%%")
+    )
+    gate_options.add_argument(
+        "--calibrate", nargs="+", default=(), metavar="RUN", help="identical runs, whose differences do not count"
+    )
+    gate_options.add_argument(
+        "--allow", nargs="+", default=(), choices=COMPARABLE_IN, help="what may differ, since its change is tested"
+    )
+    gate_options.add_argument("--json", type=Path, help="JSON file to write")
+    gate_options.add_argument("--markdown", type=Path, help="Markdown file to write, as for a pull request")
     options = parser.parse_args(arguments)
+    gate_is_asked = options.by is not None or options.calibrate or options.allow or options.json or options.markdown
+    if gate_is_asked and not options.fail_on:
+        parser.error("--by, --calibrate, --allow, --json and --markdown need --fail-on slower")
     first, second = read_pair(options.first, options.second)
     comparison = compare_runs(first, second)
     if options.output:
         write_csv(comparison, options.output)
     print(comparison_text(comparison, first, second))
+    if not options.fail_on:
+        return 0
+    identical = read_identical(options.calibrate, second) if options.calibrate else []
+    gate = gate_of(first, second, MARGIN if options.by is None else options.by, identical, options.allow)
+    notes = gate_notes(gate, first, second)
+    markdown = gate_markdown(gate, notes)
+    print(f"\n{markdown}", end="")
+    texts = {options.json: json.dumps(gate_record(gate, notes), indent=1) + "\n", options.markdown: markdown}
+    for path, text in texts.items():
+        if path is not None:
+            with atomic_path(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    return EXIT_STATUSES[gate.outcome]
+
+
+def share(text: str) -> float:
+    """A share, as 5% or 0.05; at most 100 %."""
+    value = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)( ?%)?", text, re.ASCII)
+    number = float(value[1]) / (100 if value[2] else 1) if value else 2.0
+    if number > 1:
+        raise refusal(text, "a share, as 5% or 0.05, at most 100%")
+    return number
 
 
 if __name__ == "__main__":
-    with one_line_errors():
-        main(sys.argv[1:])
+    exit_with_status(main)

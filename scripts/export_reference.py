@@ -11,7 +11,11 @@ import sys
 from pathlib import Path
 
 from crossover.config.options import machine, new_parser
-from crossover.errors import one_line_errors
+from crossover.errors import UserError, one_line_errors
+from crossover.text import bytes_text
+
+SHIPPED = Path("config/reference")
+"""Where the references of the checkout lie."""
 
 
 def main(arguments: list[str]) -> None:
@@ -23,14 +27,30 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
 
     from crossover.reading import read_json
+    from crossover.report.run_checks import check_reference
     from crossover.tables.frames import read_table
-    from crossover.tables.references import write_reference
+    from crossover.tables.references import with_cell_flags, write_reference
 
     run = read_json(options.results / "provenance.json", "provenance").get("run") or {}
-    measurements = read_table(options.results / "measurements.parquet")
-    reference = write_reference(measurements, options.name, run.get("command"), options.output)
+    measurements, cells = (read_table(options.results / f"{name}.parquet") for name in ("measurements", "cells"))
+    flagged = with_cell_flags(measurements, cells[cells["origin"] != "reference"])
+    reference = write_reference(flagged, options.name, run.get("command"), options.output)
+    for finding in check_reference(options.output):
+        raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
+    size = sum(path.stat().st_size for path in options.output.iterdir())
     facts = reference.facts
-    print(f"{options.output}: {len(reference.trials)} trials on {facts.device_name} and {facts.cpu_model}")
+    print(
+        f"{options.output}: {len(reference.trials)} trials on {facts.device_name} and {facts.cpu_model}, "
+        f"{bytes_text(size)}; checked.",
+        f"To compare another machine with it: snakemake --cores 1 --config reference={options.output}",
+        "To contribute it, in a checkout of Crossover:",
+        f"  cp -r {options.output} {SHIPPED}/",
+        f"  git add {SHIPPED / options.name}",
+        f'  git commit -m "Reference {options.name}: {facts.device_name}"',
+        sep="\n",
+    )
+    if (Path(__file__).parents[1] / SHIPPED / options.name).is_dir():
+        print(f"Note: {SHIPPED / options.name} is there already; replace it, or export under another name.")
 
 
 if __name__ == "__main__":

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import check_run
+from crossover.files import sha256_of
 from crossover.tables.outdated import MARK
+from crossover.tables.rows import with_column
 from crossover.tables.run_tables import TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
@@ -82,6 +88,95 @@ def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: 
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"
     assert told["run"]["folder"] == str(workflow.path)
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
+
+
+def edited(results: Path, name: str, change: Callable[[pa.Table], pa.Table], again: bool) -> None:
+    """Edit a table, and write its checksum anew if the editor is a careful one."""
+    path = results / name
+    pq.write_table(change(pq.read_table(path)), path)
+    if again:
+        file = results / "provenance.json"
+        content = json.loads(file.read_text())
+        (listed,) = (entry for entry in content["files"] if entry["name"] == name)
+        listed["sha256"] = sha256_of(path)
+        file.write_text(json.dumps(content))
+
+
+def with_values(column: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
+    """Change the first value of a column."""
+
+    def edit(table: pa.Table) -> pa.Table:
+        first, *others = table[column].to_pylist()
+        return with_column(table, column, [change(first), *others])
+
+    return edit
+
+
+MEASURED = "measurements.parquet"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "finding"),
+    [
+        (
+            MEASURED,
+            with_values("step_time_s", lambda time: 0.5 * time),
+            "trial 1: step_time_s .*, but the median of its samples is",
+        ),
+        (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
+        (MEASURED, with_values("model_key", lambda key: key[::-1]), "2 values of model_key; expected: one"),
+        (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
+        (MEASURED, with_values("status", lambda _: "good"), "status 'good'; allowed: ok, oom"),
+        (
+            MEASURED,
+            with_values("peak_rss_bytes", lambda peak: peak - 1),
+            "is not what the rows in cells/ give: column peak_rss_bytes, ",
+        ),
+        (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
+        ("cells.parquet", with_values("step_time_s", lambda time: 0.5 * time), "is not what the rows give"),
+        ("ratios.parquet", lambda table: table.slice(1), "is not what the rows give.*: [0-9]+ rows; expected: [0-9]+"),
+    ],
+)
+def test_a_planted_edit_is_found(
+    ran: WorkflowCopy,
+    name: str,
+    change: Callable[[pa.Table], pa.Table],
+    finding: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(ran.path)  # where the references of its plan lie
+    arguments = ["results", "--json=check.json"]
+    assert check_run.main(arguments) == 0
+    assert capsys.readouterr().out.endswith("results: valid\n")
+    edited(ran.results, name, change, again=False)
+    assert check_run.main(arguments) == 1
+    assert f"results/{name}: was changed after the report was made: its checksum differs" in capsys.readouterr().out
+    edited(ran.results, name, lambda table: table, again=True)
+    assert check_run.main(arguments) == 1
+    content = json.loads(Path("check.json").read_text())
+    assert not content["valid"]
+    assert re.search(finding, "\n".join(found["what"] for found in content["findings"])), content
+    assert "checksum" not in capsys.readouterr().out
+
+
+def test_edited_texts_and_lost_files_are_found(
+    ran: WorkflowCopy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ran.path)
+    thresholds, answers = ran.results / "thresholds.json", ran.results / "answers.csv"
+    thresholds.write_text(thresholds.read_text().replace('"faster": "cpu"', '"faster": "gpu"').replace("null", "1", 1))
+    answers.write_text(answers.read_text().replace("disc_depth", "disc", 1))
+    assert check_run.main(["results"]) == 1
+    said = capsys.readouterr().out
+    assert "thresholds.json: is not what the rows give" in said
+    assert "answers.csv: is not the table of the same name in Parquet" in said
+    (ran.results / "plan.json").unlink()
+    (ran.results / "claims.parquet").unlink()
+    assert check_run.main(["results"]) == 1
+    said = capsys.readouterr().out
+    assert "claims.parquet: is missing" in said
+    assert "Note: results/measurements.parquet: not compared with single trials" in said
 
 
 def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:

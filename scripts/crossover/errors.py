@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -111,6 +111,16 @@ def one_line_errors() -> Iterator[None]:
         if (full := full_disk(error)) is None:
             raise
         sys.exit(f"error: {full}")
+
+
+def exit_with_status(main: Callable[[list[str]], int]) -> None:
+    """End the program with the status that `main` returns, and with 2 for a UserError, since 1 is a result."""
+    with one_line_errors():
+        try:
+            sys.exit(main(sys.argv[1:]))
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
 
 
 def failures(path_to_log: Path) -> int:

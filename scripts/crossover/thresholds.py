@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-VERSION = 3
+VERSION = 4
 GPU_AXES = ("device", "gpu")
 AXES = ("machine", "variant", "protocol", "size", "batch_size", "precision", "execution", "cpu", *GPU_AXES)
 
 Threshold = Mapping[str, Any]
-"""A series of a study: its crossover, the ranges of sizes at which a device is faster, caveats and hardware."""
+"""A series of a study: its crossover, speed-ups, sizes at which a device is faster, caveats and hardware."""
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
@@ -46,9 +46,9 @@ def should_use_gpu(
     """Whether the GPU is faster at a size, number of parameters or batch size, whichever the study's crossover counts.
 
     `default` where that is not known. It is known within the points measured and outside of the 95 % interval of the
-    crossover, where the difference is significant. Three more answers need an argument: those of a GPU measured on
-    another machine, those from a single trial (a device at least twice as fast), and, beyond the points measured, the
-    answer at the nearest of them.
+    crossover, where the difference is significant and the GPU has a time. Three more answers need an argument: those of
+    a GPU measured on another machine, those from a single trial (a device at least twice as fast), and, beyond the
+    points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
 
     `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.
@@ -80,6 +80,8 @@ def should_use_gpu(
     if series["single_trial"] and not single_trial:
         return default
     if beyond_measured and series["smallest"] is not None:
+        if any(series["smallest"] > lost >= x or series["largest"] < lost <= x for lost in series["lost"]):
+            return default
         x = min(max(x, series["smallest"]), series["largest"])
     for sizes in series["ranges"]:
         if sizes["from"] <= x <= sizes["until"]:

@@ -82,7 +82,7 @@ def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labe
         **columns,
         "kind": "crossover",
         "series": _series_name(row, several),
-        "caveats": columns["caveats"] + caveats_of_series(row, tables.cells),
+        "caveats": columns["caveats"] + caveats_of_series(row, tables),
         **reach_of(row, tables.ratios, contender, baseline),
     }
 
@@ -229,14 +229,25 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
     }
 
 
-def caveats_of_series(row: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
+def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
     """The caveats from lost cells of a crossover's series, and from flags within its bracket."""
-    sides = rows_with(cells, [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]], row)
+    sides = sides_of(row, tables)
+    lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
+    return lost + flags_of(sides[sides["x"].isna() | _in_bracket(sides["x"], row)])
+
+
+def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
+    """The cells of both sides of a crossover with their `x`; of a reference, those of both machines."""
+    axes = [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]]
+    cells = tables.cells
+    if row["pair"] == REFERENCE:
+        axes.remove("machine")
+        both = pd.concat([cells, tables.reference_cells], ignore_index=True)
+        cells = both[both["machine"].isin([row["machine"], row["baseline_machine"]])]
+    sides = rows_with(cells, axes, row)
     if row["x_axis"] != CPU_THREADS:
         sides = sides[sides["device"].isin([row["device"], row["baseline"], row["contender"]])]
-    lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
-    x = with_x(sides, row["x_axis"])["x"]
-    return lost + flags_of(sides[x.isna() | _in_bracket(x, row)])
+    return with_x(sides, row["x_axis"])
 
 
 def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
@@ -397,8 +408,10 @@ def _would_pay_off(
 ) -> Row:
     measured_on = facts_of(tables.reference_cells)[row["machine"]].measured_on
     gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
+    columns = answer_of(row, gpu, "this CPU")
     return {
-        **answer_of(row, gpu, "this CPU"),
+        **columns,
+        "caveats": columns["caveats"] + caveats_of_series(row, tables),
         "kind": "reference",
         "main": row["cost"] == "time" or row["status"] != "incomplete",
         "series": name_by(row, several),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import answer_of, caveats_of_series, speedups_of
+from crossover.answers.crossovers import answer_of, caveats_of_series, sides_of, speedups_of
 from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
@@ -40,6 +40,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios
+    lost = _lost(row, tables)
     here = _host(tables, row["baseline_machine"], row["baseline"])
     there = _host(tables, row["machine"], row["contender"])
     return {
@@ -56,17 +57,32 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": [*answer_of(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables.cells)],
+        "caveats": [*answer_of(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)],
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
-        "ranges": list(_ranges(row, sizes, log_ratios, half_widths)) if len(sizes) else [],
+        "lost": lost,
+        "ranges": list(_ranges(row, sizes, log_ratios, half_widths, lost)) if len(sizes) else [],
+        "speedups": [
+            {"at": at, **{name: speedup[name] for name in ("ratio", "ratio_low", "ratio_high", "trials")}}
+            for at, speedup in zip(sizes.tolist(), records(speedups), strict=True)
+        ],
     }
 
 
-def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats) -> Iterator[dict[str, Any]]:
+def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
+    """The sizes at which the GPU was tried and has no time, as where its memory ran out."""
+    sides = sides_of(row, tables)
+    of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
+    return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())
+
+
+def _ranges(
+    row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats, lost: Collection[float]
+) -> Iterator[dict[str, Any]]:
     """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
 
-    They end before a measured size without a significant difference. The ratios are the speed-ups of the GPU.
+    They end before a measured size without a significant difference, and before one of `lost`. The ratios are the
+    speed-ups of the GPU.
     """
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
@@ -85,7 +101,7 @@ def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widt
         if start is None or end is None:
             continue
         shown = (signs == (1 if faster == GPU else -1)).loc[start:end]
-        points = {start: True, end: True} | shown.to_dict()
+        points = {start: True, end: True} | shown.to_dict() | dict.fromkeys(lost, False)
         for is_shown, group in groupby(sorted(points), points.get):
             ends = list(group)
             if is_shown and any(size in shown.index for size in ends):

@@ -1,19 +1,40 @@
-"""Two runs to compare: read from their folders, and shown on a terminal."""
+"""Two runs to compare: read from their folders, and shown on a terminal, in a pull request or to a program."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from crossover.config.words import DISTURBED
 from crossover.errors import UserError, allowed_names
+from crossover.statistics.gate import (
+    EXIT_STATUSES,
+    LEAST_IDENTICAL,
+    NOT_COMPARABLE,
+    PASSED,
+    Gate,
+    differences_of,
+)
 from crossover.statistics.intervals import FASTER, SLOWER
-from crossover.statistics.run_comparison import CODE_COLUMNS, MISSING, NO_DATA, OTHER, VERDICTS, summary
-from crossover.tables.frames import of_study
+from crossover.statistics.run_comparison import (
+    CODE_COLUMNS,
+    MISSING,
+    NO_DATA,
+    OTHER,
+    VERDICTS,
+    compare_runs,
+    summary,
+)
+from crossover.tables.frames import of_study, records
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.rows import read_trials
+from crossover.text import percent_text
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
@@ -35,6 +56,30 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     return one, other.assign(study=first_study) if first_study else other
 
 
+def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFrame]:
+    """Read the trials of identical runs, of the studies that the second run of a pair has.
+
+    Raises UserError for fewer than LEAST_IDENTICAL, and for a run on other hardware, or with another torch or model.
+    """
+    if len({*names}) < max(len(names), LEAST_IDENTICAL):
+        raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
+    runs = []
+    for name in names:
+        trials = read_trials_of(name)
+        trials = trials[trials["study"].isin(second["study"])]
+        if trials.empty:
+            raise UserError(f"--calibrate: {name} lacks the studies of the new run; take another run")
+        for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
+            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); take another run")
+        runs.append(trials)
+    return runs
+
+
+def read_trials_of(name: str) -> pd.DataFrame:
+    """Read the trials of a run, named as a results folder or as folder:study."""
+    return _read_run(*_place(name))
+
+
 def _place(name: str) -> tuple[Path, str | None]:
     """Folder and study; a single study stands behind the last colon."""
     single = re.fullmatch(r"(.+):([A-Za-z0-9_-]+)", name)
@@ -44,7 +89,7 @@ def _place(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
+    others = ["machine", "flags", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
@@ -108,3 +153,63 @@ def _code_lines(in_both: pd.DataFrame) -> list[str]:
 def _table(frame: pd.DataFrame) -> str:
     table = frame.reset_index().astype(object)
     return table.where(table.notna(), "").to_string(index=False, float_format="{:.4g}".format)
+
+
+OUTCOME_WORDS = {
+    PASSED: "No cell is slower",
+    SLOWER: "Slower",
+    MISSING: "Not decided: cells are missing",
+    NOT_COMPARABLE: "The runs do not compare",
+}
+INTERVAL = ["ratio", "ratio_low", "ratio_high"]
+
+
+def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
+    """A gate as plain values, for programs; ratios above 1 mean that the second run is faster."""
+    counts = ["trials_first", "trials_second", "status_first", "status_second"]
+    return {
+        "version": 1,
+        "outcome": gate.outcome,
+        "exit_status": EXIT_STATUSES[gate.outcome],
+        "limit": gate.limit,
+        "calibrated": gate.calibrated,
+        "differences": dict(gate.differences),
+        "notes": list(notes),
+        "cells": records(gate.cells[[*CELL_AXES, "verdict", *INTERVAL, "detectable", *counts]]),
+    }
+
+
+def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
+    """A gate as Markdown, for a pull request or the terminal."""
+    cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
+    shown = pd.concat([gate.slower, gate.missing])
+    lines = [f"**{OUTCOME_WORDS[gate.outcome]}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
+    lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
+    lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
+    lines.append(f"- Limit: slower by more than {percent_text(gate.limit)}, with significance over all cells together")
+    if gate.calibrated is not None:
+        lines.append(f"- Identical runs differ by up to {percent_text(gate.calibrated)}")
+    if len(judged):
+        typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
+        lines.append(f"- Found in 9 of 10: a cell slower by {typical} (median of the cells; {most} in the noisiest)")
+    lines += [f"- Note: {note}" for note in notes]
+    if len(shown):
+        axes = ["study", "device", *(axis for axis in CELL_AXES[1:-1] if axis == "size" or cells[axis].nunique() > 1)]
+        columns = [*axes, *INTERVAL, "verdict"]
+        texts = shown[columns].astype(object).map(lambda value: f"{value:.3f}" if isinstance(value, float) else value)
+        rows = [columns, ["---"] * len(columns), *texts.fillna("").head(MOST_LINES).to_numpy().tolist()]
+        lines += ["", *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    """What else differs between the runs, which a gate passes over."""
+    named = {text for texts in gate.differences.values() for text in texts}
+    code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
+    disturbed = []
+    for which, run in (("first", first), ("second", second)):
+        of_trials = run["flags"].dropna() if "flags" in run else ()
+        flags = Counter(flag for of_trial in of_trials for flag in of_trial if flag in DISTURBED)
+        disturbed += [f"{count} of {len(run)} trials of the {which} run: {flag}" for flag, count in flags.items()]
+    notes = [*differing_environments(first, second), *code, *disturbed]
+    return [text for text in notes if text not in named]

@@ -57,7 +57,7 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> dict[str, object]:
-    first_s, second_s = _times_s(first), _times_s(second)
+    first_s, second_s = times_s(first), times_s(second)
     row: dict[str, object] = {
         "verdict": NO_DATA,
         "trials_first": len(first_s),
@@ -116,7 +116,8 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
     return {value for value in cell[column] if pd.notna(value)} if column in cell else set()
 
 
-def _times_s(cell: pd.DataFrame | None) -> list[float]:
+def times_s(cell: pd.DataFrame | None) -> list[float]:
+    """The times of a cell's ok trials; none of a cell that is not there."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 

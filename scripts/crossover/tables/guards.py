@@ -51,12 +51,14 @@ def matching_rows(
     return rows
 
 
-def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+def differing_environments(
+    first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = ENVIRONMENT_COLUMNS
+) -> list[str]:
     """The fields in which the environments of two runs differ, with their values and the devices that this concerns.
 
     Fields that a run's table does not hold are passed over, as are devices that only one run measured.
     """
-    columns = [column for column in ENVIRONMENT_COLUMNS if column in first.columns and column in second.columns]
+    columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
         # A column of whole numbers would read 2.0 on the side where one is null.

@@ -120,6 +120,19 @@ def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
     return {machine.name: machine for machine in facts}
 
 
+def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """The trials with all flags of their cells, some of which need more than a reference keeps (`above_roof`)."""
+    import pandas as pd
+
+    columns = [*AXES, "flags"]
+    flags_of = {cell[:-1]: cell[-1] for cell in cells[columns].itertuples(index=False, name=None)}
+    joined = [
+        sorted({*trial[-1], *flags_of.get(trial[:-1], ())})
+        for trial in trials[columns].itertuples(index=False, name=None)
+    ]
+    return trials.assign(flags=pd.Series(joined, trials.index, dtype=object))
+
+
 def write_reference(measurements: pd.DataFrame, name: str, command: str | None, folder: Path) -> Reference:
     """Write the trials of one machine as a reference.
 

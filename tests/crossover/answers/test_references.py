@@ -358,9 +358,39 @@ class TestThresholds:
         assert (series["status"], series["smallest"], series["ranges"]) == ("incomplete", None, [])
         assert should_use_gpu([series], STUDY, 100, beyond_measured=True) is None
 
+    @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])
+    def test_where_the_gpu_has_no_time_nothing_is_known(
+        self, cpu_rows: Any, tmp_path: Path, x_axis: str, unit: int
+    ) -> None:
+        """Four times as fast at 100 and 10,000; at 1000 and 100,000 its memory ran out."""
+        cpu = cpu_rows + [trial | {"size": 100_000, "parameters": 700_000} for trial in cpu_rows[-3:]]
+        gpu = [trial | {"device": "cuda", "step_time_s": trial["step_time_s"] / 4} for trial in cpu]
+        lost = {"status": "oom", "step_time_s": None}
+        gpu = [trial | lost if trial["size"] in (1000, 100_000) else trial for trial in gpu]
+        (series,) = read_back(tables(cpu + gpu, x_axis=x_axis), tmp_path)
+        assert series["lost"] == [1000 * unit, 100_000 * unit]
+        assert "lost_cells" in series["caveats"]
+        assert [speedup["at"] for speedup in series["speedups"]] == [100 * unit, 10_000 * unit]
+        assert all(s["ratio_low"] < s["ratio"] < s["ratio_high"] and s["trials"] == 3 for s in series["speedups"])
+        known = {size: should_use_gpu([series], STUDY, size * unit) for size in (100, 900, 1000, 2000, 10_000)}
+        assert known == {100: True, 900: None, 1000: None, 2000: None, 10_000: True}
+        beyond = {
+            size: should_use_gpu([series], STUDY, size * unit, beyond_measured=True) for size in (50, 50_000, 200_000)
+        }
+        assert beyond == {50: True, 50_000: True, 200_000: None}
+
+    def test_flags_of_a_reference_travel(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+        run = tables(cpu_rows, elsewhere(flags=["throttled"]))
+        (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
+        assert "throttled" in series["caveats"]
+        (answer,) = of_kind(run, "reference")
+        assert "throttled" in answer["caveats"]
+        (series,) = [s for s in read_back(tables(cpu_rows, elsewhere()), tmp_path) if s["gpu_measured_elsewhere"]]
+        assert "throttled" not in series["caveats"]
+
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.json").write_text('{"version": 1}')
-        with pytest.raises(ValueError, match="not thresholds of version 3"):
+        with pytest.raises(ValueError, match="not thresholds of version 4"):
             read_thresholds(tmp_path / "t.json")
 
     def test_a_copy_of_the_reader_needs_python_alone(self, cpu_rows: Any, tmp_path: Path) -> None:

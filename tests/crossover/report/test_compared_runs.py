@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,6 +134,69 @@ def test_the_script_prints_cells_verdicts_ratios_environments_and_code(
     } <= lines
     verdicts = ["equivalent", "slower", "missing", "single_trial", "no_data"]
     assert pd.read_csv(tmp_path / "comparison.csv")["verdict"].tolist() == verdicts
+
+
+def gated(*arguments: str) -> int:
+    return compare_runs.main([*arguments, "--fail-on", "slower", "--by", "5%"])
+
+
+def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
+    row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = steady(row, 2, 1.0, torch_version="2.12.0") + steady(row, 3, 1.0, torch_version="2.12.0")
+    new = [trial | {"step_time_s": 1.25} if trial["size"] == 3 else trial for trial in old]
+    other = [trial | {"torch_version": "2.13.0", "hostname": "node7", "flags": ["busy_host", "drift"]} for trial in new]
+    runs = {name: written(tmp_path / name, rows) for name, rows in (("old", old), ("new", new), ("other", other))}
+    json_file, markdown = tmp_path / "gate.json", tmp_path / "gate.md"
+    assert gated(runs["old"], runs["new"], f"--json={json_file}", f"--markdown={markdown}") == 1
+    record = json.loads(json_file.read_text())
+    assert (record["outcome"], record["exit_status"], record["limit"]) == ("slower", 1, 0.05)
+    verdicts = [(cell["size"], cell["verdict"], cell["ratio"]) for cell in record["cells"]]
+    assert verdicts == [(2, "equivalent", pytest.approx(1)), (3, "slower", pytest.approx(0.8))]
+    text = markdown.read_text()
+    assert text.startswith("**Slower** (2 cells, 2 with an interval)\n\n- 1 slower\n")
+    assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
+    assert capsys.readouterr().out.endswith(text)
+    assert gated(runs["new"], runs["old"]) == 0
+    assert gated(runs["old"], runs["other"]) == 2
+    said = capsys.readouterr().out
+    assert "- torch: torch_version: 2.12.0 against 2.13.0 (cpu)" in said
+    assert "- Note: hostname: here against node7 (cpu)" in said
+    assert "- Note: 4 of 4 trials of the second run: busy_host" in said
+    assert gated(runs["old"], runs["other"], "--allow", "torch") == 1
+    assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
+    assert "\n- 1 missing\n" in capsys.readouterr().out
+
+
+def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times = (1.0, 1.02, 1.04, 1.06, 1.08)
+    same = [written(tmp_path / f"same{time}", steady(row, 2, time)) for time in times]
+    new = written(tmp_path / "new", steady(row, 2, 1.07))
+    assert gated(same[0], new) == 1
+    assert gated(same[0], new, "--calibrate", *same) == 0
+    assert (
+        "- Limit: slower by more than 8.0 %, with significance over all cells together\n- Identical runs differ by"
+        in capsys.readouterr().out
+    )
+    with pytest.raises(UserError, match="allowed: 5 or more runs, each named once"):
+        gated(same[0], new, "--calibrate", *same[:4], same[0])
+    alien = written(tmp_path / "alien", steady(row, 2, 1.0, device_name="Brand C2"))
+    with pytest.raises(UserError, match=r"alien differs from the new run in hardware \(device_name: Brand C2 against"):
+        gated(same[0], new, "--calibrate", *same[:4], alien)
+
+
+@pytest.mark.parametrize("text", ["5", "-1%", "five", "nan"])
+def test_a_slowdown_is_a_share(run: str, other: str, text: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        compare_runs.main([run, other, "--fail-on=slower", f"--by={text}"])
+    with pytest.raises(SystemExit, match="2"):
+        compare_runs.main([run, other, "--by=5%"])
+
+
+def test_a_mistake_is_no_slowdown(run: str, root: Path) -> None:
+    command = [sys.executable, str(root / "scripts/compare_runs.py"), run, f"{run}-none", "--fail-on=slower"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.startswith("error: ")) == (2, True)
 
 
 def test_runs_without_a_cell_in_common_are_not_called_alike(row: Row) -> None:

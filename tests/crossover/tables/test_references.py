@@ -8,13 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from crossover.config.words import DIRTY
+import export_reference
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
-from crossover.tables.columns import COLUMNS
-from crossover.tables.references import FACTS_FILE, KEPT, LARGEST_BYTES, TRIALS_FILE, read_reference, write_reference
+from crossover.report.run_checks import check_reference
+from crossover.statistics.cells import summarise
+from crossover.tables.columns import COLUMNS, arrow_schema
+from crossover.tables.frames import records, write_rows, write_run
+from crossover.tables.references import (
+    FACTS_FILE,
+    KEPT,
+    LARGEST_BYTES,
+    TRIALS_FILE,
+    read_reference,
+    with_cell_flags,
+    write_facts,
+    write_reference,
+)
+from crossover.tables.run_tables import run_tables
 
 Row = Callable[..., dict[str, Any]]
 
@@ -25,7 +39,7 @@ HOST = {
     "python_version": "3.12.3",
     "operating_system": "Linux",
     "code_version": "abc",
-    "model_key": "key",
+    "model_key": "a" * 32,
 }
 
 
@@ -52,6 +66,48 @@ def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> No
         run.sort_values(["device", "size"])["step_time_s"].tolist()
     )
     assert list(found.trials.columns) == list(COLUMNS)
+
+
+def test_flags_of_cells_travel(run: pd.DataFrame) -> None:
+    cells = run.assign(flags=[["above_roof"], [], ["above_roof", "drift"], []])
+    flagged = with_cell_flags(run.assign(flags=[["quota"], ["drift"], [], []]), cells.iloc[::-1])
+    assert flagged["flags"].tolist() == [["above_roof", "quota"], ["drift"], ["above_roof", "drift"], []]
+
+
+def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(pa.Table.from_pylist(records(run), schema=arrow_schema()), tmp_path / "measurements.parquet")
+    write_run(run_tables(cells=summarise(run)), tmp_path)
+    (tmp_path / "provenance.json").write_text('{"run": {"command": "snakemake --cores 1"}}')
+    output = tmp_path / "reference" / "h200"
+    export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"{output}: 4 trials on NVIDIA H200 and Xeon, ")
+    assert f"  cp -r {output} config/reference/" in said
+    assert said[-1].startswith("Note: config/reference/h200 is there already")
+    assert read_reference(output).facts.command == "snakemake --cores 1"
+    keys = run.assign(model_key=["a" * 32, "a" * 32, "a" * 32, "b" * 32])
+    write_rows(pa.Table.from_pylist(records(keys), schema=arrow_schema()), tmp_path / "measurements.parquet")
+    with pytest.raises(UserError, match=r"trials\.parquet: disc_depth, disc_mlp: 2 values of model_key"):
+        export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ({"model_key": ["a" * 32, "a" * 32, "a" * 32, "b" * 32]}, "2 values of model_key; expected: one"),
+        ({"model_key": ["a" * 31] * 4}, "is no key of 32 hexadecimal digits"),
+        ({"step_time_s": [1.0, 1.0, 1.0, -1.0]}, "status ok with a step time of -1.0"),
+        ({"status": "good"}, "status 'good'; allowed: ok"),
+    ],
+)
+def test_an_edit_with_another_checksum_is_found(
+    run: pd.DataFrame, tmp_path: Path, change: dict[str, Any], finding: str
+) -> None:
+    reference = write_reference(run, "h200", None, tmp_path)
+    assert check_reference(tmp_path) == []
+    pd.read_parquet(tmp_path / TRIALS_FILE).assign(**change).to_parquet(tmp_path / TRIALS_FILE)
+    write_facts(reference.facts, tmp_path)
+    assert finding in " ".join(found.what for found in check_reference(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -117,15 +173,11 @@ SHIPPED = sorted(ROOT.glob("config/reference/*"))
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
 def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder: Path) -> None:
     found = read_reference(folder)
+    assert check_reference(folder) == []
     assert found.facts.name == folder.name
     assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
     assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
     assert found.facts.command
-    docs = (ROOT / "docs/how-to/machines.md").read_text()
-    for fact in ("name", "measured_on", "torch_version", "driver_version"):
-        assert str(getattr(found.facts, fact)) in docs
-    if str(found.facts.code_version).endswith(DIRTY):
-        assert f"`{folder.name}` with code that had uncommitted changes" in docs
     keys = found.trials.groupby("workload")["model_key"].unique()
     assert {name: list(own) for name, own in keys.items()} == {
         name: [code_of("trial", str(name)).model_key] for name in keys.index

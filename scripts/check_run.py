@@ -1,0 +1,140 @@
+"""Checks a results folder, or a reference: that its files, rows and tables agree, and that none was edited.
+
+python scripts/check_run.py results
+python scripts/check_run.py config/reference/h200 --json=check.json
+
+Status 0: nothing is wrong; 1: something is; 2: the folder cannot be checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from crossover.answers.analysis import analyse
+from crossover.answers.thresholds import thresholds_of
+from crossover.config.options import new_parser
+from crossover.config.words import REFERENCE_FILES
+from crossover.errors import UserError, exit_with_status
+from crossover.files import atomic_path
+from crossover.machine.invocation import find_checkout
+from crossover.plan import plan_file
+from crossover.reading import read_json
+from crossover.report.provenance import read_provenances
+from crossover.report.run_checks import (
+    Finding,
+    check_csv,
+    check_files,
+    check_numbers,
+    check_reference,
+    check_rows,
+    check_table,
+)
+from crossover.tables.columns import COLUMNS, Training
+from crossover.tables.frames import read_run, read_table, write_run
+from crossover.tables.references import facts_of, read_reference
+from crossover.tables.rows import collect_rows, read_trials
+from crossover.tables.run_tables import TABLES
+
+MEASUREMENTS = "measurements.parquet"
+
+
+def main(arguments: list[str]) -> int:
+    """Check the folder, print what is wrong, and write it if asked to; returns the exit status."""
+    parser = new_parser(__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="results folder of a finished run, or a reference")
+    parser.add_argument("--json", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    findings = check_folder(options.folder)
+    wrong = [finding for finding in findings if finding.is_wrong]
+    for finding in findings:
+        print(f"{'' if finding.is_wrong else 'Note: '}{options.folder / finding.file}: {finding.what}")
+    print(f"{options.folder}: {f'{len(wrong)} findings' if wrong else 'valid'}")
+    if options.json:
+        content = {"version": 1, "valid": not wrong, "findings": [asdict(finding) for finding in findings]}
+        with atomic_path(options.json) as temporary:
+            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return 1 if wrong else 0
+
+
+def check_folder(folder: Path) -> list[Finding]:
+    """Check a reference or the results of a run; raises UserError for any other folder."""
+    if (folder / REFERENCE_FILES[0]).is_file():
+        return check_reference(folder)
+    if not (folder / "provenance.json").is_file():
+        raise UserError(f"{folder}: no provenance.json; allowed: the results folder of a finished run, or a reference")
+    provenance = read_provenances([("", folder)])[0]["provenance"]
+    if provenance is None:
+        return [Finding("provenance.json", "is not the provenance of a report")]
+    findings = list(check_files(folder, provenance))
+    made_by, here = provenance["code"].get("code_version"), find_checkout().code_version
+    if made_by != here:
+        findings.append(Finding("report.html", f"was made by {made_by}, and this is {here}", is_wrong=False))
+    for check in (check_trials, check_tables):
+        try:
+            findings += check(folder)
+        except UserError as error:
+            findings.append(Finding("", str(error)))
+    return findings
+
+
+def check_trials(folder: Path) -> Iterator[Finding]:
+    """Check the rows of all trials, among themselves and against those of single trials in `cells/`."""
+    read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it anew")
+    measurements = read_table(folder / MEASUREMENTS)
+    for check in (check_rows, check_numbers):
+        yield from (Finding(MEASUREMENTS, what) for what in check(measurements))
+    if not (folder / "plan.json").is_file() or not (folder / "cells").is_dir():
+        yield Finding(MEASUREMENTS, "not compared with single trials, which need plan.json and cells/", is_wrong=False)
+        return
+    plan = plan_file.read(folder / "plan.json")
+    paths = [*plan_file.asked_rows(plan, folder), *plan_file.repeated_rows(plan, folder)]
+    rows = collect_rows([path for path in paths if path.is_file()]).to_pandas()
+    yield from check_table(MEASUREMENTS, measurements, rows, "the rows in cells/")
+
+
+def check_tables(folder: Path) -> Iterator[Finding]:
+    """Compute all derived tables again from the rows, and compare them with the files."""
+    measurements, stored = read_table(folder / MEASUREMENTS), read_run(folder)
+    for name in TABLES:
+        yield from check_csv(folder / f"{name}.csv", read_table(folder / f"{name}.parquet"))
+    if not (folder / "plan.json").is_file():
+        yield Finding("plan.json", "is missing, so the tables were not computed again", is_wrong=False)
+        return
+    plan = plan_file.read(folder / "plan.json")
+    references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
+    trainings = [folder / Path(path).relative_to(plan.config["results"]) for path in plan.trainings]
+    if {*facts_of(stored.reference_cells).values()} - {reference.facts for reference in references} or not all(
+        path.is_file() for path in trainings
+    ):
+        what = "names references or trainings that are not there, so the tables were not computed again"
+        yield Finding("plan.json", what, is_wrong=False)
+        return
+    computed = analyse(
+        measurements,
+        collect_rows(trainings, Training).to_pandas(),
+        stored.largest_batches,
+        plan.studies,
+        plan.config["prices"],
+        roofs=stored.roofs,
+        references=references,
+    )
+    with TemporaryDirectory() as temporary:
+        write_run(computed, Path(temporary))
+        for name in (f"{name}.parquet" for name in TABLES):
+            yield from check_table(name, read_table(folder / name), read_table(Path(temporary) / name), "the rows")
+    thresholds = (
+        read_json(folder / "thresholds.json", "thresholds"),
+        json.loads(json.dumps(thresholds_of(computed, ""))),
+    )
+    given, expected = (pd.DataFrame({"series": content.get("thresholds", [])}, dtype=object) for content in thresholds)
+    yield from check_table("thresholds.json", given, expected, "the rows")
+
+
+if __name__ == "__main__":
+    exit_with_status(main)

@@ -1,0 +1,158 @@
+"""Whether a second run is slower than a first, by cell, with the error of all cells together at 5 %.
+
+Of equal runs, trials alone fire a gate in at most one of forty. Runs differ by more: temperature, memory layout, other
+tenants. What that comes to on a machine is the limit that `calibrated_limit` reads off identical runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import pandas as pd
+
+from crossover.statistics.intervals import (
+    CLOCK_RESOLUTION,
+    EQUIVALENT,
+    FASTER,
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    SLOWER,
+    SampleMean,
+    ratio_of,
+    t_quantile,
+)
+from crossover.statistics.run_comparison import MARGIN, MISSING, NO_DATA, compare_runs, times_s
+from crossover.statistics.shrinkage import with_shared_spread
+from crossover.tables.guards import differing_environments
+from crossover.tables.registry import CELL_AXES
+
+HARDWARE, TORCH, MODEL = "hardware", "torch", "model"
+ENVIRONMENTS = {
+    HARDWARE: ("device_name", "cpu_model", "cpu_capability", "physical_cores", "threads", "driver_version"),
+    TORCH: ("torch_version", "cuda_version", "cudnn_version"),
+}
+"""The columns that tell whether runs are of the same hardware and torch."""
+COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
+"""What two runs must share, unless a change of it is what the gate tests."""
+
+LEAST_IDENTICAL = 5
+"""Fewest runs to calibrate with: in simulations a further pair exceeds the limit of five once in twenty, of three once
+in five."""
+
+POWER = 0.9
+"""How often a gate sees a slowdown that it calls detectable."""
+
+PASSED, NOT_COMPARABLE = "passed", "not_comparable"
+EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
+"""By the outcome of a gate."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The outcome of a gate, and what it rests on."""
+
+    outcome: str
+    """One of EXIT_STATUSES."""
+    limit: float
+    """Slowdown that counts, as a share: 0.05 is 5 %."""
+    calibrated: float | None
+    """Slowdown that identical runs show, as a share; None without such runs."""
+    cells: pd.DataFrame
+    """What `compare_cells` gives, with the verdict at the limit."""
+    differences: Mapping[str, Sequence[str]]
+    """What differs between the runs and is not allowed to, by COMPARABLE_IN."""
+
+    @property
+    def slower(self) -> pd.DataFrame:
+        """The cells that are slower by more than the limit, the slowest first."""
+        return self.cells[self.cells["verdict"] == SLOWER].sort_values("ratio")
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """The cells that cannot be judged: not in both runs, without a time that the first has, or of one trial."""
+        verdicts, had_time = self.cells["verdict"], self.cells["trials_first"] > 0
+        return self.cells[verdicts.isin([MISSING, SINGLE_TRIAL]) | ((verdicts == NO_DATA) & had_time)]
+
+
+def gate_of(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    by: float = MARGIN,
+    identical: Sequence[pd.DataFrame] = (),
+    allowed: Collection[str] = (),
+) -> Gate:
+    """Whether any cell of the second run is slower by more than the limit, from the trials of both.
+
+    The limit is `by`, or what `identical` runs show if that is more. `allowed` names what may differ, of COMPARABLE_IN.
+    """
+    cells = compare_cells(first, second)
+    calibrated = calibrated_limit(identical) if identical else None
+    limit = max(by, calibrated or 0.0)
+    verdicts = [
+        _verdict(low, high, limit) if pd.notna(low) else verdict
+        for verdict, low, high in zip(cells["verdict"], cells["ratio_low"], cells["ratio_high"], strict=True)
+    ]
+    cells = cells.assign(verdict=verdicts, detectable=(1 + limit) * cells["detectable"] - 1)
+    differences = {name: texts for name, texts in differences_of(first, second, cells).items() if name not in allowed}
+    gate = Gate(PASSED, limit, calibrated, cells, differences)
+    if differences:
+        return replace(gate, outcome=NOT_COMPARABLE)
+    if len(gate.slower):
+        return replace(gate, outcome=SLOWER)
+    return gate if gate.missing.empty and cells["ratio_low"].notna().any() else replace(gate, outcome=MISSING)
+
+
+def _verdict(low: float, high: float, limit: float) -> str:
+    """The verdict at the limit from the ends of a ratio's interval."""
+    most = 1 + limit
+    if high < 1 / most:
+        return SLOWER
+    if low > most:
+        return FASTER
+    return EQUIVALENT if low >= 1 / most and high <= most else INCONCLUSIVE
+
+
+def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """`compare_runs` with intervals that hold over all cells together, of variances shared between the cells.
+
+    Column `detectable` is the least factor, beyond the limit, that a step must take longer for the gate to see it in
+    nine of ten.
+    """
+    comparison = compare_runs(first, second)
+    judged = comparison.index[comparison["ratio_low"].notna()]
+    keys = list(comparison.loc[judged, CELL_AXES].itertuples(index=False, name=None))
+    old, new = (_means(run, keys) for run in (first, second))
+    comparison["detectable"] = pd.Series(dtype="Float64")
+    for index, before, after in zip(judged, old, new, strict=True):
+        ratio, difference = ratio_of(after, before, len(keys)), after - before
+        quantiles = t_quantile(difference.freedom, len(keys)) + t_quantile(difference.freedom, 1, 2 * POWER - 1)
+        detectable = math.exp(float(quantiles) * math.sqrt(difference.variance))
+        comparison.loc[index, ["ratio_low", "ratio_high", "detectable"]] = [ratio.low, ratio.high, detectable]
+    return comparison
+
+
+def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[SampleMean]:
+    cells = dict(iter(run.groupby(CELL_AXES, sort=False)))
+    return with_shared_spread([SampleMean.of_times(times_s(cells[key])) for key in keys], CLOCK_RESOLUTION)
+
+
+def calibrated_limit(runs: Sequence[pd.DataFrame]) -> float:
+    """The slowdown, as a share, that no cell of any pair of identical runs exceeds with significance."""
+    logs = [0.0]
+    for first, second in combinations(runs, 2):
+        cells = compare_cells(first, second)
+        logs += [math.log(low) for low in cells["ratio_low"].dropna()]
+        logs += [-math.log(high) for high in cells["ratio_high"].dropna()]
+    return math.expm1(max(logs))
+
+
+def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:
+    """What keeps two runs from being compared, by COMPARABLE_IN; `comparison` is what `compare_runs` gives of them."""
+    differs = [MODEL in (parts or "").split() for parts in comparison["differing_code"].astype(object).fillna("")]
+    models = comparison.loc[differs, ["study", "workload"]].drop_duplicates()
+    differing = {name: differing_environments(first, second, columns) for name, columns in ENVIRONMENTS.items()}
+    differing[MODEL] = [f"code of {workload} in {study}" for study, workload in models.itertuples(index=False)]
+    return {name: texts for name, texts in differing.items() if texts}

@@ -1,0 +1,81 @@
+"""The cells of a machine over many runs: each run's time, and the runs at which it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, reading_error, t_quantile, time_over_trials
+from crossover.statistics.run_comparison import times_s
+from crossover.tables.registry import CELL_AXES
+
+LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
+"""What names a line: another device or CPU begins another one."""
+
+LEAST_RUNS = 2
+"""Fewest runs of a level. A single run that stands out may be a disturbance; `compare_runs.py` tests it."""
+
+
+def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row for each line and run, the runs in the order in which they started; `runs` are trials by name.
+
+    Column `step_time_s` is the geometric mean over trials. `speed` is relative to the line's first level. `ratio` is
+    given where a level begins: time of the level before over time of this one, above 1 if it became faster.
+    """
+    trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
+    trials["run_started_at"] = trials.groupby("run")["started_at"].transform("min")
+    lines = list(trials[trials["status"] == "ok"].groupby(LINE_AXES, sort=False, dropna=False))
+    return pd.concat([_line(line, len(lines)) for _, line in lines], ignore_index=True)
+
+
+def _line(trials: pd.DataFrame, lines: int) -> pd.DataFrame:
+    of_run = trials.groupby(["run_started_at", "run"], dropna=False)
+    line = of_run[[*LINE_AXES, "code_version"]].first().reset_index()
+    line["step_time_s"] = [time_over_trials(times_s(run)).mean for _, run in of_run]
+    logs = np.log(line["step_time_s"].to_numpy())
+    points = changes(logs, lines)
+    means = [part.mean() for part in np.split(logs, points)]
+    ratios = pd.Series(np.exp([before - after for before, after in pairwise(means)]), points)
+    return line.assign(speed=np.exp(means[0] - logs), ratio=ratios)
+
+
+def changes(logs: Floats, lines: int) -> list[int]:
+    """The indices at which the level of a line changes, from the logarithm of each run's time.
+
+    By circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA
+    copy number data", Biostatistics 2004): of all stretches, to the end or back to where the rest goes on, the one that
+    differs most from the rest counts if its t statistic is significant over all stretches and `lines`; and so on within
+    the parts. Unlike a penalty, that has a known rate of false alarms. The spread is that between runs.
+    """
+    return _changes(logs, lines * len(_stretches(len(logs))))
+
+
+def _changes(logs: Floats, tests: int) -> list[int]:
+    runs = len(logs)
+    stretches = _stretches(runs)
+    if not stretches:
+        return []
+    sums = np.concatenate([[0.0], np.cumsum(logs - logs.mean())])
+    start, end = np.transpose(stretches)
+    inside = end - start
+    between = (sums[end] - sums[start]) ** 2 * runs / (inside * (runs - inside))
+    within = np.maximum((logs.var() * runs - between) / (runs - 2), reading_error(CLOCK_RESOLUTION) ** 2)
+    best = int((between / within).argmax())
+    if between[best] < within[best] * float(t_quantile(runs - 2, tests)) ** 2:
+        return []
+    ends = sorted({0, *stretches[best], runs})
+    parts = [[first + index for index in _changes(logs[first:last], tests)] for first, last in pairwise(ends)]
+    return sorted([*ends[1:-1], *(index for part in parts for index in part)])
+
+
+def _stretches(runs: int) -> list[tuple[int, int]]:
+    """Start and end of each stretch to compare with the rest, with at least LEAST_RUNS runs in each part."""
+    return [
+        (start, end)
+        for start in range(LEAST_RUNS, runs)
+        for end in range(start + LEAST_RUNS, runs + 1)
+        if end == runs or runs - end >= LEAST_RUNS
+    ]

@@ -1,0 +1,42 @@
+"""Shows how the cells of a machine went over many runs, and at which runs they became slower or faster.
+
+python scripts/history.py results/nightly/* --output=results/history
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from crossover.config.options import new_parser
+from crossover.errors import UserError, one_line_errors
+from crossover.figures.history import cell_name, draw_history
+from crossover.report.compared_runs import read_trials_of
+from crossover.statistics.history import LEAST_RUNS, history_of
+from crossover.tables.frames import records, write_csv
+
+
+def main(arguments: list[str]) -> None:
+    """Write the history as a table and a figure, and print the changes, the latest first."""
+    parser = new_parser(__doc__)
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="results folders of finished runs, in any order")
+    parser.add_argument("--output", type=Path, default=Path("results/history"), help="folder to write to")
+    options = parser.parse_args(arguments)
+    runs = {name: read_trials_of(name) for name in options.folders}
+    if len(runs) < 2 * LEAST_RUNS:
+        raise UserError(f"{len(runs)} runs; allowed: at least {2 * LEAST_RUNS}, half of them before a change")
+    history = history_of(runs)
+    write_csv(history, options.output / "history.csv")
+    draw_history(history, options.output / "history.svg")
+    changed = records(history[history["ratio"].notna()].sort_values("run_started_at", ascending=False, kind="stable"))
+    for row in changed:
+        ratio, commit = row["ratio"], row["code_version"] or "no commit"
+        words = f"{ratio:.2f}x faster" if ratio > 1 else f"{1 / ratio:.2f}x slower"
+        print(f"{row['run']} ({str(row['run_started_at'])[:10]}, {commit}): {cell_name(row, history)} {words}")
+    if not changed:
+        print("No cell changed.")
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

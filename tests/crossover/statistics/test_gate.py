@@ -1,0 +1,145 @@
+"""The gate on simulated runs, whose truth is known: how often it fires on equal ones, and sees a planted slowdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossover.statistics.gate import COMPARABLE_IN, Gate, calibrated_limit, gate_of
+from crossover.statistics.intervals import t_quantile
+
+Row = Callable[..., dict[str, Any]]
+CELLS, PLANTED = 20, 8
+
+
+@pytest.fixture
+def simulated(row: Row) -> Callable[..., list[Gate]]:
+    """Gates on 40 pairs of runs whose cells have trials 2 to 5 % apart, and runs `between` apart."""
+
+    def gates(
+        trials: int, slowdown: float = 1.0, between: float = 0.0, cells: int = CELLS, **options: Any
+    ) -> list[Gate]:
+        random = np.random.default_rng(0)
+        plain = pd.DataFrame(
+            [row(size=size, trial=trial) for size in range(1, cells + 1) for trial in range(1, trials + 1)]
+        )[[*row(), "model"]]
+        number, size = options.pop("identical", 0), plain["size"].to_numpy(int)
+
+        def run(spreads: Any, slowdown: float = 1.0) -> pd.DataFrame:
+            logs = random.normal(0, between, cells)[size - 1] + random.normal(0, spreads[size - 1])
+            return plain.assign(step_time_s=1e-3 * np.exp(logs) * np.where(size == PLANTED, slowdown, 1.0))
+
+        pairs = []
+        for _ in range(40):
+            spreads = random.uniform(0.02, 0.05, cells)
+            identical = [run(spreads) for _ in range(number)]
+            pairs.append(gate_of(run(spreads), run(spreads, slowdown), identical=identical, **options))
+        return pairs
+
+    return gates
+
+
+def fired(gates: list[Gate]) -> int:
+    return sum(gate.outcome == "slower" for gate in gates)
+
+
+@pytest.mark.parametrize("trials", [3, 8])
+def test_equal_runs_seldom_fire(simulated: Any, trials: int) -> None:
+    assert fired(simulated(trials, by=0.0)) <= 2
+
+
+@pytest.mark.parametrize(("trials", "by"), [(16, 0.02), (40, 0.05)])
+def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, trials: int, by: float) -> None:
+    gates = simulated(trials, 1.1, by=by)
+    assert fired(gates) >= 36
+    assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
+
+
+def test_what_identical_runs_show_does_not_count(simulated: Any) -> None:
+    """Runs 3 % apart (standard deviation), far more than their trials tell."""
+    assert fired(simulated(12, between=0.03, cells=6)) > 10
+    calibrated = simulated(12, between=0.03, cells=6, identical=5)
+    assert fired(calibrated) <= 4
+    assert all(gate.limit == max(gate.calibrated or 0, 0.02) for gate in calibrated)
+
+
+def steady(row: Row, times: dict[int, list[float]], **values: Any) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            row(size=size, trial=trial, step_time_s=time, **values)
+            for size, times_s in times.items()
+            for trial, time in enumerate(times_s, start=1)
+        ]
+    )
+
+
+def test_a_cell_by_hand(row: Row) -> None:
+    """Logs of the first run are ±0.01 about 0, of the second about ln 1.2; each variance of the mean is 1e-4."""
+    first = steady(row, {2: [math.exp(0.01), math.exp(-0.01)]})
+    second = first.assign(step_time_s=1.2 * first["step_time_s"])
+    gate = gate_of(first, second, by=0.05)
+    half_width = float(t_quantile(2)) * math.sqrt(2e-4)  # 4.303 x 0.01414
+    (cell,) = gate.cells.to_dict("records")
+    assert cell["ratio_high"] == pytest.approx(math.exp(half_width) / 1.2)
+    assert half_width == pytest.approx(0.06085, rel=1e-3)
+    assert gate.outcome == "slower"  # 1.063 / 1.2 = 0.886 is less than 1 / 1.05
+    assert gate_of(first, second, by=0.14).outcome == "passed"  # 1 / 1.14 = 0.877
+    assert gate_of(second, first).outcome == "passed"
+    # 1.886 is the 90 % quantile of Student's t with two degrees of freedom.
+    assert cell["detectable"] == pytest.approx(1.05 * math.exp(half_width + 1.886 * math.sqrt(2e-4)) - 1, rel=1e-4)
+
+
+def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
+    """Trials without spread: runs 1 %, 3 % and 2 % above the base differ by 1.03 / 1.01 at most."""
+    runs = [steady(row, {2: [factor, factor]}) for factor in (1.01, 1.03, 1.02)]
+    assert calibrated_limit(runs) == pytest.approx(1.03 / 1.01 - 1, rel=1e-4)
+    assert gate_of(runs[0], runs[1], 0.0, runs).outcome == "passed"
+    assert gate_of(runs[0], steady(row, {2: [1.04, 1.04]}), 0.0, runs).outcome == "slower"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [1.0, 1.0]}, "missing"),
+        ({2: [1.0, 1.0]}, {2: [1.0, 1.0], 3: [1.0, 1.0]}, "missing"),
+        ({2: [1.0, 1.0], 3: [1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "missing"),  # a single trial
+        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # what was found counts
+        ({2: [1.0, 1.0]}, {3: [1.0, 1.0]}, "missing"),
+    ],
+)
+def test_cells_that_cannot_be_judged_do_not_pass(row: Row, first: Any, second: Any, outcome: str) -> None:
+    assert gate_of(steady(row, first), steady(row, second)).outcome == outcome
+
+
+def test_a_cell_without_a_time_counts_if_it_had_one(row: Row) -> None:
+    both = steady(row, {2: [1.0, 1.0], 3: [1.0, 1.0]})
+    lost = both.assign(status=both["size"].map({2: "ok", 3: "oom"}))
+    assert [gate_of(*pair).outcome for pair in ((both, lost), (lost, both), (lost, lost))] == [
+        "missing",
+        "passed",
+        "passed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"device_name": "Brand C2"}, "hardware"),
+        ({"torch_version": "2.13.0"}, "torch"),
+        ({"model_key": "b", "code_key": "b"}, "model"),
+    ],
+)
+def test_runs_that_do_not_compare_are_named_unless_the_change_is_tested(
+    row: Row, changed: dict[str, str], what: str
+) -> None:
+    first = steady(row, {2: [1.0, 1.0]}, torch_version="2.12.0", model_key="a", measurement_key="a", code_key="a")
+    second = first.assign(step_time_s=2.0, **changed)
+    gate = gate_of(first, second)
+    assert (gate.outcome, list(gate.differences)) == ("not_comparable", [what])
+    assert gate_of(first, second, allowed=[what]).outcome == "slower"
+    assert gate_of(first, second.assign(hostname="node7"), allowed=COMPARABLE_IN).outcome == "slower"
