@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import sys
 import tomllib
@@ -108,6 +109,15 @@ def test_images_and_environments_have_a_python_that_the_package_allows(path: str
     assert int(minor) >= int(project["project"]["requires-python"].removeprefix(">=3."))
     assert project["tool"]["ruff"]["target-version"] == project["project"]["requires-python"].replace(">=3.", "py3")
     assert f">={project['tool']['mypy']['python_version']}" == project["project"]["requires-python"]
+
+
+def test_githubs_workflow_takes_the_steps_of_ci_run() -> None:
+    ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]["ci"]
+    commands = [step["run"] for step in ci["steps"] if step.get("run", "").startswith(".ci/")]
+    assert commands == re.findall(r"^\.ci/.*$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    assert all(os.access(ROOT / command, os.X_OK) for command in commands)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f">={ci['strategy']['matrix']['python'][0]}" == project["requires-python"]
 
 
 def test_every_import_is_pinned_in_requirements() -> None:
