@@ -149,8 +149,8 @@ class Progress(logging.Handler):
                 self._began = self._clock()
             if facts["rule_name"] == ANSWERING:
                 self._answers[facts["jobid"]] = facts["output"][0]
-        elif event == "job_error":
-            rule = self._running.pop(facts["jobid"], facts["rule_name"])
+        elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 tells some errors twice
+            rule = self._running.pop(facts["jobid"])
             self.failed[rule] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
             if rule in MEASURING:

@@ -96,6 +96,7 @@ def test_refinement_adds_jobs_when_it_is_planned() -> None:
 def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
+    run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell")  # told twice
     run.job(2)
     assert run.said[-1].startswith("Measured 1 of 3 trials; less than a minute left")
     run.job(3)
