@@ -1,6 +1,7 @@
 from snakemake.utils import min_version
 
-min_version("9.27")
+# Before 9.19 a profile cannot be called profile.yaml, and before 9.17 a priority cannot be a function.
+min_version("9.19")
 
 
 include: "rules/config.smk"

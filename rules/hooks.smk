@@ -3,22 +3,31 @@
 
 import atexit
 
+from crossover.machine.counters import read_counters
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
+from crossover.plan.checks import load_by_others
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
 
-PROGRESS = Progress(logger.info)
-if workflow.is_main_process:
-    internals.show_progress(workflow, logger, PROGRESS)
-
 
 def tell_answers():
+    print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+
+
+def tell_answers_again():
+    # The report may not be up to date where it is no target.
+    targets_named = IS_MODULE or workflow.dag_settings.targets
+    if not (workflow.dryrun or workflow.touch or targets_named):
+        tell_answers()
+
+
+def tell_new_answers():
     if PROGRESS.finished["render_report"] and not workflow.touch:
-        print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+        tell_answers()
     if PROGRESS.finished["export_reference"] and not workflow.touch:
         # What to do with the reference.
         print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
@@ -29,10 +38,15 @@ def tell_failures():
     print("", words, sep="\n", file=sys.stderr)
 
 
+PROGRESS = Progress(logger.info, up_to_date=tell_answers_again)
+if workflow.is_main_process:
+    internals.show_progress(workflow, logger, PROGRESS)
+    COUNTERS = read_counters()
+
 if IS_MODULE and workflow.is_main_process:
     # Snakemake calls the handlers of the workflow that uses this one, and none of these.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_answers())
+    atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_new_answers())
 
 
 # The jobs of the run, and its executor, are known from here on only.
@@ -47,6 +61,8 @@ onstart:
     if PROGRESS.measures() and not workflow.touch:
         if MACHINE.note and not CONFIG.devices:
             print(f"Note: {MACHINE.note}", file=sys.stderr)
+        if workflow.local_exec and (note := load_by_others(COUNTERS, read_counters())):
+            print(f"Note: {note}", file=sys.stderr)
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
@@ -63,7 +79,7 @@ onstart:
 
 
 onsuccess:
-    tell_answers()
+    tell_new_answers()
 
 
 onerror:

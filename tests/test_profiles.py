@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
 import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from snakemake_executor_plugin_slurm import ExecutorSettings
 from workflow_copy import ROOT
 
 PROFILES = ["default", "slurm"]
+FIRST_LOOK = ROOT / "docs" / "tutorials" / "first-look.md"
 ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "probe_roofs"}
 """The rules whose jobs a cluster runs; the others compute from rows in seconds."""
 
@@ -76,6 +80,44 @@ def test_an_environment_is_one_that_conda_reads_with_the_pins_of_requirements(na
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", pin) for pin in with_pip["pip"])
     assert pins(path)
     assert pins(path).items() <= pins(ROOT / "requirements.txt").items()
+
+
+def test_the_lock_has_the_pins_of_requirements_with_hashes_and_without_torch() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    entries = dict(re.findall(r"^([\w-]+)==(.*(?:\n    .+)+)", text, flags=re.MULTILINE))
+    wanted = {name: version for name, version in pins(ROOT / "requirements.txt").items() if name != "torch"}
+    assert {name: entries[name].split()[0] for name in wanted} == wanted
+    assert "torch" not in entries
+    assert all("--hash=sha256:" in entry for entry in entries.values())
+    first = f"pip install torch=={pins(ROOT / 'requirements.txt')['torch']} && "
+    assert f"\n{first}pip install --require-hashes -r requirements.lock\n" in FIRST_LOOK.read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(re.match(r"[\w-]+==[\w.]+ |    --hash=sha256:[0-9a-f]{64}( |$)", line) for line in lines)  # no index
+
+
+def test_the_image_installs_and_runs_what_the_readme_says() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    (installation,) = re.findall(r"^RUN (.*)$", text, flags=re.MULTILINE)
+    (command,) = re.findall(r"^CMD (.*)$", text, flags=re.MULTILINE)
+    assert f"\n{installation} && {' '.join(json.loads(command))}\n" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", ["Dockerfile", "envs/benchmark.yaml", "envs/analysis.yaml"])
+def test_images_and_environments_have_a_python_that_the_package_allows(path: str) -> None:
+    (minor,) = re.findall(r"python[=:]3\.(\d+)", (ROOT / path).read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert int(minor) >= int(project["project"]["requires-python"].removeprefix(">=3."))
+    assert project["tool"]["ruff"]["target-version"] == project["project"]["requires-python"].replace(">=3.", "py3")
+    assert f">={project['tool']['mypy']['python_version']}" == project["project"]["requires-python"]
+
+
+def test_githubs_workflow_takes_the_steps_of_ci_run() -> None:
+    ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]["ci"]
+    commands = [step["run"] for step in ci["steps"] if step.get("run", "").startswith(".ci/")]
+    assert commands == re.findall(r"^\.ci/.*$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    assert all(os.access(ROOT / command, os.X_OK) for command in commands)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f">={ci['strategy']['matrix']['python'][0]}" == project["requires-python"]
 
 
 def test_every_import_is_pinned_in_requirements() -> None:

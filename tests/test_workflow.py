@@ -186,8 +186,10 @@ def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
     assert "limit: None" in fresh.run("results/plan.json")
 
 
-def test_a_second_run_does_nothing(finished: tuple[WorkflowCopy, str]) -> None:
-    assert finished[0].would_run() == Counter()
+def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
+    workflow = finished[0]
+    assert workflow.would_run() == Counter()
+    assert (workflow.results / "summary.txt").read_text() in workflow.run()
 
 
 def new_title(workflow: WorkflowCopy) -> None:

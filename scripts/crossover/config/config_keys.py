@@ -23,6 +23,7 @@ from crossover.config.key_types import (
     Matching,
     Mode,
     NodeClassName,
+    OneOrSeveral,
     PartOf,
     PresetName,
     Price,
@@ -32,6 +33,7 @@ from crossover.config.key_types import (
     Set,
     Several,
     Share,
+    SizeName,
     SlurmName,
     Text,
     Threads,
@@ -237,7 +239,7 @@ ReferenceName = Annotated[
 class ConfigKeys(Keys):
     """Keys of config/config.yaml and of files given with --configfile."""
 
-    studies: Several[StudyName] = Field(
+    studies: OneOrSeveral[StudyName] = Field(
         ["disc_depth", "hsf_width", "efficientnet_latency"],
         description="Studies to run; each is a file in config/studies/, or the path of a file of your own, as "
         "my_study.yaml.",
@@ -246,16 +248,16 @@ class ConfigKeys(Keys):
         None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
     )
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
-    sizes: Several[Count | Text] | None = Field(
+    sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
         description="Sizes of `model`, as numbers or names; null for those that its file states as SIZES, or for 16, "
         "64, 256 and 1024.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
-    batch_sizes: Several[Count] | None = Field(
+    batch_sizes: OneOrSeveral[Count] | None = Field(
         None, description="Several batch sizes of `model`, in place of `batch_size`; null for that one."
     )
-    protocols: Several[Protocol] | None = Field(
+    protocols: OneOrSeveral[Protocol] | None = Field(
         None, description="What a step of `model` includes, as in a study; null for `resident`."
     )
     x_axis: XAxis | None = Field(
@@ -264,7 +266,7 @@ class ConfigKeys(Keys):
         "size where that alone varies.",
     )
     data: Data | None = Field(None, description=DATA)
-    devices: Literal["auto"] | Several[Device] = Field(
+    devices: Literal["auto"] | OneOrSeveral[Device] = Field(
         "auto",
         description="Devices to measure. `auto` takes the CPU and this machine's accelerator; on a cluster the CPU, "
         "and CUDA if Slurm knows a node with a GPU.",

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -86,6 +87,17 @@ def _each_once(values: list[T]) -> list[T]:
     return values
 
 
+def _listed(values: Any) -> Any:
+    return [values] if isinstance(values, str | int) else values
+
+
+def _one_name(text: str) -> str:
+    words = text.split()
+    if len(words) > 1 and all(word.isdigit() for word in words):
+        raise problem(f"'{text}' is one name; allowed: numbers separated by commas, as [{','.join(words)}]")
+    return text
+
+
 def _ascending(ends: list[float]) -> list[float]:
     if ends[0] > ends[1]:
         raise problem(f"[{ends[0]:g}, {ends[1]:g}] is reversed; allowed: lowest, highest")
@@ -127,6 +139,8 @@ class PartOf:
 Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
 """A list that names each value once."""
 Several = Annotated[Set[T], Field(min_length=1)]
+OneOrSeveral = Annotated[Several[T], BeforeValidator(_listed)]
+"""Such a list, or its only value, as `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,
@@ -135,6 +149,7 @@ Text = Annotated[
         f"a text of 1 to {LONGEST_TEXT} characters, without control characters",
     ),
 ]
+SizeName = Annotated[Text, AfterValidator(_one_name)]
 SlurmName = Annotated[str, Matching(r"[\w.:@,+-]+", "a name of letters, digits and . _ : @ , + -")]
 NodeClassName = Annotated[str, Matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -", 100)]
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]

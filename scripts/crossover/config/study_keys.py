@@ -30,6 +30,7 @@ from crossover.config.key_types import (
     Seconds,
     Set,
     Several,
+    SizeName,
     Text,
     Trials,
 )
@@ -263,7 +264,7 @@ class StudyKeys(Keys):
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
     data: Data | None = Field(None, description=DATA)
     check: Flag = Field(True, description="Whether the answers of `model` are compared with double precision.")
-    sizes: Several[Count | Text] = Field(
+    sizes: Several[Count | SizeName] = Field(
         description="Points on the workload's size axis; of a `model` also names, as [resnet18, resnet34]."
     )
     batch_sizes: Several[Count] = Field(description="Samples in a step.")

@@ -10,7 +10,10 @@ from crossover.config.configuration import Configuration
 from crossover.config.studies import Study
 from crossover.config.words import BASELINE, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names, did_you_mean
+from crossover.machine.counters import Counters, counters_between
 from crossover.machine.discovery import Machine
+from crossover.machine.threads import physical_cores, usable_cpus
+from crossover.machine.trust import others_disturb
 from crossover.plan.jobs import resources_of
 from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
@@ -105,6 +108,24 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
     return (
         f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; where the hardware differs, this run "
         "measures in its place, so give another results folder to keep both"
+    )
+
+
+def load_by_others(before: Counters, after: Counters) -> str | None:
+    """A line on other programs that keep so many CPUs busy that trials on the CPU would be flagged; None if none do."""
+    cpus = usable_cpus()
+    facts = {
+        "others_cpus": counters_between(before, after)["others_cpus"],
+        "device": "cpu",
+        "affinity_cores": physical_cores(cpus),
+        "logical_cpus": len(cpus),
+        "timed_s": after.monotonic_s - before.monotonic_s,
+    }
+    if not others_disturb(facts):
+        return None
+    return (
+        f"load by others: {facts['others_cpus']:.1f} of {len(cpus)} CPUs busy; trials that they disturb are flagged "
+        "`busy_host`. Stop what else runs, or measure on a quiet machine"
     )
 
 

@@ -1,8 +1,8 @@
 """What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27).
 
 Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also of a
-module), `is_main_process` (each job reads the rules again), `local_exec` and `touch` (how the run was started), and
-`resource_settings.cores` (those of --cores, which are divided among GPUs).
+module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and `dag_settings.targets`
+(how the run was started), and `resource_settings.cores` (those of --cores, which are divided among GPUs).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from crossover.config.validation import read_layers
 from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
-from crossover.plan.terminal import Progress, cut_paths, is_for_terminal
+from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
 
 Workflow = Any
 """Snakemake's `workflow`, as rules see it."""
@@ -90,6 +90,8 @@ def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress
         for handler in logger.handlers:
             if handler.name == "DefaultStreamHandler":
                 handler.addFilter(is_for_terminal)
+                if handler.formatter:
+                    handler.setFormatter(WithoutCommand(handler.formatter))
 
 
 def remove_job_rate_limit(workflow: Workflow) -> None:

@@ -31,10 +31,19 @@ LEAST_FREE_BYTES = 1 << 20
 MOST_PATHS = 3
 """Paths of a job to show."""
 
-HIDDEN = ("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd")
-"""Events of jobs that succeed; Snakemake's log file has them."""
-CHATTER = ("Select jobs to execute", "Execute ")
-"""Beginnings of Snakemake's other lines on such jobs."""
+HIDDEN = (
+    *("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd"),
+    *("workflow_started", "run_info", "resources_info"),
+)
+"""Events of a run's start and of jobs that succeed; Snakemake's log file has them."""
+CHATTER = (
+    *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
+    *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
+)
+"""Beginnings of Snakemake's other lines on these."""
+
+NOTHING_TO_DO = "Nothing to be done"
+"""Beginning of Snakemake's line where all files are up to date."""
 
 STEPS = 20
 """Most lines of progress of a run."""
@@ -87,7 +96,13 @@ def _few(paths: Sequence[str]) -> list[str]:
 class Progress(logging.Handler):
     """Counts the jobs of a run, and says the time left each time that a twentieth of the trials has ended."""
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        up_to_date: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`say` shows a line; `up_to_date` is called where no job has anything to do."""
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as far as they are known at its start."""
@@ -95,13 +110,15 @@ class Progress(logging.Handler):
         self.failed: Counter[str] = Counter()
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
-        self._say, self._clock = say, clock
+        self._say, self._up_to_date, self._clock = say, up_to_date, clock
         self._running: dict[int, str] = {}
         self._answers: dict[int, str] = {}
         """What a running job of `ANSWERING` writes."""
         self._began: float | None = None
         self._totals: list[int] = []
         self._last_step = -1
+        self._untold = False
+        """Whether a trial has ended since the last event of progress, which counts what refinement has added."""
 
     def measures(self) -> bool:
         """Whether the run has jobs that measure, or may get some by refinement or repeats."""
@@ -114,6 +131,8 @@ class Progress(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Record an event; an exception in here must not stop the run."""
         try:
+            if record.getMessage().startswith(NOTHING_TO_DO):
+                self._up_to_date()
             self._note(str(getattr(record, "event", "")), record.__dict__)
         except Exception:
             self.handleError(record)
@@ -122,38 +141,57 @@ class Progress(logging.Handler):
         if event == "run_info":
             self.planned = Counter(facts["stats"])
             del self.planned["total"]
+            if words := self._counted(self._trials()):
+                self._say(f"To measure: {words}{self._more()}.")
         elif event == "job_info":
             self._running[facts["jobid"]] = facts["rule_name"]
             if facts["rule_name"] in MEASURING and self._began is None:
                 self._began = self._clock()
             if facts["rule_name"] == ANSWERING:
                 self._answers[facts["jobid"]] = facts["output"][0]
-        elif event == "job_error":
-            self.failed[self._running.pop(facts["jobid"], facts["rule_name"])] += 1
+        elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 tells some errors twice
+            rule = self._running.pop(facts["jobid"])
+            self.failed[rule] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
+            if rule in MEASURING:
+                self._tell()
         elif event == "job_finished" and facts["job_id"] in self._running:
             rule = self._running.pop(facts["job_id"])
             self.finished[rule] += 1
-            if rule in MEASURING:
-                self._tell()
+            self._untold |= rule in MEASURING
             if rule == ANSWERING and (answer := _text(self._answers.pop(facts["job_id"])).rstrip()):
                 self._say(answer)
         elif event == "progress":
             self._totals.append(facts["total"])
+            if self._untold:
+                self._tell()
+
+    def _trials(self) -> int:
+        """Jobs that measure: those planned at the start, and those that refinement has added."""
+        added = self._totals[-1] - self._totals[0] if self._totals else 0
+        return sum(self.planned[rule] for rule in MEASURING) + added
+
+    def _counted(self, jobs: int | str) -> str:
+        """'12 trials and trainings'; empty without jobs."""
+        names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
+        return f"{jobs} {names or 'trials'}" if jobs else ""
+
+    def _more(self) -> str:
+        refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
+        return ", before what refinement adds" if refines else ""
 
     def _tell(self) -> None:
-        done = sum(self.finished[rule] for rule in MEASURING)
-        added = self._totals[-1] - self._totals[0] if self._totals else 0  # by refinement
-        planned = sum(self.planned[rule] for rule in MEASURING) + added
-        left = planned - done - sum(self.failed[rule] for rule in MEASURING)
-        if left > 0 and self._began is not None and (step := STEPS * done // planned) > self._last_step:
+        self._untold = False
+        done, failed = (sum(ended[rule] for rule in MEASURING) for ended in (self.finished, self.failed))
+        planned = self._trials()
+        left = planned - done - failed
+        words = f"Measured {done} of {self._counted(planned)}"
+        if left <= 0:
+            self._say(f"{words}{f'; {failed} failed' if failed else ''}{self._more()}.")
+        elif done and self._began is not None and (step := STEPS * done // planned) > self._last_step:
             self._last_step = step
-            names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
             seconds = left * (self._clock() - self._began) / done
-            refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
-            more = ", before what refinement adds" if refines else ""
-            words = f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}."
-            self._say(words)
+            self._say(f"{words}; {duration_words(seconds)} left{self._more()}.")
 
 
 def _last_line(log: str) -> str | None:
@@ -170,6 +208,20 @@ def _text(path: str) -> str:
 
 
 def is_for_terminal(record: logging.LogRecord) -> bool:
-    """Whether a record is not about jobs that go well, which Snakemake's log file has."""
-    event = getattr(record, "event", None)
-    return event not in HIDDEN and not (event is None and record.getMessage().startswith(CHATTER))
+    """Whether a record is an error, an answer or news of the measurement; Snakemake's log file has the others."""
+    event, text = getattr(record, "event", None), record.getMessage()
+    # The event of the failed job follows, with its log.
+    repeated = event == "error" and "CalledProcessError in " in text
+    return event not in HIDDEN and not repeated and not (event is None and text.startswith(CHATTER))
+
+
+class WithoutCommand(logging.Formatter):
+    """Formats records as another formatter does, without the command of a failed job, which hides its one line."""
+
+    def __init__(self, whole: logging.Formatter) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record, which itself is not changed: the log file shows the command."""
+        return self._whole.format(logging.makeLogRecord({**record.__dict__, "shellcmd": None}))

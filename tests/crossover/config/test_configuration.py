@@ -79,6 +79,11 @@ def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
     assert (config.studies[0].sizes, config.studies[0].protocols) == ((2, 3), ("resident",))
 
 
+def test_a_single_value_is_the_list_of_it(folder: Any) -> None:
+    config = folder.read(devices="cpu", studies="mine")
+    assert (config.devices, [study.name for study in config.studies]) == (("cpu",), ["mine"])
+
+
 @pytest.mark.parametrize(
     ("before", "after", "trials", "effort", "bisections"),
     [
@@ -107,7 +112,8 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
     [
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
         ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a name"),
-        ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),
+        ({"studies": "mime"}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
+        ({"sizes": "16 64"}, "sizes: '16 64' is one name; allowed: numbers separated by commas, as [16,64]"),
         ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a name of letters"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
         ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: auto, or a list"),

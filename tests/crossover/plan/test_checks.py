@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
+from crossover.machine.counters import CpuTicks, read_counters
+from crossover.machine.threads import usable_cpus
 from crossover.plan.checks import (
     check_both_kinds,
     check_classes,
     check_device_list,
     check_executor,
     check_metrics,
+    load_by_others,
     measured_elsewhere,
     reference_files,
     reference_folders,
@@ -28,6 +31,16 @@ def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> N
     check_device_list(configured(), machine)
     with pytest.raises(UserError, match=r"^mine\.yaml: devices: 'cuda' .*: auto, cpu \(built without CUDA\)"):
         check_device_list(configured(devices=["cpu", "cuda"]), machine)
+
+
+@pytest.mark.parametrize(("others_ticks", "cpus"), [(20, None), (300, "3.0")])
+def test_programs_that_keep_cpus_busy_before_the_run_are_named(others_ticks: int, cpus: str | None) -> None:
+    """All CPUs for 1 s of 100 ticks; this process takes 50 ticks of the busy ones."""
+    count = len(usable_cpus())
+    before = replace(read_counters(), monotonic_s=0.0, ticks=CpuTicks(count, 0, 0, 0, 0, 0))
+    ticks = CpuTicks(count, 100 * count, others_ticks + 50, 0, process=50, children=0)
+    note = load_by_others(before, replace(before, monotonic_s=1.0, ticks=ticks))
+    assert (note and note.partition(";")[0]) == (cpus and f"load by others: {cpus} of {count} CPUs busy")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
-from crossover.plan.terminal import STEPS, Progress, cut_paths, failure_words, is_for_terminal
+from crossover.plan.terminal import STEPS, Progress, WithoutCommand, cut_paths, failure_words, is_for_terminal
 
 
 class Run:
@@ -20,7 +20,7 @@ class Run:
     def __init__(self, **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
-        self.progress = Progress(self.said.append, lambda: self.now_s)
+        self.progress = Progress(self.said.append, lambda: self.said.append("up to date"), lambda: self.now_s)
         self.total = sum(planned.values())
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": self.total})
 
@@ -45,9 +45,11 @@ def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
         run.job(number, seconds=seconds)
     run.job(9, "render_report", 5)
     assert run.said == [
+        "To measure: 4 trials.",
         "Measured 1 of 4 trials; about 5 min left.",  # 3 x 100 s
         "Measured 2 of 4 trials; about 3 min left.",  # 2 x 80 s
         "Measured 3 of 4 trials; about 1 min left.",  # 1 x 80 s
+        "Measured 4 of 4 trials.",
     ]
 
 
@@ -65,7 +67,7 @@ def test_a_first_answer_is_shown_when_it_is_there(tmp_path: Path) -> None:
         (tmp_path / f"{number}.txt").write_text(text)
         run.event(LogEvent.JOB_INFO, jobid=number, rule_name="give_first_answer", output=[f"{tmp_path}/{number}.txt"])
         run.event(LogEvent.JOB_FINISHED, job_id=number)
-    assert run.said == ["GPU faster"]
+    assert run.said == ["To measure: 2 trials.", "GPU faster"]
 
 
 def test_jobs_that_run_at_once_shorten_the_time_left() -> None:
@@ -75,6 +77,7 @@ def test_jobs_that_run_at_once_shorten_the_time_left() -> None:
     run.now_s = 100
     for number in (1, 2):
         run.event(LogEvent.JOB_FINISHED, job_id=number)
+    run.event(LogEvent.PROGRESS, total=6)
     assert run.said[-1] == "Measured 2 of 6 trials and trainings; about 3 min left."  # 4 x 50 s
 
 
@@ -83,6 +86,7 @@ def test_refinement_adds_jobs_when_it_is_planned() -> None:
     run.job(1, seconds=60)
     assert run.said[-1] == "Measured 1 of 2 trials; about 1 min left, before what refinement adds."
     run.job(2, seconds=60)
+    assert run.said[-1] == "Measured 2 of 2 trials, before what refinement adds."
     run.total += 3
     run.job(3, "plan_refinement", 1)
     run.job(4, seconds=59)
@@ -92,10 +96,11 @@ def test_refinement_adds_jobs_when_it_is_planned() -> None:
 def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
+    run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell")  # told twice
     run.job(2)
     assert run.said[-1].startswith("Measured 1 of 3 trials; less than a minute left")
     run.job(3)
-    assert len(run.said) == 1
+    assert run.said[-1] == "Measured 2 of 3 trials; 1 failed."
     assert run.progress.failed == {"measure_cell": 1}
     assert run.progress.finished == {"measure_cell": 2}
 
@@ -141,14 +146,21 @@ def record(message: str = "", **facts: object) -> logging.LogRecord:
     return logging.makeLogRecord({"msg": message, **facts})
 
 
-@pytest.mark.parametrize("event", [LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.PROGRESS, LogEvent.SHELLCMD])
-def test_jobs_that_go_well_are_not_for_the_terminal(event: LogEvent) -> None:
+@pytest.mark.parametrize(
+    "event", [LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.JOB_INFO, LogEvent.PROGRESS, LogEvent.SHELLCMD]
+)
+def test_the_start_and_jobs_that_go_well_are_not_for_the_terminal(event: LogEvent) -> None:
     assert not is_for_terminal(record(event=event))
     assert not is_for_terminal(record("Select jobs to execute..."))
 
 
-@pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.ERROR, LogEvent.RUN_INFO, None])
-def test_errors_the_plan_and_answers_are(event: LogEvent | None) -> None:
+def test_the_command_of_a_failed_job_is_not_for_the_terminal() -> None:
+    text = "RuleException:\nCalledProcessError in file \"measure.smk\", line 51:\nCommand 'python3 ...'"
+    assert not is_for_terminal(record(text, event=LogEvent.ERROR))
+
+
+@pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.ERROR, None])
+def test_errors_and_answers_are(event: LogEvent | None) -> None:
     assert is_for_terminal(record("First answer", **({"event": event} if event else {})))
 
 
@@ -156,8 +168,21 @@ def test_a_long_run_tells_its_progress_twenty_times() -> None:
     run = Run(measure_cell=1000)
     for number in range(1000):
         run.job(number)
-    assert len(run.said) == STEPS
-    assert [line.partition(" trials")[0] for line in run.said[:2]] == ["Measured 1 of 1000", "Measured 50 of 1000"]
+    told = [line.partition(" trials")[0] for line in run.said[1:]]
+    assert len(told) == STEPS + 1
+    assert [*told[:2], told[-1]] == ["Measured 1 of 1000", "Measured 50 of 1000", "Measured 1000 of 1000"]
+
+
+def test_where_all_is_up_to_date_the_answers_are_told_again() -> None:
+    run = Run()
+    run.progress.handle(record("Nothing to be done (all requested files are present and up to date)."))
+    assert run.said == ["up to date"]
+
+
+def test_a_failed_job_is_shown_without_its_command_which_the_log_file_has() -> None:
+    failed = record(event=LogEvent.JOB_ERROR, shellcmd="python3 measure_cell.py")
+    assert WithoutCommand(logging.Formatter("%(event)s %(shellcmd)s")).format(failed) == f"{LogEvent.JOB_ERROR} None"
+    assert failed.__dict__["shellcmd"] == "python3 measure_cell.py"
 
 
 @pytest.mark.parametrize(

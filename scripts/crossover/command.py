@@ -1,0 +1,91 @@
+"""Benchmark a model of your own or studies of Crossover's, on the CPU and GPU of this machine.
+
+  crossover my_net.py:build --sizes 64,256 --effort quick
+  crossover disc_depth hsf_width --results results/two
+  crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
+  crossover compare OLD NEW                                two results folders, cell by cell
+  crossover report RESULTS                                 what has finished of a run
+
+It prints the Snakemake command that it runs. That ends with the answers and the path of the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+
+SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py"}
+"""The scripts that have a name here, and take all arguments that follow it."""
+
+
+def build_command(arguments: Sequence[str]) -> list[str]:
+    """The command, without the interpreter of Python, that a command line without its first word stands for."""
+    if arguments[:1] and arguments[0] in SCRIPTS:
+        return [os.path.relpath(CHECKOUT / "scripts" / SCRIPTS[arguments[0]]), *arguments[1:]]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = vars(_parser().parse_args(arguments[:end]))
+    names = options.pop("names")
+    models = [name for name in names if ":" in name]
+    if models and len(names) > 1:
+        sys.exit(f"error: {models[0]}: a model is measured alone; to measure several, write a study for each")
+    entries = {"model": models[0]} if models else {"studies": ",".join(names)}
+    entries |= {key: value for key, value in options.items() if value is not None}
+    snakemake = [
+        "-m",
+        "snakemake",
+        "-s",
+        os.path.relpath(CHECKOUT / "Snakefile"),
+        "--cores",
+        "1",
+        "--resources",
+        "gpu=1",
+    ]
+    # The last of an option that is given twice counts, and all words after --config are entries.
+    return [*snakemake, *arguments[end + 1 :], "--config", *(f"{key}={_as_list(entries[key])}" for key in entries)]
+
+
+def _parser() -> argparse.ArgumentParser:
+    """A parser of names and of the config's keys."""
+    from crossover.config.config_keys import ConfigKeys  # needs pydantic, whose absence main() reports
+
+    description, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        "crossover",
+        usage="crossover NAME [NAME ...] [--KEY VALUE ...] [-- SNAKEMAKE'S OPTIONS]",
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("names", nargs="+", metavar="NAME", help="a model as FILE.py:FUNCTION, or studies")
+    for key, field in ConfigKeys.model_fields.items():
+        if key not in ("model", "studies"):
+            text = (field.description or "").replace("%", "%%")
+            spellings = sorted({f"--{key.replace('_', '-')}", f"--{key}"})
+            parser.add_argument(*spellings, dest=key, metavar="VALUE", help=text)
+    return parser
+
+
+def _as_list(value: str) -> str:
+    """The value as YAML: `64,256` is a list."""
+    return f"[{value}]" if "," in value and not value.startswith(("[", "{")) else value
+
+
+def main() -> None:
+    """Show and run the command that the command line stands for."""
+    if not (CHECKOUT / "Snakefile").is_file():
+        sys.exit("error: the workflow is not in this installation; run `pip install -e .` in a checkout of Crossover")
+    if importlib.util.find_spec("snakemake") is None:
+        requirements = shlex.quote(os.path.relpath(CHECKOUT / "requirements.txt"))
+        sys.exit(f"error: Snakemake is not installed in this environment; run `pip install -r {requirements}`")
+    command = build_command(sys.argv[1:])
+    shown = command[1:] if command[0] == "-m" else ["python", *command]
+    print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
+    os.execv(sys.executable, [sys.executable, *command])  # which signals then reach, and whose status is this one's

@@ -1,0 +1,72 @@
+"""The command `crossover`: what it makes of its words, and what an installation without the workflow says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crossover.command import build_command
+from workflow_copy import ROOT
+
+START = ["-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--cores", "1", "--resources", "gpu=1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "end"),
+    [
+        ("my_net.py:build --sizes 64,256", ["--config", "model=my_net.py:build", "sizes=[64,256]"]),
+        (
+            "disc_depth --cpu-threads=2 --effort quick",
+            ["--config", "studies=disc_depth", "effort=quick", "cpu_threads=2"],
+        ),
+        ("disc_depth a.yaml", ["--config", "studies=[disc_depth,a.yaml]"]),
+        ("disc_depth --prices {cpu:1,cuda:2}", ["--config", "studies=disc_depth", "prices={cpu:1,cuda:2}"]),
+        ("cores -- --cores 16 -n", ["--cores", "16", "-n", "--config", "studies=cores"]),
+    ],
+)
+def test_a_line_is_a_command_of_snakemakes(line: str, end: list[str]) -> None:
+    assert build_command(line.split()) == [*START, *end]
+
+
+def test_compare_calls_its_script_with_all_that_follows() -> None:
+    script = os.path.relpath(ROOT / "scripts" / "compare_runs.py")
+    assert build_command(["compare", "a", "b", "--output", "c"]) == [script, "a", "b", "--output", "c"]
+
+
+@pytest.mark.parametrize("line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", ""])
+def test_a_mistake_ends_in_its_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_command(line.split())
+    assert ended.value.code
+    assert len(capsys.readouterr().err.splitlines()) <= 2  # with argparse's line on the usage
+
+
+def test_a_run_shows_its_command_and_ends_as_snakemake_does(tmp_path: Path) -> None:
+    program = "import sys; from crossover.command import main; sys.argv = ['crossover', *sys.argv[1:]]; main()"
+    command = [sys.executable, "-c", program, "disc_dept", "--effort", "quick"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.startswith("$ snakemake -s ")
+    assert "--config studies=disc_dept effort=quick\n" in done.stderr
+    assert "(did you mean 'disc_depth'?)" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_the_library_is_installed_without_other_packages(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=120)
+    programs = tmp_path / "venv" / "bin"
+    installation = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*installation, str(ROOT)], check=True, timeout=300)
+    imports = "from crossover import Step; from crossover.thresholds import read_thresholds, should_use_gpu"
+    subprocess.run([str(programs / "python"), "-c", imports], cwd=tmp_path, check=True, timeout=60)
+    for arguments, reason in (([str(ROOT)], "pip install -e"), (["-e", str(ROOT)], "pip install -r")):
+        subprocess.run([*installation, "--force-reinstall", *arguments], check=True, timeout=300)
+        done = subprocess.run([str(programs / "crossover"), "cores"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: ")
+        assert reason in done.stderr
