@@ -19,9 +19,8 @@ def tell_answers():
 
 
 def tell_answers_again():
-    # The report may not be up to date where it is no target.
-    targets_named = IS_MODULE or workflow.dag_settings.targets
-    if not (workflow.dryrun or workflow.touch or targets_named):
+    # For targets of the user's, or of a workflow that uses this one, the report may not be up to date.
+    if not (IS_MODULE or workflow.dag_settings.targets or workflow.dryrun or workflow.touch):
         tell_answers()
 
 
