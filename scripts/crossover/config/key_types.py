@@ -30,7 +30,7 @@ from crossover.config.studies import (
     MOST_TRIALS,
     PRESETS,
 )
-from crossover.config.words import DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
+from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ Range = Annotated[list[Published], Field(min_length=2, max_length=2), AfterValid
 Flag = Annotated[bool, Field(strict=True)]
 Device = Annotated[str, OneOf(DEVICES)]
 Protocol = Annotated[str, OneOf(PROTOCOLS)]
-Precision = Annotated[str, OneOf(PRECISIONS)]
+Precision = Annotated[str, OneOf((*PRECISIONS, AS_WRITTEN))]
 Execution = Annotated[str, OneOf(EXECUTIONS)]
 Mode = Annotated[str, OneOf(MODES)]
 PresetName = Annotated[str, OneOf(tuple(PRESETS))]

@@ -86,7 +86,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell.add_argument("--inputs", default=(), type=column_names, help=columns)
     cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
-    cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
+    cell.add_argument("--precision", default="fp32", choices=(*PRECISIONS, AS_WRITTEN))
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
     cell.add_argument("--size", required=True, type=positive, help="position on the workload's size axis")
     cell.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")

@@ -189,7 +189,7 @@ def _function_problems(study: Study) -> Iterator[str]:
         if AS_WRITTEN in study.precisions:
             yield (
                 f"precisions: {AS_WRITTEN} is of a function of your own, {FUNCTION_SIGNATURE}; allowed: "
-                f"{', '.join(PRECISIONS[:-1])}"
+                f"{', '.join(PRECISIONS)}"
             )
         if model is not None and set(study.variants) != {PLAIN}:
             yield f"variants: {list(study.variants)}, which only a plain function can take; allowed: {PLAIN}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
 AS_WRITTEN = "as_written"
 """The precision of a plain function, which chooses its own; torch's switches are those of fp32."""
-PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64", AS_WRITTEN)
 COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in a mixed one."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")

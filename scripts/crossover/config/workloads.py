@@ -93,7 +93,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
     "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
     "PRELOADED": (
-        "None, or a module of the workloads' folder, as '_transformers'",
+        "None, or a module of the workloads' folder, as '_llama'",
         lambda value: value is None or (isinstance(value, str) and workload_module(value).is_file()),
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),

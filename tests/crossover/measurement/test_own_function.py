@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -246,18 +244,6 @@ def test_a_process_that_computes_on_has_left_work_running(busy_s: float, works: 
         now_ns += int(busy_s / 0.05 * seconds * 1e9)
 
     assert works_on(lambda: now_ns, sleep) is works
-
-
-def test_a_thread_that_computes_on_is_seen() -> None:
-    stop = threading.Event()
-    thread = threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)])
-    thread.start()
-    try:
-        assert works_on(time.process_time_ns)
-    finally:
-        stop.set()
-        thread.join()
-    assert not works_on(time.process_time_ns)
 
 
 def test_a_step_is_imported_outside_of_a_run_without_torch() -> None:

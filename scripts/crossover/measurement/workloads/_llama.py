@@ -10,7 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from crossover.measurement.workloads._transformers import Cache, LlamaConfig, LlamaForCausalLM, LlamaRotaryEmbedding
+from crossover.measurement.workloads._transformers import _left_out
+
+with _left_out("sklearn", "scipy", "pandas"):
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.cache_utils import Cache
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 LAYERS, HEADS, HEAD_WIDTH, VOCABULARY = 8, 8, 64, 8192
 LONGEST = 32768
@@ -31,23 +36,23 @@ def cache_bytes(tokens: int, batch_size: int, bytes_per_number: int) -> int:
     return 2 * LAYERS * HEADS * HEAD_WIDTH * tokens * batch_size * bytes_per_number
 
 
-class Rotary(LlamaRotaryEmbedding):  # type: ignore[misc]  # mypy does not read transformers
-    """The rotary embedding, whose frequencies stay in single precision in a model of another, as in a loaded one."""
+class Rotary(nn.Module):
+    """The rotary embedding of Llama; its frequencies stay in single precision in a model of another.
 
-    def __init__(self, config: LlamaConfig) -> None:
-        super().__init__(config)
-        frequencies = self._buffers.pop("inv_freq")
-        assert frequencies is not None
+    So do the angles, also in the double precision of the numerical check, which then has the same ones.
+    """
+
+    bits: torch.Tensor
+
+    def __init__(self, frequencies: torch.Tensor) -> None:
+        super().__init__()
         self.register_buffer("bits", frequencies.view(torch.int32), persistent=False)
 
-    @property
-    def inv_freq(self) -> torch.Tensor:
-        buffers: dict[str, torch.Tensor] = self._buffers
-        if "bits" in buffers:
-            return buffers["bits"].view(torch.float32)
-        if "inv_freq" in buffers:  # while transformers sets it up
-            return buffers["inv_freq"]
-        raise AttributeError("inv_freq")
+    def forward(self, hidden: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and sines (1, token, width of a head) in the type of the hidden states."""
+        angles = position_ids[:, :, None].float() * self.bits.view(torch.float32)
+        angles = torch.cat((angles, angles), dim=-1).to(torch.promote_types(hidden.dtype, torch.float32))
+        return angles.cos().to(hidden.dtype), angles.sin().to(hidden.dtype)
 
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
@@ -95,7 +100,7 @@ class Llama(nn.Module):
         super().__init__()
         self.context = context
         self.model = LlamaForCausalLM(LlamaConfig(**SHAPE)).eval()
-        self.model.model.rotary_emb = Rotary(self.model.config)
+        self.model.model.rotary_emb = Rotary(LlamaRotaryEmbedding(self.model.config).inv_freq)
         for name in ("keys", "values"):
             tokens = torch.randn(LAYERS, 1, HEADS, context + new, HEAD_WIDTH).expand(-1, batch_size, -1, -1, -1)
             self.register_buffer(name, tokens.clone(), persistent=False)

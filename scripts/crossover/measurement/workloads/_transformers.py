@@ -32,10 +32,6 @@ with _left_out("sklearn", "scipy", "pandas"):
     from transformers import EfficientNetConfig as EfficientNetConfig
     from transformers import EfficientNetForImageClassification as EfficientNetForImageClassification
     from transformers import GPT2Config as GPT2Config
-    from transformers import LlamaConfig as LlamaConfig
-    from transformers import LlamaForCausalLM as LlamaForCausalLM
     from transformers import ResNetConfig as ResNetConfig
     from transformers import ResNetForImageClassification as ResNetForImageClassification
-    from transformers.cache_utils import Cache as Cache
     from transformers.models.gpt2.modeling_gpt2 import GPT2Block as GPT2Block
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding as LlamaRotaryEmbedding

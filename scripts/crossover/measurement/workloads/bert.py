@@ -27,7 +27,6 @@ SIZE_NAME = "encoder layers"
 SIZE_RANGE = (1, 96)
 DATASET = None
 PROTOCOLS = ("resident",)
-PRELOADED = "_transformers"
 VARIANTS = ("plain", "accumulate", "accumulate_checkpoint", "adafactor", "accumulate_checkpoint_adafactor")
 
 SEQUENCE_LENGTH = 512

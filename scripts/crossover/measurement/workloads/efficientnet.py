@@ -23,7 +23,6 @@ SIZE_NAME = "pixels on each side of an image"
 SIZE_RANGE = (32, 1024)
 DATASET = None
 PROTOCOLS = ("resident",)
-PRELOADED = "_transformers"
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256

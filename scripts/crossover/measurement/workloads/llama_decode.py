@@ -19,7 +19,7 @@ SIZE_NAME = "tokens of context"
 SIZE_RANGE = (1, 32767)
 DATASET = None
 PROTOCOLS = ("resident",)
-PRELOADED = "_transformers"
+PRELOADED = "_llama"
 
 
 def build_model(context: int) -> nn.Module:

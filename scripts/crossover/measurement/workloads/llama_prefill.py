@@ -17,7 +17,7 @@ SIZE_NAME = "tokens of prompt"
 SIZE_RANGE = (1, 32768)
 DATASET = None
 PROTOCOLS = ("resident",)
-PRELOADED = "_transformers"
+PRELOADED = "_llama"
 
 
 def build_model(tokens: int) -> nn.Module:

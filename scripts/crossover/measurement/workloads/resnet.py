@@ -26,7 +26,6 @@ SIZE_RANGE = (18, 152)
 SIZES = (18, 34, 50, 101, 152)
 DATASET = None
 PROTOCOLS = ("resident",)
-PRELOADED = "_transformers"
 
 SIDE = 224
 """Pixels on each side of an image."""

@@ -49,11 +49,14 @@ def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
     assert model.keys.nbytes + model.values.nbytes == cache_bytes(10, 4, 2)
 
 
-def test_frequencies_stay_in_single_precision() -> None:
+def test_angles_are_computed_in_single_precision() -> None:
     rotary = Llama(1, 1).bfloat16().model.model.rotary_emb
-    expected = 10000.0 ** (-torch.arange(0, 64, 2) / 64)
-    assert rotary.inv_freq.dtype is torch.float32
-    assert torch.allclose(rotary.inv_freq, expected, rtol=1e-6)
+    positions = torch.tensor([[0, 3000]])
+    angles = positions[0, :, None].double() * 10000.0 ** (-torch.arange(0, 64, 2) / 64)
+    cosines, sines = rotary(torch.ones(1, dtype=torch.float64), positions)
+    assert torch.allclose(cosines[0, :, :32], angles.cos(), atol=1e-3)
+    assert torch.allclose(sines[0, :, 32:], angles.sin(), atol=1e-3)
+    assert rotary(torch.ones(1, dtype=torch.bfloat16), positions)[0].dtype is torch.bfloat16
 
 
 @pytest.mark.parametrize("workload", ["llama_prefill", "llama_decode"])
