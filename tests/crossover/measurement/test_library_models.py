@@ -132,10 +132,6 @@ def test_a_classifier_has_images_and_as_many_labels_as_it_scores(library: str, n
     assert made.model.training
 
 
-def test_a_name_has_images_of_its_own_size(library: str) -> None:
-    assert build(f"{library}:any", "vit").inputs.shape == (4, 3, 224, 224)
-
-
 def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
     assert build(f"{library}:fcn", 32).targets is None
 
@@ -164,11 +160,9 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
     ("name", "message"),
     [
         ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in a file of your own"),
-        ("ConvNextConfig", "this config has no num_hidden_layers; build it in a file of your own, or give no sizes"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
         ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),
         ("WhisperConfig", "its config does not describe its inputs (input_features); build it in a file of your own"),
-        ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
         ("BertConfg", "it has no model of that name (did you mean 'BertConfig'"),
     ],
 )
@@ -198,8 +192,3 @@ def test_layers_are_those_of_encoder_and_decoder() -> None:
     attention, feed_forward, norm = 4 * 512 * 512, 2 * 512 * 2048, 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert parameters("T5Config", 2) - parameters("T5Config", 1) == encoder + decoder
-
-
-def test_layers_that_share_their_weights_count() -> None:
-    """ALBERT calls one layer again and again: more work with the same parameters."""
-    assert parameters("AlbertConfig", 1) == parameters("AlbertConfig", 2)

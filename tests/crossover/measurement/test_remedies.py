@@ -28,7 +28,6 @@ from crossover.measurement.remedies import (
     remedies_of,
     time_in_turns,
     time_remedies,
-    working_s,
 )
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.precision import Arithmetic
@@ -105,14 +104,6 @@ def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -
     assert (dense_bytes(SPARSE), dense_bytes(ROWS), is_pinned(SPARSE)) == (0, 24, False)
 
 
-def test_the_work_of_a_step_is_timed_without_its_batch(task: Loading) -> None:
-    device = FakeDevice(MILLISECOND, device_ns=2 * MILLISECOND)
-    watch = Stopwatch(wall_ns=lambda: device.now, cpu_ns=lambda: 0, synchronise=device.synchronise)
-    execution = Execution(task.step, lambda *_inputs: device.step())
-    assert working_s(task, execution, watch, 0.1) == pytest.approx(0.003)
-    assert task.taken == 3
-
-
 @pytest.mark.parametrize(("step_time_s", "larger"), [(LONGEST_STEP_S / 4, True), (LONGEST_STEP_S / 3.9, False)])
 def test_a_larger_batch_does_not_take_long(task: Loading, step_time_s: float, larger: bool) -> None:
     assert ("larger_s" in ways_of(task, step_time_s=step_time_s)) is larger
@@ -142,11 +133,9 @@ SPARSE = ROWS.to_sparse()
         ((ROWS,), True),
         (({"rows": ROWS, "others": (torch.zeros(3), None)},), True),
         ((ROWS, torch.zeros(4)), False),
-        ((ROWS, 3), False),
         ((ROWS, torch.tensor(3)), False),
         (([torch.zeros(3, 8, 8)] * 3,), False),  # three images of three colours
         ((SPARSE,), False),
-        ((), False),
     ],
 )
 def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
@@ -305,15 +294,6 @@ def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
     }
     assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
     assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
-
-
-def test_every_second_round_runs_backwards() -> None:
-    machine = Machine()
-    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
-    order = "".join(machine.ran)
-    assert order[:4] == "ab" + "ba"  # the first look
-    assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # a step that does not count, and two that do
-    assert len(order[4:]) == ROUNDS * 6
 
 
 def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_more() -> None:

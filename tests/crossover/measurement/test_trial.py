@@ -257,12 +257,6 @@ def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
 
 
-def test_the_workloads_own_errors_are_kept(job: TrialJob, changed: Callable[..., None]) -> None:
-    changed(lambda task: setattr(task, "own_errors", lambda: {"max_abs_error": 0.25, "max_relative_error": math.nan}))
-    row = run_trial(job)
-    assert (row.status, row.max_abs_error, row.max_relative_error) == ("ok", 0.25, None)
-
-
 LATER = {
     "measure_latencies": ("latencies", "latencies_s"),
     "compare_with_reference": ("numerical check", "relative_error"),
@@ -476,49 +470,6 @@ def test_a_changed_switch_is_seen(
     assert (row.reason or "").startswith("cudnn.benchmark changed from False to True: the workload")
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is timed
     assert len(told) == (when == "measure_latencies")
-
-
-def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
-    def change_within_forward(task: Task) -> None:
-        forward = task.model.forward
-
-        def between(*inputs: torch.Tensor) -> torch.Tensor:
-            torch.backends.mkldnn.enabled = False
-            outputs: torch.Tensor = forward(*inputs)
-            torch.backends.mkldnn.enabled = True
-            return outputs
-
-        task.model.forward = between
-
-    changed(change_within_forward)
-    row = run_trial(job)
-    assert row.step_time_s is not None
-    assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")
-
-
-def test_no_step_is_timed_whose_update_the_loss_scaler_skips(job: TrialJob, changed: Callable[..., None]) -> None:
-    """A loss 2^8 times as large overflows at the first scale of 2^16."""
-    scales: list[float] = []
-
-    def enlarge(task: Task) -> None:
-        forward, step = task.forward, task.step
-
-        def larger(*inputs: Any) -> tuple[torch.Tensor, ...]:
-            loss, *others = forward(*inputs)
-            return (2.0**8 * loss, *others)
-
-        task.forward = larger  # type: ignore[method-assign]
-        assert task.arithmetic.scaler is not None
-        scaler = task.arithmetic.scaler
-        task.step = lambda: (step(), scales.append(scaler.get_scale()))  # type: ignore[method-assign, assignment]
-
-    changed(enlarge)
-    row = run_trial(replace(job, cell=replace(CELL, precision="amp-fp16")))
-    assert row.status == "ok", row.reason
-    timed = scales[-(row.timed_steps or 0) :]
-    assert scales[0] < 2.0**16
-    assert len(set(timed)) == 1
-    assert (row.warmup_steps or 0) > scales.index(timed[0])
 
 
 def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
@@ -86,13 +85,6 @@ def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(lea
     assert 50 <= len(generations) - 1 <= 62
     assert generations.count(1) == (len(generations) - 1) // 12
     assert generations.count(2) == 1
-
-
-def test_a_step_without_cycles_causes_no_collection() -> None:
-    device = FakeDevice(MILLISECOND)
-    with collections_of(device) as generations:
-        time_steps(device.step, 1, replace(EFFORT, timed_max_s=2.0), device.watch())
-    assert generations == [2]
 
 
 def cold(device: Leaking) -> list[float]:

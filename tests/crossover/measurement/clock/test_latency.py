@@ -169,13 +169,6 @@ def test_ways_take_turns_in_random_order_and_backwards() -> None:
     assert set(columns["U"]) == {2 * (turn + 1) for turn, name in enumerate(order) if name == "U"}
 
 
-def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
-    assert turns(seed=1) == turns(seed=1)
-    assert len({turns(seed)[0] for seed in range(9)}) > 3
-    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
-    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
-
-
 def test_mistakes_of_a_warm_trial() -> None:
     device, other = gpu(), gpu()
     methods = mistaken_methods(device.step, other.step, device.watch(marks=True))
