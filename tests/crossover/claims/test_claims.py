@@ -22,7 +22,6 @@ from crossover.config.validation import read_layers
 from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.latencies import latencies_of
 from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
 from crossover.tables.metrics import metrics
@@ -36,7 +35,6 @@ PowerLaws = Callable[..., pd.DataFrame]
 
 SPEEDUP = {"speedup_between": {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "range": [4, 5]}}
 SIDES = {"of": {"device": "cpu"}, "over": {"device": "cuda"}}
-TWO_METRICS = {"of": {"metric": "latency_p50_s", "size": 1}, "over": {"metric": "latency_p99_s", "size": 2}}
 
 
 def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataFrame | None = None) -> RunTables:
@@ -53,25 +51,6 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
     (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
     assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
     return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
-
-
-def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
-    """The first steps are 10, 2, 2 and 2 ms, 4 on average, and 2 later on; the right way ran at a slower pace, 9 ms."""
-    rows = pd.DataFrame(
-        [
-            row(
-                trial=trial,
-                latencies_s=[9.0 * pace],
-                latencies_cold_s=[10.0 * pace, 2.0 * pace, 2.0 * pace, 2.0 * pace],
-            )
-            for trial, pace in ((1, 1.0), (2, 1.01))
-        ]
-    )
-    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
-    finding = verdict({"ratio_between": {**sides, "range": [1.9, 2.1]}}, rows)
-    table = latencies_of(rows).set_index("method")
-    assert finding["measured"] == pytest.approx(table.loc["latencies_cold_s", "ratio"]) == pytest.approx(2)
-    assert finding["verdict"] == "reproduced"
 
 
 def outcome(finding: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -162,13 +141,10 @@ def counted(row: Row, metric: str, of: float, over: float, **others: Any) -> lis
     ("metric", "of", "over", "claimed", "expected"),
     [
         ("flops_per_step", 1168, 1000, {"range": [1.168, 1.2]}, "reproduced"),  # its ends count as within
-        ("flops_per_step", 1168, 1000, {"range": [0.5, 1.167]}, "differs"),
-        ("flops_per_step", 1168, 1000, {"limit": 1.169}, "reproduced"),
         ("flops_per_step", 1168, 1000, {"limit": 1.168}, "differs"),  # equal is not below
         ("peak_allocated_bytes", 500 * MIB, 1000 * MIB, {"limit": 0.5}, "compatible"),  # blocks of 512 B
         ("peak_allocated_bytes", 500 * MIB - 1024, 1000 * MIB, {"limit": 0.5}, "reproduced"),
         ("device_used_bytes", 500 * MIB - 1024, 1000 * MIB, {"limit": 0.5}, "compatible"),  # pages of 2 MiB
-        ("device_used_bytes", 502 * MIB, 1000 * MIB, {"limit": 0.5}, "compatible"),
         ("device_used_bytes", 504 * MIB, 1000 * MIB, {"limit": 0.5}, "differs"),
         ("max_relative_error", 57e-5, 1e-5, {"range": [32, 316]}, "reproduced"),  # 36.5 to 89, a quarter either way
         ("max_relative_error", 57e-5, 1e-5, {"range": [37, 316]}, "compatible"),
@@ -180,13 +156,6 @@ def test_a_count_is_compared_with_the_tolerance_of_what_counts_it(
     name = "ratio_between" if "range" in claimed else "ratio_below"
     finding = verdict({name: {"metric": metric, **COUNTED, **claimed}}, counted(row, metric, of, over))
     assert (finding["verdict"], finding["measured"]) == (expected, pytest.approx(of / over))
-
-
-def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
-    rows = counted(row, "peak_rss_bytes", 900.0, 1000.0)
-    finding = verdict({"ratio_below": {"metric": "peak_rss_bytes", **COUNTED, "limit": 1}}, rows)
-    assert outcome(finding) == ("inconclusive", "first_trial", None)
-    assert finding["measured"] == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -410,11 +379,6 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {"precision": "fp32"},
             ("reproduced", "inside", "GPU, fp32"),
         ),
-        (
-            {"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cuda_bf16": ["unsupported"]},
-            {},
-            ("reproduced", "inside", "GPU, fp32"),
-        ),
         # What the CPU does in another precision says nothing about the GPU.
         ({"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cpu_bf16": WORSE}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": WORSE}, {"device": "cpu"}, ("differs", "outside", "CPU, bf16")),
@@ -429,10 +393,8 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {},
             ("no_data", "baseline_failed", "GPU, fp32: timeout"),
         ),
-        ({"cpu_fp32": [0.8, 0.81, "timeout"], "cuda_fp32": PLAIN}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cuda_fp32": PLAIN}, {}, ("inconclusive", "one_seed", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": PLAIN}, {}, ("no_data", "no_accelerator", None)),
-        ({"cpu_fp32": PLAIN, "cuda_fp32": ["unsupported"]}, {}, ("no_data", "no_contender", None)),
         ({}, {}, ("no_data", "not_trained", "disc_depth")),
     ],
 )
@@ -471,27 +433,6 @@ def test_every_machine_is_checked_on_its_own(row: Row) -> None:
     assert verdicts[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert verdicts[2:] == [["unmeasured", "here", "no_data"]]
     assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
-
-
-@pytest.mark.parametrize("more", [{"device": "cpu-1"}, {"device": "cuda", "status": "invalid"}])
-def test_neither_fewer_cores_nor_failed_trials_count(row: Row, more: dict[str, Any]) -> None:
-    rows = [*pair(row, 4.5), row(step_time_s=9.0, trial=3, **more)]
-    assert verdict(SPEEDUP, rows) == verdict(SPEEDUP, pair(row, 4.5))
-
-
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        (crossover(1, 2, protocol="as_published", batch_size=32), (None, None, None, None, "as published, batch 32")),
-        (
-            {"ratio_below": {**TWO_METRICS, "where": {"device": "cuda"}, "limit": 1}},
-            ("latency_p50_s", "latency_p99_s", "size 1", "size 2", "GPU"),
-        ),
-    ],
-)
-def test_what_is_measured_is_named_by_metric_and_sides(row: Row, form: dict[str, Any], expected: Any) -> None:
-    finding = verdict(form, [row()])
-    assert tuple(finding[name] for name in ("metric", "over_metric", "side", "over", "where")) == expected
 
 
 def test_every_way_to_end_a_search_is_a_reason() -> None:
