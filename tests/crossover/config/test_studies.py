@@ -6,7 +6,6 @@ import pytest
 
 from crossover.config.studies import (
     TRAINING_PATH,
-    Candidates,
     Cell,
     Effort,
     Quality,
@@ -35,18 +34,6 @@ STUDY = Study(
     executions=("eager",),
 )
 QUICK = Effort(warmup_min_s=0.2, warmup_max_s=3.0, timed_min_s=1.0, timed_max_s=2.0)
-
-
-def test_the_grid_is_the_product_of_the_axes() -> None:
-    cells = replace(STUDY, variants=("plain", "other")).cells(["cpu", "cuda"])
-    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
-    assert {(cell.size, cell.batch_size, cell.device, cell.variant) for cell in cells} == {
-        (size, batch, device, variant)
-        for size in (2, 3)
-        for batch in (100, 200)
-        for device in ("cpu", "cuda")
-        for variant in ("plain", "other")
-    }
 
 
 def test_a_cell_has_one_path_level_per_axis() -> None:
@@ -180,15 +167,6 @@ def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     assert {cell.execution for cell in cells_of_candidates(study, ["cpu"])} == {"eager", "compile"}
 
 
-def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
-    study = replace(
-        STUDY, protocols=("resident", "as_published"), candidates={"executions": ["compile"], "sizes": [2, 3]}
-    )
-    named = replace(study, candidates={**(study.candidates or {}), "protocols": ["resident"]})
-    assert {cell.protocol for cell in cells_of_candidates(study, ["cpu", "cuda"])} == {"resident", "as_published"}
-    assert {cell.protocol for cell in cells_of_candidates(named, ["cpu", "cuda"])} == {"resident"}
-
-
 def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come_first() -> None:
     cells = [*STUDY.cells(["cpu", "cuda"]), *replace(STUDY, name="another").cells(["cpu", "cuda"])]
     first = {cell for cell in cells if cell.batch_size == 200}
@@ -206,14 +184,3 @@ def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
     assert [trial for trial, _ in turns] == [1] * 8 + [2] * 4
     assert {cell for trial, cell in turns if trial == 2} == set(cells[:4])
     assert {cell for trial, cell in turns if trial == 1} == set(cells)
-
-
-def test_a_cell_belongs_to_the_grid_by_its_execution_precision_and_threads() -> None:
-    candidates = Candidates.of(
-        vars(replace(STUDY, cpu_threads=(1,), candidates={"sizes": [2], "cpu_threads": ["half"]}))
-    )
-    assert candidates is not None
-    own = [("eager", "fp32", "cpu"), ("eager", "fp32", "cpu-1"), ("eager", "fp32", "cuda")]
-    added = [("compile", "fp32", "cpu"), ("eager", "tf32", "cuda"), ("eager", "fp32", "cpu-half")]
-    assert [candidates.has_own(*candidate) for candidate in own + added] == [True] * 3 + [False] * 3
-    assert Candidates.of(vars(STUDY)) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
+from crossover.config.validation import Locator, check, joined, read_layers, read_yaml
 from crossover.errors import UserError
 
 COMMAND_LINE = Locator([("--config", {})])
@@ -44,15 +44,10 @@ def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str)
     [
         ("3", 3),
         ("0x1F", 31),
-        (".5", 0.5),
-        ("1.0e-3", 0.001),
         ("1e3", 1000.0),
         ("-.5", -0.5),
-        ("00.5", 0.5),
         ("", None),
-        ("null", None),
         ("None", None),
-        ("exp:1", "exp:1"),
         ("[cpu, 'null']", ["cpu", "null"]),
         ("{'cpu': 0.8, 'cuda': None}", {"cpu": 0.8, "cuda": None}),
     ],
@@ -70,13 +65,10 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
     [
         ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
-        ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: a number of thousands of digits"),
         ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: nested too deeply"),
         ("a: 1\n---\na: 2", "line 2, column 1: not valid YAML: but found another document"),
-        ("a: *b", "line 1, column 4: not valid YAML: found undefined alias 'b'"),
-        ("a: \x00", "not valid YAML: unacceptable character"),
     ],
 )
 def test_what_a_reader_would_drop_or_cannot_hold_is_one_line(file: Path, text: str, message: str) -> None:
@@ -94,12 +86,6 @@ def test_a_file_that_cannot_be_read_is_one_line(file: Path, make: Callable[[Path
 def test_a_file_in_another_encoding_is_one_line(file: Path, encoding: str) -> None:
     file.write_bytes("title: größer".encode(encoding))
     assert complaint(lambda: read_yaml(file)) == "mine.yaml: not a text file in UTF-8"
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
-    file.write_bytes("title: größer".encode("utf-8-sig"))
-    assert read_text(file) == "title: größer"
-    assert read_mapping(file) == {"title": "größer"}
 
 
 def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
