@@ -177,15 +177,6 @@ def test_a_link_counts_by_what_it_leads_to(project: Path, tmp_path: Path) -> Non
     assert len({before, edited, keys(net)}) == 3
 
 
-def test_a_file_that_comes_later_counts(project: Path) -> None:
-    net = write(project, "net.py", FROM_FILE + "try:\n    import fast\nexcept ImportError:\n    pass\nopen('w.json')\n")
-    before = keys(net)
-    write(project, "fast.py", "x = 1\n")
-    with_module = keys(net)
-    write(project, "w.json", "1")
-    assert len({before, with_module, keys(net)}) == 3
-
-
 def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_files, "MOST_READ_BYTES", 4)
     net = write(project, "net.py", "open('w.bin')\n")
@@ -225,13 +216,6 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(copied)
         assert code(copied / "net.py").model_key == before.model_key
-
-
-def test_a_module_in_the_working_directory_comes_before_the_scripts_of_the_workflow(project: Path) -> None:
-    """One of which has a common name, `train_model`."""
-    module = write(project, "train_model.py", "x = 1\n")
-    model_code = code_of("trial", OWN, model=Model("train_model", "build"))
-    assert module in model_code.files.values()
 
 
 @pytest.mark.parametrize(
