@@ -44,13 +44,6 @@ def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any]
     check_executor(configured(**values), KNOWN_NODES, local=False)
 
 
-def test_nodes_that_are_described_need_no_slurm() -> None:
-    check_executor(configured(devices=["cpu"], cpu_threads=8), UNKNOWN_NODES, local=False)
-    classes = {"a": {"cores": 8}}
-    check_executor(configured(devices=["cpu"], cluster={"classes": classes}), UNKNOWN_NODES, local=False)
-    check_executor(configured(), HERE, local=True)
-
-
 def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
     with pytest.raises(UserError, match=r"^--jobs: "):
         check_executor(configured(), KNOWN_NODES, local=True)
@@ -118,9 +111,7 @@ def shipped(tmp_path: Path) -> Path:
         ("auto", ["cpu"], ["a100", "h200"]),
         ("auto", ["cpu", "cuda"], []),
         ("none", ["cpu"], []),
-        (("none",), ["cpu"], []),
         (("h200",), ["cpu", "cuda"], ["h200"]),
-        ("h200", ["cpu", "cuda"], ["h200"]),
     ],
 )
 def test_those_shipped_count_without_an_accelerator_or_by_name(
@@ -145,14 +136,6 @@ def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> Non
         UserError, match=rf"the run measures {devices[0]}; allowed: the CPU and an accelerator together"
     ):
         check_both_kinds(devices)
-
-
-def test_two_of_one_name_would_be_one_machine(shipped: Path) -> None:
-    (shipped / "copy").mkdir()
-    for file in (shipped / "h200").iterdir():
-        (shipped / "copy" / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(UserError, match="reference: two are called 'h200'; allowed: one"):
-        reference_folders(Config(("h200", str(shipped / "copy"))), ["cpu"], shipped)  # type: ignore[arg-type]
 
 
 def test_a_damaged_one_ends_a_run_before_it_measures(shipped: Path) -> None:

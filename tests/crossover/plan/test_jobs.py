@@ -45,15 +45,6 @@ def test_a_trial_is_called_with_what_the_config_says() -> None:
     assert "--machine=a100" in str(made.trial({**CELL, "machine": "a100"})["options"])
 
 
-def test_a_trial_that_is_measured_again_is_told_so_and_depends_on_the_same() -> None:
-    made = jobs()
-    first, again = made.trial({**CELL, "again": ""}), made.trial({**CELL, "again": "-repeat-2"})
-    assert first == made.trial(CELL)
-    assert again == {**first, "options": f"{first['options']} --repeat=2"}
-    given = parse_arguments([*str(again["options"]).split(), "--output=x.parquet"])
-    assert given.repeat == 2
-
-
 def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> None:
     made = jobs()
     trial, search = made.trial(CELL), made.search(CELL)
@@ -62,12 +53,6 @@ def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> No
     assert trial["code"] != search["code"] != made.trial({**CELL, "workload": "higgs_mlp"})["code"]
     assert (trial["torch"], trial["driver"]) == ("2.13.0", "580.1")
     assert made.trial(CPU)["driver"] is None
-
-
-def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
-    made = jobs(time_limit_s=90)
-    assert "--time-limit-s=90.0" in made.limit("trial", CELL)
-    assert "--time-limit-s=45" in with_study(made, time_limit_s=45).limit("trial", CELL)
 
 
 @pytest.mark.parametrize("kind", ["trial", "search", "training"])

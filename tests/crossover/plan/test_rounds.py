@@ -95,12 +95,6 @@ def test_a_block_has_the_trials_of_as_many_gpus_together_and_their_cpu_trials_ne
     assert words(list(in_blocks(rounds, 2))) == "g1 g2 c1 c2 c3 g3 g3 g1 c3 c1 c2 g2"
 
 
-def test_a_block_does_not_keep_a_first_answer_waiting_for_other_cells() -> None:
-    order = entries(1, 2, 3, 4)
-    early = {cell for _, cell in order if cell.size == 1}
-    assert words(list(in_blocks(order, 2, early))) == "g1 c1 g2 g3 c2 c3 c4 g4"
-
-
 @pytest.mark.parametrize("at_once", [2, 4])
 def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_stays_near(at_once: int) -> None:
     run = plan(devices=["cpu", "cuda"])

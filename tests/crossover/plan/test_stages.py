@@ -108,13 +108,3 @@ def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
         UserError, match=r"stage-1\.json: not a (readable plan|plan of trials); delete it and run again"
     ):
         planned_trials(path)
-
-
-def test_a_study_with_ways_refines_devices_at_their_best_too() -> None:
-    """Not where there is nothing to compare, or no refinement."""
-    study = replace(STUDY, candidates={"executions": ["compile"], "sizes": [10, 20]})
-    refinement = refinement_on(study, BOTH, RUN)
-    assert refinement is not None
-    assert refinement.pairs == ("device", "best")
-    assert refinement_on(study, ("cuda",), RUN) is None
-    assert refinement_on(replace(study, refinement=None), BOTH, RUN) is None
