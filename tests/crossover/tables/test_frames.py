@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from crossover.errors import UserError
 from crossover.report.report import Run, write_report
 from crossover.tables import frames
-from crossover.tables.frames import read_csv, read_table, records, write_table, x_axes_of
+from crossover.tables.frames import read_csv, read_table, write_table, x_axes_of
 from crossover.tables.registry import Column
 from crossover.tables.run_tables import table_of
 from report_pages import TEMPLATES, study, tables_of
@@ -68,11 +67,6 @@ def test_a_spoilt_csv_file_is_named(tmp_path: Path, content: bytes) -> None:
         read_csv(path)
 
 
-def test_records_are_plain_values() -> None:
-    table = pd.DataFrame({"near": [np.array([1.0, 2.0]), None], "name": [None, "a"]})
-    assert records(table) == [{"near": [1.0, 2.0], "name": None}, {"near": None, "name": "a"}]
-
-
 SIZES = (32, 64, 128, 224)
 PIXELS = dict.fromkeys(SIZES, 11_689_512)
 
@@ -82,9 +76,6 @@ PIXELS = dict.fromkeys(SIZES, 11_689_512)
     [
         ({size: size**2 for size in SIZES}, "parameters", "parameters"),
         ({size: size**2 for size in SIZES}, "size", "size"),
-        (PIXELS, "parameters", "size"),
-        (PIXELS | {32: 5}, "parameters", "size"),
-        (dict.fromkeys(SIZES, 0), "parameters", "size"),
         ({size: size - 32 for size in SIZES}, "parameters", "size"),
         (dict.fromkeys(SIZES), "parameters", "parameters"),
     ],
