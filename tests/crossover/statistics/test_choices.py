@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.choices import choose, expected_minimum, fastest
-from crossover.statistics.intervals import SampleMean, time_over_trials
+from crossover.statistics.intervals import SampleMean
 
 
 def cell(seconds: float, spread: float = 0.02) -> SampleMean:
@@ -29,17 +29,6 @@ def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
     ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
     assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))
-
-
-def test_single_trials_lead_over_nothing() -> None:
-    choice = choose([SampleMean.of_times([1.0]), SampleMean.of_times([9.0])])
-    assert (choice.leads, choice.ratio.low) == (False, None)
-
-
-def test_an_interval_holds_the_summary_that_gave_it() -> None:
-    times = [1.0, 1.1, 1.3]
-    summary, direct = SampleMean.of_interval(time_over_trials(times), 3), SampleMean.of_times(times)
-    assert (summary.mean, summary.variance, summary.freedom) == pytest.approx((direct.mean, direct.variance, 2))
 
 
 @pytest.mark.parametrize(("cells", "fixed"), [(6, None), (6, 0), (56, None)])
@@ -79,10 +68,6 @@ def test_a_way_far_ahead_is_taken_as_it_is_and_one_without_a_rival_too() -> None
     assert (choice.index, choice.logs.tolist()) == (1, pytest.approx(quick.tolist()))
     assert fastest([slow]).selection_bias == 0
     assert fastest([np.log([2.0]), np.log([1.0])]).logs.tolist() == [0.0]
-
-
-def test_ways_whose_trials_read_the_same_are_not_told_apart() -> None:
-    assert fastest([np.zeros(3), np.zeros(3)]).chances == pytest.approx([0.5, 0.5])
 
 
 def test_on_average_the_fastest_of_equal_ways_is_as_fast_as_they_are() -> None:

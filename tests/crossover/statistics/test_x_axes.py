@@ -12,7 +12,6 @@ import pytest
 from crossover.claims.claims import check_crossover
 from crossover.config.claim_forms import CrossoverBetween
 from crossover.config.studies import Refinement
-from crossover.config.words import X_AXES, series_axes
 from crossover.errors import UserError
 from crossover.statistics.crossover import crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
@@ -58,13 +57,6 @@ def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
         ]
 
     return build
-
-
-def test_an_axis_is_a_cells_and_the_others_tell_series_apart() -> None:
-    assert series_axes("parameters") == series_axes("size")
-    assert set(series_axes("size")) - set(series_axes("batch_size")) == {"batch_size"}
-    assert {"size", "batch_size"} <= set(series_axes("cpu_threads"))
-    assert not any("device" in series_axes(x_axis) for x_axis in X_AXES)
 
 
 def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
