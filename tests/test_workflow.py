@@ -84,13 +84,6 @@ def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: 
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
 
 
-def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
-    """With one, Snakemake looks for jobs every second beside a trial."""
-    with (fresh.path / "Snakefile").open("a") as file:
-        file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
-    assert "limit: None" in fresh.run("results/plan.json")
-
-
 def test_a_second_run_does_nothing(finished: tuple[WorkflowCopy, str]) -> None:
     assert finished[0].would_run() == Counter()
 

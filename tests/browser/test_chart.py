@@ -21,7 +21,6 @@ from report_pages import Page, write_page
 
 pytestmark = pytest.mark.slow
 
-BETWEEN = "(between sizes that were measured)"
 RESIDENT = "resident"
 
 
@@ -153,18 +152,6 @@ def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
     assert f": {said}" in opened.readout
 
 
-def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    box = opened.chart.locator("svg").bounding_box()
-    assert box
-    opened.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
-    first = opened.readout
-    opened.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
-    assert first.startswith("At ")
-    assert opened.readout.startswith("At ")
-    assert opened.readout != first
-
-
 def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
@@ -188,12 +175,6 @@ def test_repeats_are_dots(run: Page, open_page: Open) -> None:
     assert dots.count() == 2 * 5 * 3
     opened.chart.get_by_label("repeats").uncheck()
     assert dots.count() == 0
-
-
-def test_a_cell_without_a_time_is_a_cross_that_says_why(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    lost = opened.chart.locator("svg .lost title").all_text_contents()
-    assert [words.rpartition(": ")[2] for words in lost] == ["oom, 8 GB wanted"]
 
 
 def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
@@ -253,26 +234,6 @@ def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with
     assert squares.count() == 0
 
 
-def test_published_series_differ_in_shape_colour_and_words(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    looks = {"GPU, T4": ("#D55E00", "s"), "GPU, V100": ("#7A3600", "D")}
-    marks = [
-        {"metric": "step_time_s", "value": 2e-4, "colour": colour, "shape": shape, "words": words, "on": {"size": size}}
-        for words, (colour, shape) in looks.items()
-        for size in (200, 400)
-    ]
-    opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
-    opened.choose("study", "depths")
-    opened.choose("study", "widths")
-    legend = opened.chart.locator(".legend li:has(.published)")
-    assert legend.all_inner_texts() == [f"published: {words}" for words in looks]
-    drawn = opened.chart.locator(".legend path.published")
-    strokes, paths = (
-        drawn.evaluate_all(f"all => all.map(one => one.getAttribute('{name}'))") for name in ("stroke", "d")
-    )
-    assert len(set(strokes)) == len(set(paths)) == 2
-
-
 def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     shares = {"loader": 0.25, "launch": 0.75}
@@ -324,15 +285,6 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     assert opened.readout.startswith("At 700 neurons (between sizes that were measured): CPU 700 µs")
 
 
-def test_repeats_of_all_cells_are_dots_beside_the_middle_of_each(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.page.click("#trust > summary")
-    said = opened.page.locator("#repeats p").inner_text()
-    assert said.endswith("half of them lie within 1.00 %, the farthest is 1.01 times off.")
-    # Three trials of 19 cells with a time.
-    assert opened.page.locator("#repeats circle").count() == 57
-
-
 def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     ask(opened, "widths", "700")
@@ -343,12 +295,6 @@ def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> N
     assert again.chart.locator("[name=line]").input_value() == "all lines"
     assert again.readout == said
     assert not again.chart.get_by_role("checkbox", name="published").is_checked()
-
-
-def test_an_address_that_changes_changes_the_chart(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.page.evaluate("location.hash = '#chart?study=depths&size=3'")
-    opened.page.wait_for_function("document.querySelector('#chart .readout').textContent.startsWith('At 3 linear')")
 
 
 def download(opened: Opened, kind: str) -> bytes:
