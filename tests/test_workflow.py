@@ -16,7 +16,6 @@ from crossover.tables.outdated import MARK
 from crossover.tables.run_tables import TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
-STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
     ("hsf_width", protocol, size) for protocol in ("resident", "as_published") for size in (5, 10)
 }

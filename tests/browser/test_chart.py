@@ -82,11 +82,6 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
         assert opened.readout.startswith(f"At {size} neurons: ")
 
 
-def test_a_cell_without_a_time_is_read_as_it_ended(run: Page, open_page: Open) -> None:
-    said = ask(open_page(run.path), "widths", "1600")
-    assert f"{RESIDENT}: CPU 1.60 ms (95 % CI 1.56 ms to 1.64 ms), GPU out of memory" in said
-
-
 def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
     """Held against SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
     opened = open_page(run.path)
@@ -101,23 +96,6 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         else:
             expected = PchipInterpolator(np.log(ats), np.log(values))(np.log(asked))
         np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
-
-
-def test_at_a_crossover_between_sizes_the_ratio_is_1_and_no_side_wins(
-    row: Any, tmp_path: Path, open_page: Open
-) -> None:
-    """Times that bend, of which no single curve crosses where that of their ratios does."""
-    times = {"cpu": (1, 2, 40, 50, 900), "cuda": (9, 10, 11, 45, 100)}
-    rows = [
-        row(study="bent", size=size, parameters=size, device=device, step_time_s=1e-4 * seconds)
-        for device, own in times.items()
-        for size, seconds in zip((10, 30, 1000, 1200, 90_000), own, strict=True)
-    ]
-    page = write_page(pd.DataFrame(rows), tmp_path)
-    crossover = page.tables.crossovers["crossover"].dropna().iloc[0]
-    opened = open_page(page.path)
-    said = ask(opened, "bent", f"{crossover:.0f}")
-    assert said.endswith(": inconclusive (ratio 1.00, single trial).")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +130,7 @@ def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
     assert f": {said}" in opened.readout
 
 
-def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
+def test_a_series_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
     assert "as published" not in opened.readout
@@ -166,15 +144,6 @@ def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None
     assert "as published: " in opened.readout
     opened.choose("show", "peak_bytes")
     assert "GPU 200 MB" in opened.readout
-
-
-def test_repeats_are_dots(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.choose("line", "as published")
-    dots = opened.chart.locator("svg circle[opacity]")
-    assert dots.count() == 2 * 5 * 3
-    opened.chart.get_by_label("repeats").uncheck()
-    assert dots.count() == 0
 
 
 def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
@@ -213,7 +182,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert opened.readout.startswith("“none” is no number of steps")
 
 
-def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with(run: Page, open_page: Open) -> None:
+def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_with(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     marks = [
         {

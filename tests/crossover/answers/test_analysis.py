@@ -67,7 +67,7 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
     assert not elsewhere.cells["refined"].any()
 
 
-def test_ways_change_no_other_table(row: Row) -> None:
+def test_candidates_change_no_other_table(row: Row) -> None:
     """A compiled step, a CUDA graph and one core, at two of three sizes; a failed one is a problem of its own."""
     sizes = (100, 1000, 10_000)
     plain = [

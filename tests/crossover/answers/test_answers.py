@@ -58,7 +58,7 @@ def gpu_cells(row: Row, *cells: tuple[float, dict[str, Any]]) -> list[dict[str, 
 
 
 @pytest.fixture(scope="module")
-def line(row: Row) -> Callable[..., list[dict[str, Any]]]:
+def series(row: Row) -> Callable[..., list[dict[str, Any]]]:
     """A CPU of 1 us x size beside a GPU that takes `gpu_s`, at SIZES."""
 
     def build(gpu_s: float = 1e-3, count: int = 3, **values: Any) -> list[dict[str, Any]]:
@@ -72,8 +72,8 @@ def line(row: Row) -> Callable[..., list[dict[str, Any]]]:
     return build
 
 
-def test_a_crossover_has_its_interval_bracket_and_sides(line: Row) -> None:
-    answer = only(answers(line(2e-3)), "crossover")
+def test_a_crossover_has_its_interval_bracket_and_sides(series: Row) -> None:
+    answer = only(answers(series(2e-3)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"], answer["main"]) == ("bracketed", "GPU", "CPU", True)
     assert answer["value"] == pytest.approx(2000)
     assert 1000 < answer["low"] < 2000 < answer["high"] < 10_000
@@ -100,9 +100,9 @@ def with_startups(rows: list[dict[str, Any]], startups_s: Mapping[str, float], a
         (250, "run_inconclusive", "; a run of 250 steps may pay back: inconclusive"),
     ],
 )
-def test_startup_is_paid_back_after_a_number_of_steps(line: Row, steps: int | None, status: str, words: str) -> None:
+def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None, status: str, words: str) -> None:
     """At the largest size the CPU takes 10 ms and the GPU 2 ms a step, and 2 s more to start: 250 steps."""
-    rows = with_startups(line(2e-3), {"cpu": 0.5, "cuda": 2.5})
+    rows = with_startups(series(2e-3), {"cpu": 0.5, "cuda": 2.5})
     answer = only(answers(rows, study(steps_per_run=steps)), "payback")
     assert (answer["status"], answer["main"], answer["winner"]) == (status, steps is not None, "GPU")
     assert answer["value"] == pytest.approx(250, rel=1e-3)
@@ -112,9 +112,9 @@ def test_startup_is_paid_back_after_a_number_of_steps(line: Row, steps: int | No
     assert said.endswith(f": 2.00 s more start-up{words}")
 
 
-def test_a_side_that_is_never_ahead_has_no_payback(line: Row) -> None:
-    slower = with_startups(line(20e-3), {"cpu": 0.5, "cuda": 2.5})
-    sooner = with_startups(line(2e-3), {"cpu": 2.5, "cuda": 0.5})
+def test_a_side_that_is_never_ahead_has_no_payback(series: Row) -> None:
+    slower = with_startups(series(20e-3), {"cpu": 0.5, "cuda": 2.5})
+    sooner = with_startups(series(2e-3), {"cpu": 2.5, "cuda": 0.5})
     assert not [answer for rows in (slower, sooner) for answer in of_kind(answers(rows), "payback")]
 
 
@@ -136,9 +136,9 @@ def test_compiling_pays_back_where_only_a_gpu_was_measured(row: Row) -> None:
     ],
 )
 def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
-    line: Row, gpu_s: float, status: str, sides: tuple[str, str], reach: float, ratios: tuple[float, float]
+    series: Row, gpu_s: float, status: str, sides: tuple[str, str], reach: float, ratios: tuple[float, float]
 ) -> None:
-    answer = only(answers(line(gpu_s)), "crossover")
+    answer = only(answers(series(gpu_s)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"]) == (status, *sides)
     assert answer["reach"] == reach
     assert (answer["smallest"], answer["largest"]) == (100, 10_000)
@@ -153,7 +153,7 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
     ],
 )
 def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
-    line: Row,
+    series: Row,
     gpu_s: float,
     sides: tuple[str, str],
     low: float | None,
@@ -163,7 +163,7 @@ def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
     words: str,
 ) -> None:
     """The bound is the last size beyond doubt."""
-    answer = only(answers(line(gpu_s)), "crossover")
+    answer = only(answers(series(gpu_s)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"]) == ("edge_tie", *sides)
     assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios, rel=0.01)
@@ -175,9 +175,9 @@ def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
     assert WORDS.summed([answer, answer]) == f"{sides[0]} faster, but {AT_AN_END}"
 
 
-def test_between_two_ties_no_side_is_said_to_be_ahead(line: Row) -> None:
+def test_between_two_ties_no_side_is_said_to_be_ahead(series: Row) -> None:
     """The GPU takes as long as the CPU at both ends, and a fifth in the middle."""
-    rows = line(1e-3)
+    rows = series(1e-3)
     for trial in rows:
         if trial["device"] == "cuda":
             trial["step_time_s"] *= 0.2 if trial["size"] == 1000 else trial["size"] / 1000
@@ -189,8 +189,8 @@ def test_between_two_ties_no_side_is_said_to_be_ahead(line: Row) -> None:
     assert WORDS.said(many).endswith(" at 5 sizes from 1 to 1,000 linear layers")
 
 
-def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: Row) -> None:
-    rows = line(2e-3)
+def test_flags_count_only_beside_the_crossover_and_lost_cells_in_the_series(series: Row) -> None:
+    rows = series(2e-3)
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 100:
             trial["flags"] = ["drift"]
@@ -203,8 +203,8 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     assert "lost_cells" in only(answers(lost), "crossover")["caveats"]
 
 
-def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
-    rows = line(2e-3) + [trial for trial in line(1e-3, precision="tf32") if trial["device"] == "cuda"]
+def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(series: Row) -> None:
+    rows = series(2e-3) + [trial for trial in series(1e-3, precision="tf32") if trial["device"] == "cuda"]
     pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer["loser"] == "fp32 on the GPU"]
     assert [(answer["winner"], answer["status"], answer["main"]) for answer in pairs] == [
         ("tf32 on the GPU", "below_range", False)
@@ -213,17 +213,9 @@ def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row)
     assert (alone["winner"], alone["main"]) == ("tf32 on the GPU", True)
 
 
-def test_energy_answers_beside_time_and_money_on_one_device_does_not(line: Row) -> None:
-    rows = line(2e-3, energy_per_step_j=1.0) + line(1e-3, precision="tf32", energy_per_step_j=2.0)
-    answered = of_kind(answers(rows, prices={"cpu": 1.0, "cuda": 4.0}), "crossover")
-    costs = {(answer["winner"], answer["cost"], answer["main"]) for answer in answered}
-    assert {("GPU", "time", True), ("GPU", "money", True)} <= costs
-    assert not any(answer["cost"] == "money" and "tf32" in answer["winner"] for answer in answered)
-
-
 @pytest.mark.parametrize("protocol", ["resident", "as_published"])
-def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(line: Row, protocol: str) -> None:
-    rows = line(4e-3, protocol="as_published") + line(2e-3)
+def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(series: Row, protocol: str) -> None:
+    rows = series(4e-3, protocol="as_published") + series(2e-3)
     other = "resident" if protocol == "as_published" else "as_published"
     claims = [
         {"statement": source, "source": source, "crossover_between": {"range": [1, 9], "where": {"protocol": pinned}}}
@@ -234,24 +226,24 @@ def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about
     assert len(main) == 2
 
 
-def test_transfers_compare_two_crossovers(line: Row) -> None:
-    apart = only(answers(line(4e-3, protocol="as_published") + line(2e-3)), "transfers")
+def test_transfers_compare_two_crossovers(series: Row) -> None:
+    apart = only(answers(series(4e-3, protocol="as_published") + series(2e-3)), "transfers")
     assert (apart["status"], apart["value"]) == ("differ", pytest.approx(2))
     assert 1 < apart["low"] < 2 < apart["high"]
-    tie = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
+    tie = only(answers(series(2.001e-3, protocol="as_published") + series(2e-3)), "transfers")
     assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
-    serving = line(4e-3, protocol="from_host") + line(8e-3, protocol="from_pageable") + line(2e-3)
+    serving = series(4e-3, protocol="from_host") + series(8e-3, protocol="from_pageable") + series(2e-3)
     assert [WORDS.said(answer) for answer in of_kind(answers(serving), "transfers")] == [
         f"Crossover of GPU over CPU at {times} times the size with transfers from {memory} host memory and back in "
         "each step as with resident data"
         for times, memory in (("2.00", "pinned"), ("4.00", "pageable"))
     ]
-    once = only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")
+    once = only(answers(series(4e-3, 1, protocol="as_published") + series(2e-3, 1)), "transfers")
     assert once["status"] == "single_trial"
 
 
-def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
-    answered = answers([trial for trial in line() if trial["device"] == "cpu"])
+def test_without_an_accelerator_the_measured_half_is_told(series: Row) -> None:
+    answered = answers([trial for trial in series() if trial["device"] == "cpu"])
     assert only(answered, "crossover")["status"] == "no_accelerator"
     times = of_kind(answered, "step_time")
     assert [(time["device"], time["place"]) for time in times] == [
@@ -341,14 +333,6 @@ def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
     assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
 
 
-def test_the_best_throughput_names_its_batch(row: Row) -> None:
-    batches = {8: 1e-3, 64: 2e-3, 512: 32e-3}
-    rows = gpu_cells(row, *((seconds, {"batch_size": batch}) for batch, seconds in batches.items()))
-    answer = only(answers(rows, study(figures=["throughput"])), "throughput")
-    assert (answer["place"], answer["unit"], answer["value"]) == ("batch 64", "samples/s", pytest.approx(32_000))
-    assert answer["low"] < 32_000 < answer["high"]
-
-
 def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) -> None:
     rows = gpu_cells(
         row,
@@ -360,16 +344,6 @@ def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) 
     # 4 ms / 8 samples over 8 ms / 64 samples.
     assert (answer["winner"], answer["loser"]) == ("batch 64, bf16", "batch 8, fp32")
     assert (answer["status"], answer["value"]) == ("faster", pytest.approx(4))
-
-
-def test_a_setting_chosen_among_many_is_not_significant_by_its_interval_alone(row: Row) -> None:
-    """Against fp32 alone, trials 1 % apart tell a difference of 3 %; as one of six settings they do not."""
-    precisions = ("fp32", "tf32", "bf16", "fp16", "fp64", "amp-bf16")
-    rows = gpu_cells(row, *((0.97e-3 if name == "tf32" else 1e-3, {"precision": name}) for name in precisions))
-    spec = study(figures=["comparison"])
-    both = [trial for trial in rows if trial["precision"] in precisions[:2]]
-    assert only(answers(both, spec), "setting")["status"] == "faster"
-    assert only(answers(rows, spec), "setting")["status"] == "inconclusive"
 
 
 def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the_choice(row: Row) -> None:
@@ -539,8 +513,8 @@ def with_candidates() -> dict[str, Any]:
     return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
 
 
-def test_devices_at_their_best_name_their_ways_and_what_moved(line: Row, row: Row) -> None:
-    answered = answers([*line(5e-3), *graphs(row, 5e-4)], with_candidates())
+def test_devices_at_their_best_name_their_configurations_and_what_moved(series: Row, row: Row) -> None:
+    answered = answers([*series(5e-3), *graphs(row, 5e-4)], with_candidates())
     best = only(answered, "best")
     assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)
     assert (best["winner_configurations"], best["loser_configurations"]) == (["cuda-graph"], ["eager"])
@@ -548,7 +522,7 @@ def test_devices_at_their_best_name_their_ways_and_what_moved(line: Row, row: Ro
     assert (best["factor"], best["moved_status"]) == (pytest.approx(0.1, rel=0.05), "bracketed")
     assert best["low"] < 500 < best["high"]
     assert (best["trials"], best["caveats"], best["unit"]) == (3, [], "linear layers")
-    assert only(answered, "crossover") == only(answers(line(5e-3)), "crossover")
+    assert only(answered, "crossover") == only(answers(series(5e-3)), "crossover")
 
 
 def test_a_series_that_says_which_side_is_ahead_comes_before_one_that_does_not(row: Row) -> None:

@@ -125,13 +125,6 @@ def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     assert answer["ratio_low"] == pytest.approx(4, rel=0.05)
 
 
-def test_with_prices_it_is_said_in_money_too(cpu_rows: Any, elsewhere: Any) -> None:
-    prices = {"cpu": 1, "cuda": 1.5}
-    run = tables_of(pd.DataFrame(cpu_rows), {STUDY: study()}, prices=prices, references=[elsewhere()])
-    values = {answer["cost"]: (answer["value"], answer["main"]) for answer in of_kind(run, "reference")}
-    assert values == {"time": (pytest.approx(2000), True), "money": (pytest.approx(3000), True)}
-
-
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
 def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: Any, change: dict[str, Any]) -> None:
     run = tables(cpu_rows, elsewhere(**change))

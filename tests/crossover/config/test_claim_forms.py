@@ -88,20 +88,6 @@ def test_a_mistake_in_a_claim_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("changes", "claim"),
-    [
-        ({}, {"crossover_between": {"range": [1, 2]}}),
-        ({}, {"speedup_between": {**SPEEDUP, "where": {"size": 4}}}),  # whoever cuts the sizes down keeps the claims
-        ({"latency_steps": 400, "latency_mistakes": True}, ratio(metric="latencies_cold_s")),
-        ({"cpu_threads": [1]}, ratio()),  # the CPU means all cores
-        ({"timed": False, "quality": {}}, {"same_quality": SAME}),
-    ],
-)
-def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any], claim: dict[str, Any]) -> None:
-    assert len(folder.study(claims=[{**SAID, **claim}], **changes).claims) == 1
-
-
-@pytest.mark.parametrize(
     ("changes", "claim", "message"),
     [
         (

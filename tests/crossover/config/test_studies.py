@@ -68,25 +68,6 @@ def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ..
     assert set(preview(replace(STUDY, sizes=sizes)).sizes) == taken
 
 
-def test_a_preview_of_many_sizes_is_of_the_first_way_on_all_sides_and_of_few_sizes_of_all() -> None:
-    axes = {
-        "protocols": ("resident", "loaded"),
-        "precisions": ("fp32", "tf32"),
-        "executions": ("eager", "compile"),
-    }
-    more = {"batch_sizes": (32, 64), "variants": ("plain", "other"), "cpu_threads": (1,)}
-    study = replace(STUDY, sizes=tuple(range(1, 8)), **{**axes, **more})
-    cells = preview(study).cells(["cpu", "cuda"])
-    assert len(cells) == 5 * 3
-    assert {cell.device for cell in cells} == {"cpu", "cpu-1", "cuda"}
-    assert {(cell.protocol, cell.precision, cell.execution, cell.batch_size, cell.variant) for cell in cells} == {
-        ("resident", "fp32", "eager", 32, "plain")
-    }
-    assert set(cells) <= set(study.cells(["cpu", "cuda"]))
-    few = replace(study, sizes=(1, 2))
-    assert preview(few) == few
-
-
 @pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
 def test_a_run_given_by_epochs_has_a_short_last_batch_in_each(batch_size: int, steps: int) -> None:
     assert steps_of_run({"epochs": 20, "samples": 60000}, batch_size) == steps
@@ -148,7 +129,7 @@ def test_what_changes_no_model_is_trained_once() -> None:
     assert (trained_cells(STUDY, ["cpu"]), quality_of(STUDY)) == ([], None)
 
 
-def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
+def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
@@ -176,11 +157,3 @@ def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come
     assert turns[16:] == list(in_rounds(cells, trials=2, seed=7))[16:]
     second = [cell.study for trial, cell in turns if trial == 2]
     assert second != sorted(second, key=[STUDY.name, "another"].index)
-
-
-def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
-    cells = STUDY.cells(["cpu", "cuda"])
-    turns = list(in_rounds(cells[:4], 2, seed=7, once=cells[4:]))
-    assert [trial for trial, _ in turns] == [1] * 8 + [2] * 4
-    assert {cell for trial, cell in turns if trial == 2} == set(cells[:4])
-    assert {cell for trial, cell in turns if trial == 1} == set(cells)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from crossover.config.studies import Effort, effort_of
 from crossover.config.workloads import workload_traits
 
 PUBLISHED = {"statement": "x", "source": "y"}
@@ -94,20 +93,6 @@ def test_a_study_says_only_what_differs_from_the_run(folder: Any) -> None:
 )
 def test_a_bad_study_is_one_line(folder: Any, complaint: Complaint, changes: dict[str, Any], message: str) -> None:
     assert complaint(lambda: folder.study(**changes)).startswith(f"studies/mine.yaml: {message}")
-
-
-@pytest.mark.parametrize(
-    ("own", "run"),
-    [
-        ({"warmup_max_s": 0.1}, {"warmup_min_s": 0.1}),
-        ({"timed_min_s": 10, "timed_max_s": 20}, {"timed_max_s": 20}),
-        ({"warmup_max_s": 0.3}, {}),  # a `warmup_long_s` of 0.5 then never counts
-    ],
-)
-def test_a_studys_effort_may_fit_the_runs(folder: Any, own: dict[str, Any], run: dict[str, Any]) -> None:
-    folder.write(effort=own)
-    config = folder.read(effort=run)
-    assert effort_of(config.studies[0], config.effort) == replace(Effort(), **{**run, **own})
 
 
 @pytest.mark.parametrize(

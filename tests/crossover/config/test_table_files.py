@@ -89,12 +89,6 @@ def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], 
     assert f"rows: columns left out as an index of the rows: {named}; `inputs` may name others" in str(left_out(table))
 
 
-def test_a_column_that_is_an_index_may_be_asked_for(tmp_path: Path) -> None:
-    FRAME.assign(key=[7, 9, 8]).set_index("key").to_parquet(tmp_path / "rows.parquet")
-    table = read_table({"file": "rows.parquet", "targets": "label", "inputs": ["key"]}, tmp_path, "here")
-    assert (inputs_of(table), left_out(table)) == (("key",), None)
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_header_is_read_as_spreadsheets_write_it(tmp_path: Path, delimiter: str, encoding: str) -> None:

@@ -32,14 +32,6 @@ def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np
     assert 0.1 < features.mean() / 255 < 0.2  # MNIST: 0.13
 
 
-def test_images_differ_and_come_in_an_order_that_the_seed_decides(generated: dict[str, np.ndarray[Any, Any]]) -> None:
-    again, other = make_mnist(GENERATED), make_mnist({**GENERATED, "seed": 1})
-    assert all(np.array_equal(generated[key], again[key]) for key in generated)
-    assert not np.array_equal(generated["labels"], other["labels"])
-    assert (np.bincount(generated["labels"][:600], minlength=10) > 30).all()
-    assert len(np.unique(generated["features"].reshape(3700, -1), axis=0)) == 3700
-
-
 def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
     """The nearest mean image of the source digits, enlarged pixel by pixel to the box of 20 x 20, finds most labels."""
     digits = load_digits()

@@ -46,7 +46,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
     assert [text for text in words(held) if text] == ["3.00 MB", "2.00 MB"]
 
 
-def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
+def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])
         for trial in (1, 2)
@@ -90,7 +90,7 @@ def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: R
     assert axes.get_title("left").startswith("GPU (Brand G1) with 80.0 MB")
 
 
-def test_memory_over_size_has_a_line_all_there_is_and_bars_of_the_largest(view_of: View, row: Row) -> None:
+def test_memory_over_size_has_a_line_the_capacity_and_bars_of_the_largest(view_of: View, row: Row) -> None:
     peaks = {("fp32", 2): 10, ("fp32", 4): 60, ("fp16", 2): 5, ("fp16", 4): 30, ("fp32", 8): None, ("fp16", 8): 70}
     rows = [
         row(device="cuda", precision=precision, size=size, device_memory_bytes=80 * MB)

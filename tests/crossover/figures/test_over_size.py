@@ -69,7 +69,7 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
-def test_the_crossover_and_the_published_one_are_upright_lines(view_of: View, power_laws: PowerLaws) -> None:
+def test_the_crossover_and_the_published_one_are_vertical_lines(view_of: View, power_laws: PowerLaws) -> None:
     view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
     axes = FIGURES["times"].draw(view).axes[0]
 
@@ -129,7 +129,7 @@ def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
     assert [x for x, _ in marked(axes, "x")] == [4]
 
 
-def test_many_lines_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
+def test_many_series_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
     rows = [
         row(size=size, device=device, precision=precision, execution=execution)
         for size, device, precision, execution in product(
@@ -188,14 +188,3 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
 
     assert labelled(axes) == {f"{GPU}\n4.00 TFLOP/s, 100 % of matmul": {2: 1, 4: 4, 8: 2}}
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
-
-
-def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
-    rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
-    joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
-    (alone,) = FIGURES["energy"].draw(view_of(rows)).axes
-
-    assert labelled(joules)[GPU] == labelled(alone)[GPU] == {2: 1, 4: 2}
-    assert labelled(money)[GPU] == pytest.approx({2: 4, 4: 4})
-    assert (joules.get_title("left"), money.get_title("left")) == ("energy", "money")
-    assert money.get_ylabel() == "USD for\na million steps"

@@ -16,7 +16,7 @@ def table_of(text: str, folder: Path) -> pd.DataFrame:
     return published_table({"published": {"rows": read_published_rows(path)[1]}})
 
 
-def test_a_run_belongs_beside_the_lines_that_it_agrees_with(tmp_path: Path) -> None:
+def test_a_run_belongs_beside_the_series_that_it_agrees_with(tmp_path: Path) -> None:
     """What the source does not state speaks against no line; a size and a device do not set lines apart."""
     table = table_of(
         "protocol,precision,batch_size,size,device,run_time_s\n"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,10 +65,6 @@ def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: p
     assert {name: find_machine().hardware[name] for name in expected} == expected
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
-
-
-def missing() -> str:
-    raise PackageNotFoundError
 
 
 @pytest.mark.usefixtures("nvidia")

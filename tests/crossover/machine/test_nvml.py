@@ -71,25 +71,6 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
     assert nvml.opened == 0
 
 
-def test_older_drivers_are_asked_by_the_older_names(fake_nvml: Fake) -> None:
-    old = {
-        f"nvmlDeviceGetClockInfo({pynvml.NVML_CLOCK_GRAPHICS})": 1500,
-        f"nvmlDeviceGetTemperature({pynvml.NVML_TEMPERATURE_GPU})": 61,
-        "nvmlDeviceGetCurrentClocksThrottleReasons": 0x40,
-        "fields": {pynvml.NVML_FI_DEV_PERF_POLICY_THERMAL: 7},
-        "nvmlDeviceGetComputeRunningProcesses_v2": [process(42)],
-    }
-    nvml = fake_nvml({"GPU-1": old})
-    assert read_use("GPU-1", nvml) == GpuUse({"thermal": 7})
-    assert read_gpu("GPU-1", nvml) == GpuState(
-        "GPU-1",
-        sm_clock_mhz=1500,
-        temperature_c=61,
-        reasons=("hw_thermal_slowdown",),
-        processes=((42, 100),),
-    )
-
-
 @pytest.mark.parametrize(
     ("uuid", "installed", "expected"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ from crossover.measurement.remedies import (
     time_in_turns,
     time_remedies,
 )
-from crossover.measurement.step.execution import Execution, prepare
+from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 from fake_device import MILLISECOND, FakeDevice
@@ -52,7 +51,7 @@ class Loading(TinyTraining):
         super().run(*inputs)
 
 
-def ways_of(task: Any, name: str = "eager", step_time_s: float = 0.001) -> Any:
+def methods_of(task: Any, name: str = "eager", step_time_s: float = 0.001) -> Any:
     inputs = task.next_inputs()
     return remedies_of(task, Execution(task.step, task.run), name, step_time_s, inputs, inputs, HostCopies())
 
@@ -70,13 +69,13 @@ def test_a_cpu_holds_its_batch_and_tries_fewer_threads(
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     always = {"split_step_s", "loading_s", "held_s", "larger_s"}
-    assert ways_of(task).keys() == always | fewer
-    assert ways_of(task, step_time_s=FEWER_THREADS_S).keys() == always
-    assert ways_of(task, "compile", FEWER_THREADS_S).keys() == always - {"larger_s"}
+    assert methods_of(task).keys() == always | fewer
+    assert methods_of(task, step_time_s=FEWER_THREADS_S).keys() == always
+    assert methods_of(task, "compile", FEWER_THREADS_S).keys() == always - {"larger_s"}
 
 
 def test_a_held_batch_is_not_taken_again_and_a_larger_one_has_more_rows(task: Loading) -> None:
-    methods = ways_of(task)
+    methods = methods_of(task)
     taken = task.taken
     methods["held_s"].step()
     assert (task.taken, task.rows) == (taken, 5)
@@ -91,7 +90,7 @@ def test_a_model_for_one_batch_size_has_no_larger_one(task: Loading, monkeypatch
         inputs[0].view(5, 2)
 
     monkeypatch.setattr(task, "run", run)
-    assert "larger_s" not in ways_of(task)
+    assert "larger_s" not in methods_of(task)
 
 
 def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -> None:
@@ -106,7 +105,7 @@ def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -
 
 @pytest.mark.parametrize(("step_time_s", "larger"), [(LONGEST_STEP_S / 4, True), (LONGEST_STEP_S / 3.9, False)])
 def test_a_larger_batch_does_not_take_long(task: Loading, step_time_s: float, larger: bool) -> None:
-    assert ("larger_s" in ways_of(task, step_time_s=step_time_s)) is larger
+    assert ("larger_s" in methods_of(task, step_time_s=step_time_s)) is larger
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ def test_a_larger_batch_fits_into_half_of_the_free_memory(
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
     monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
     monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
-    assert ("larger_s" in ways_of(task)) is larger
+    assert ("larger_s" in methods_of(task)) is larger
 
 
 ROWS = torch.zeros(3, 2)
@@ -211,34 +210,6 @@ def test_a_step_is_replayed_if_a_graph_holds_it(
     assert {name: columns[name] for name in ("fits_graph", "replayed_s") if name in columns} == expected
 
 
-@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new model of the class compiles nothing; one of other sizes would, and has no remedy."""
-    torch._dynamo.reset()
-    real = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
-    monkeypatch.setattr(remedies, "why_not_captured", lambda _: None)
-
-    def capture(task: Any, batch: Any) -> Any:
-        task.run(*batch)
-        return SimpleNamespace(replay=lambda: None)
-
-    monkeypatch.setattr(remedies, "capture", capture)
-
-    def new(width: int) -> Loading:
-        return Loading(nn.Sequential(nn.Linear(2, width), nn.Linear(width, 1)), [torch.randn(5, 2)])
-
-    try:
-        measured = new(3)
-        prepare(measured, "compile").step()
-        methods, fits = remedies.replayed(new(3), "compile", (torch.randn(5, 2),))
-        assert (list(methods), fits) == (["replayed_s"], True)
-        with pytest.raises(RuntimeError, match="recompile"):
-            remedies.replayed(new(4), "compile", (torch.randn(5, 2),))
-    finally:
-        torch._dynamo.reset()
-
-
 def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
     device = FakeDevice(MILLISECOND)
 
@@ -285,7 +256,7 @@ class Machine:
         return Method(step, setting)
 
 
-def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
+def test_each_method_takes_its_own_time_and_its_setting_none() -> None:
     machine = Machine()
     methods = {
         "quick": machine.method("quick", 1),
@@ -296,22 +267,8 @@ def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
     assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
 
 
-def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_more() -> None:
-    """The median of its three: 1 s, 4 s and 2 s."""
-    machine = Machine()
-    lasts_ms = iter([1000, 4000, 2000])
-
-    def step() -> None:
-        machine.now_ns += round(next(lasts_ms) * 1e6)
-        machine.ran.append("b")
-
-    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
-    assert times_s == pytest.approx({"a": 0.001, "b": 2.0})
-    assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
-
-
 @pytest.mark.parametrize("good_steps", [0, 1, 5])
-def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
+def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
     """Such as an environment that ends, in the first look or later."""
     machine = Machine()
     plain = machine.method("plain", 1)

@@ -94,14 +94,6 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
 
-def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
-    result, lines = search(lambda size: "ok" if size < 150 else "oom")
-    timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
-    assert timed == replace(result, throughput_reason="oom: 149 is too much")
-    assert (timed.status, timed.largest) == ("ok", 149)
-    assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
-
-
 DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
 
 
@@ -241,18 +233,6 @@ def test_every_threshold_is_found(start: int, limit: int) -> None:
         largest, tries = searched(lambda size, most=threshold: size <= most, start, limit)
         assert largest == (min(threshold, limit) or None)
         assert threshold >= limit or (threshold + 1, False) in tries
-
-
-def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
-    seen: Counter[int] = Counter()
-
-    def fits(size: int) -> bool:
-        seen[size] += 1
-        return seen[size] == 1 and size <= 50_000
-
-    largest, tries = searched(fits, 1, None)
-    assert largest is None
-    assert len(tries) <= most_tries(50_000)
 
 
 def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:

@@ -89,17 +89,6 @@ def test_the_row_says_what_ran(job: TrainingJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "generated"), [({"generated": "true"}, True), ({"generated": "false"}, False), (None, None)]
-)
-def test_the_row_says_whether_its_data_are_generated(
-    job: TrainingJob, metadata: dict[str, str] | None, generated: bool | None
-) -> None:
-    assert job.dataset is not None
-    save_file(points(), job.dataset, metadata=metadata)
-    assert run_training(job).generated_data is generated
-
-
-@pytest.mark.parametrize(
     ("changes", "fit", "status", "reason"),
     [
         ({"cell": replace(CELL, precision="tf32")}, None, "unsupported", "tf32 needs an NVIDIA GPU"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -99,12 +98,6 @@ def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_s
     assert function_of(model("net.py:build"))(1, 1) == 3
 
 
-def test_a_file_finds_modules_beside_it_and_in_the_working_folder() -> None:
-    write(sub__net=f"import beside, common\n{BUILD.format('beside.VALUE + common.VALUE')}", sub__beside="VALUE = 1")
-    write(common="VALUE = 2")
-    assert function_of(model("sub/net.py:build"))(1, 1) == 3
-
-
 IMPORT = "the import fails: "
 ENDS = f"; there are no options here, and it must not end the program: {user_module.GUARD}"
 
@@ -185,16 +178,6 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
     write(net=text)
     assert said("net:build").startswith(line)
-
-
-def test_options_with_defaults_are_read_as_without_a_command_line() -> None:
-    write(
-        net="import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--width', default=7)\n"
-        "WIDTH = parser.parse_args().width\ndef build(): return WIDTH, parser.parse_args(sys.argv[1:]).width"
-    )
-    error = argparse.ArgumentParser.error
-    assert function_of(model("net.py:build"))(1, 1) == (7, 7)
-    assert argparse.ArgumentParser.error is error
 
 
 def reset() -> None:

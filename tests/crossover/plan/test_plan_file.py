@@ -13,8 +13,6 @@ from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
 from write_plan import write_plan
 
-RESULTS = str(Path(__file__).parents[3] / "config" / "published" / "hsf_width_runtime.csv")
-
 
 def written(folder: Path, **values: object) -> Path:
     """The plan of a run of two sizes, as its rule writes it."""

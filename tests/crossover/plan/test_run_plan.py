@@ -88,7 +88,7 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
     assert {(cell.study, trial) for cell, trial in run.preview("hsf_width")} == {("hsf_width", 1)}
 
 
-def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
+def test_candidates_add_one_trial_each_and_change_nothing_else() -> None:
     plain, run = of_one_study(), of_one_study(candidates={"executions": ["compile", "cuda-graph"], "sizes": [2]})
     assert (run.cells, run.measured, list(run.searches)) == (plain.cells, plain.measured, list(plain.searches))
     added = [trial for trial in run.trials_of_grid if trial not in plain.trials_of_grid]

@@ -9,7 +9,6 @@ import pytest
 from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
-    has_other_sides,
     planned_trials,
     refinement_on,
     stages_of,
@@ -54,22 +53,6 @@ def test_stages_are_the_bisections_and_those_of_further_trials() -> None:
 def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> None:
     assert stages_of(study, BOTH, replace(ALL, pairs=("device", "execution")), 8) == 0
     assert [stages_of(study, (device,), RUN, 8) for device in BOTH] == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("precisions", "executions", "compared"),
-    [
-        (["bf16", "tf32"], ["eager"], False),
-        (["bf16", "fp32"], ["eager"], True),
-        (["bf16"], ["eager", "compile"], True),
-        (["fp32", "bf16"], ["compile", "cuda-graph"], False),
-        (["fp32", "bf16"], ["compile"], True),
-    ],
-)
-def test_precisions_are_compared_with_the_plain_one_or_the_only_one(
-    precisions: list[str], executions: list[str], compared: bool
-) -> None:
-    assert has_other_sides(precisions, executions) is compared
 
 
 @pytest.mark.parametrize(

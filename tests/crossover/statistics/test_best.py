@@ -46,8 +46,8 @@ def rows(row: Row) -> Callable[..., pd.DataFrame]:
                     reason="no such candidate" if time is None else None,
                     **values,
                 )
-                for (execution, side), times_of_way in times.items()
-                for size, time in times_of_way.items()
+                for (execution, side), times_by_size in times.items()
+                for size, time in times_by_size.items()
                 for trial in range(1, (trials or {}).get((execution, side), 3) + 1)
             ]
         )
@@ -91,7 +91,7 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     assert (crossover["baseline_name"], crossover["contender_name"], crossover["trials"]) == ("Brand C1", "Brand G1", 3)
 
 
-def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
+def test_a_candidate_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
     """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
@@ -104,13 +104,7 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
     assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
 
 
-def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
-    candidates = candidates_in(rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}))
-    on_cuda = candidates[candidates["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
-    assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
-
-
-def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
+def test_a_candidate_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
     candidates = candidates_in(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}))
     lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
@@ -120,7 +114,7 @@ def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(
     assert candidates.loc[candidates["device"] == "cpu", "counts"].all()
 
 
-def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
+def test_each_candidate_has_its_time_and_its_chance(rows: Any) -> None:
     near: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 1e-6)}
     candidates = candidates_in(rows({**PLAIN, **near}))
     both = candidates[(candidates["device"] == "cpu") & (candidates["size"] == 100)]
@@ -131,16 +125,7 @@ def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
     assert both["trials"].tolist() == [3, 3]
 
 
-@pytest.mark.parametrize(
-    "times",
-    [PLAIN, {key: times_of_way for key, times_of_way in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
-    ids=["one candidate each", "no CPU"],
-)
-def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None:
-    assert "best" not in set(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES})["pair"])
-
-
-def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
+def test_a_size_at_which_every_candidate_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
@@ -167,7 +152,7 @@ def once(rows: Any) -> pd.DataFrame:
     return table
 
 
-def test_a_stage_halves_the_bracket_in_ways_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
+def test_a_stage_halves_the_bracket_in_candidates_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
     """Between 100 and 1600 the geometric middle was measured for the plain candidates alone."""
     completed = {("cuda-graph", "cuda", size): [2, 3] for size in CANDIDATES.sizes}
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
@@ -191,7 +176,7 @@ def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, r
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
-def test_extra_trials_go_to_the_ways_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
+def test_extra_trials_go_to_the_candidates_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
     slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
     assert stage(table, 2, target_width=1e-6) == {

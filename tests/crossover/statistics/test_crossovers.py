@@ -90,13 +90,6 @@ def test_precisions_and_executions_of_one_device(
     assert set(table["pair"]) == {"device", pair}
 
 
-@pytest.mark.parametrize("lacking", ["tf32", "fp32"])
-def test_what_a_device_does_not_offer_is_no_side(power_laws: PowerLaws, lacking: str) -> None:
-    rows = on_one_device(power_laws, precision="tf32")
-    rows.loc[rows["precision"] == lacking, ["status", "step_time_s"]] = ["unsupported", None]
-    assert set(crossovers_of(rows, SIZE)["pair"]) == {"device"}
-
-
 def powered(rows: pd.DataFrame, **watts: float) -> pd.DataFrame:
     return rows.assign(energy_per_step_j=rows["step_time_s"] * rows["device"].map(watts))
 
@@ -111,14 +104,6 @@ def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
     rows.loc[rows["device"] == "cpu", "status"] = "invalid"
     table = crossovers_of(rows, PARAMETERS).set_index("cost")
     assert table["status"].to_dict() == {"time": "incomplete", "energy": "incomplete"}
-
-
-def test_a_cost_of_one_side_only_is_incomplete_and_says_so(power_laws: PowerLaws) -> None:
-    rows = powered(power_laws(GRID), cuda=250.0)
-    table = crossovers_of(rows, PARAMETERS, {"cuda": 4.0}).set_index("cost")
-    assert table["status"].to_dict() == {"time": "bracketed", "energy": "incomplete", "money": "incomplete"}
-    assert table["caveat"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
-    only(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), caveat="contender_unknown")
 
 
 def test_the_crossover_in_money(power_laws: PowerLaws) -> None:

@@ -104,19 +104,6 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
     assert plan_refinement(found, {10, 100, 400}, stage, trials, refinement) == expected
 
 
-def test_sizes_that_single_trials_left_between_the_ends_of_a_bracket_get_trials_too() -> None:
-    found = Crossover("bracketed", size=200.0, bracket=(100.0, 400.0), roots=(200.0,))
-    expected = Plan("add_trials", trials={100: 3, 200: 3, 400: 3})
-    assert plan_refinement(found, {50, 100, 200, 400, 800}, 1, 3, PRESETS["quick"].refinement) == expected
-
-
-@pytest.mark.parametrize(("first", "decision"), [(1, "add_trials"), (2, "decided")])
-def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, decision: str) -> None:
-    found = Crossover("multiple", roots=(20.0, 40.0, 60.0))
-    plan = plan_refinement(found, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
-    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 3) if first == 1 else {})
-
-
 @pytest.fixture
 def rows(row: Row) -> Rows:
     """Builds rows of sides, each a device and perhaps a precision; odd and even trials are 2 % apart.
@@ -155,7 +142,7 @@ def planned(
 
 
 @pytest.mark.parametrize(("axis", "values"), [("protocol", ("resident", "as_published")), ("machine", ("a", "b"))])
-def test_each_line_has_its_own_size_on_both_sides(rows: Rows, axis: str, values: tuple[str, str]) -> None:
+def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, values: tuple[str, str]) -> None:
     """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, sqrt(400 x 3200) 1131.4."""
     times = dict(zip(values, (1e-4, 1e-3), strict=True))
     table = [
@@ -167,14 +154,6 @@ def test_each_line_has_its_own_size_on_both_sides(rows: Rows, axis: str, values:
         (value, size, device): [1, 2]
         for value, size in zip(values, (141, 1131), strict=True)
         for device in ("cpu", "cuda")
-    }
-
-
-def test_two_accelerators_are_each_compared_with_all_cores_of_the_cpu(rows: Rows) -> None:
-    """The GPU crosses at 100, the XPU at 1000; one core, four times as slow, has no place in it."""
-    table = rows((50, 400, 3200), {"cpu": None, "cpu-1": 1e-2, "cuda": 1e-4, "xpu": 1e-3})
-    assert planned(table, "size", "device") == {
-        (size, device): [1, 2] for size, other in ((141, "cuda"), (1131, "xpu")) for device in ("cpu", other)
     }
 
 

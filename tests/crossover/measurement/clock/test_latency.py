@@ -116,7 +116,7 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
     assert latencies_s[15:] == pytest.approx([1e-3] * 15)
 
 
-def test_columns_of_the_right_ways() -> None:
+def test_columns_of_the_right_methods() -> None:
     """Each method has one step more, which does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
     columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
@@ -158,7 +158,7 @@ def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
     return "".join(name for name, _ in log[1::2]), columns
 
 
-def test_ways_take_turns_in_random_order_and_backwards() -> None:
+def test_methods_take_turns_in_random_order_and_backwards() -> None:
     """Six rounds of three; each turn begins with a step that does not count."""
     order, columns = turns(seed=1)
     rounds = [order[start : start + 3] for start in range(0, 18, 3)]

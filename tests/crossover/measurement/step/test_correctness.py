@@ -347,13 +347,6 @@ def test_fresh_weights_are_left_and_no_gradients() -> None:
     assert all(parameter.grad is None for parameter in task.model.parameters())
 
 
-@pytest.mark.parametrize("make", [lambda: torch.ones(1, 1), lambda: torch.zeros(1, 1).fill_(2)])
-def test_tensors_that_a_model_makes_itself_are_double_in_the_reference(make: Callable[[], torch.Tensor]) -> None:
-    before = torch.get_default_dtype()
-    assert is_right(checked(forward=lambda m, x: ((m(x) @ make()).mean(),)))
-    assert torch.get_default_dtype() == before
-
-
 def costing(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Make some rows take the reference so long."""
     monkeypatch.setattr(correctness, "_seconds", lambda run: (run(), seconds)[1])
@@ -549,21 +542,6 @@ def test_derivatives_within_the_forward_pass_are_compared(leaf: bool) -> None:
     assert answer.errors["gradient"] > 0
     assert points.grad is None
     assert checked(with_outputs(lambda outputs: outputs * 1.1), right=derivative, batch=points).wrong is not None
-
-
-def test_checkpoints_that_refuse_gradients_by_name_are_compared() -> None:
-    def reentrant() -> nn.Module:
-        return Applied(
-            lambda model, x: checkpoint(model.second, model.first(x), use_reentrant=True),
-            first=nn.Linear(4, 8),
-            second=nn.Linear(8, 1),
-        )
-
-    task = TinyTraining(reentrant(), [torch.randn(8, 4)], forward=squared)
-    answer = compare_with_reference(task, reentrant, "fp32")
-    assert is_right(answer)
-    assert answer.errors["gradient"] > 0
-    assert all(parameter.grad is None for parameter in task.model.parameters())
 
 
 @pytest.mark.parametrize("factor", [2.0**-25, 1.0, 1000.0])
