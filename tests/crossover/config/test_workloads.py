@@ -14,6 +14,7 @@ import torch
 
 from crossover.config.workloads import Traits, check_offered, memory_mb, read_traits, workload_traits
 from crossover.errors import UserError
+from user_errors import error_line
 
 WHOLE = 'SIZE_NAME = "features"\nSIZE_RANGE = (1, 8)\nDATASET = None\nPROTOCOLS = ("resident",)\n'
 FUNCTIONS = "def build_model(features): ...\ndef build(cell, _data, arithmetic): ...\n"
@@ -27,11 +28,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def complaint(module: Path, text: str | bytes) -> str:
     module.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UserError) as error:
-        read_traits(module)
-    message = str(error.value)
-    assert "\n" not in message
-    return message
+    return error_line(read_traits, module)
 
 
 def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from crossover.datasets import MAKERS, is_generated
 from crossover.datasets.digits import make_digits, make_mnist
-from crossover.errors import UserError
+from user_errors import error_line
 
 GENERATED = {"folder": None, "rows": 3700, "seed": 0}
 
@@ -67,13 +67,6 @@ def read(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
     return make_mnist({**GENERATED, "folder": str(folder)})
 
 
-def refused(folder: Path) -> str:
-    with pytest.raises(UserError) as caught:
-        read(folder)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     data = read(folder)
     assert np.array_equal(data["features"], PIXELS)
@@ -96,15 +89,15 @@ def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes 
     (folder / IMAGES).unlink()
     if content is not None:
         (folder / IMAGES).write_bytes(content)
-    assert message in refused(folder)
+    assert message in error_line(read, folder)
 
 
 def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS + 1)))
-    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in refused(folder)
+    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in error_line(read, folder)
     (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS[:0])))
-    assert "0 labels for 0 images; allowed: one each" in refused(folder)
+    assert "0 labels for 0 images; allowed: one each" in error_line(read, folder)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +108,7 @@ def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
 def test_a_spoilt_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
     path = folder / f"{LABELS}.gz"
     path.write_bytes(spoil(path.read_bytes()))
-    assert f"{LABELS}.gz: not a readable gzip file: " in refused(folder)
+    assert f"{LABELS}.gz: not a readable gzip file: " in error_line(read, folder)
 
 
 def test_every_image_that_scikit_learn_ships_is_there_once() -> None:

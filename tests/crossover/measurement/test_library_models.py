@@ -17,9 +17,9 @@ from torch import nn
 
 from crossover import Step
 from crossover.config.models import Model
-from crossover.errors import UserError
 from crossover.measurement import library_models
 from crossover.measurement.library_models import BUILDERS
+from user_errors import error_line
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +34,9 @@ def build(source: str, size: int | str, batch_size: int = 4) -> Step:
 
 
 def complaint(source: str, size: int | str) -> str:
-    with pytest.raises(UserError) as raised:
-        build(source, size)
-    text = str(raised.value)
-    assert "\n" not in text
-    assert text.startswith(f"{source}: ")
-    return text.removeprefix(f"{source}: ")
+    line = error_line(build, source, size)
+    assert line.startswith(f"{source}: ")
+    return line.removeprefix(f"{source}: ")
 
 
 class Scores(nn.Module):

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from crossover.config.models import Model
-from crossover.errors import UserError
 from crossover.measurement import user_module
 from crossover.measurement.user_module import cause_of, function_of, place_of
+from user_errors import error_line
 
 pytestmark = pytest.mark.usefixtures("own_switches")
 
@@ -57,10 +57,7 @@ def model(text: str) -> Model:
 
 def said(text: str) -> str:
     """The one line on a model whose function cannot be had."""
-    with pytest.raises(UserError) as error:
-        function_of(model(text))
-    assert "\n" not in str(error.value)
-    return str(error.value)
+    return error_line(function_of, model(text))
 
 
 BUILD = "def build(size):\n    return {}\n"

@@ -12,7 +12,7 @@ import pytest
 
 import compare_runs
 from crossover.errors import UserError
-from crossover.report.compared_runs import comparison_text, read_pair
+from crossover.report.compared_runs import MOST_LINES, cells_shown, comparison_text, read_pair
 from crossover.tables.columns import arrow_schema
 
 Row = Callable[..., dict[str, Any]]
@@ -138,3 +138,11 @@ def test_runs_without_a_cell_in_common_are_not_called_alike(row: Row) -> None:
     text = comparison_text(compare_runs.compare_runs(first, second), first, second)
     assert "no difference" not in text
     assert text.count("not compared: no cell is in both runs") == 2
+
+
+def test_of_many_cells_only_those_that_differ_are_shown(row: Row) -> None:
+    sizes = range(1, MOST_LINES + 2)
+    first = pd.DataFrame([trial for size in sizes for trial in steady(row, size, 1.0)])
+    comparison = compare_runs.compare_runs(first, first.assign(step_time_s=first["size"].map({7: 2.0}).fillna(1.0)))
+    assert cells_shown(comparison)["size"].tolist() == [7]
+    assert len(cells_shown(comparison.head(MOST_LINES))) == MOST_LINES
