@@ -125,6 +125,13 @@ def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Page, open_pag
     assert opened.page.evaluate("location.hash") == "#study-widths"
 
 
+def test_a_link_to_a_cell_that_is_not_there_says_so(run: Page, open_page: Open) -> None:
+    for key in ("widths/none", "%E0%A4%A", "<script>"):
+        opened = open_page(run.path, f"#cell={key}")
+        opened.page.wait_for_selector("#cell-table .cell:not([hidden])")
+        assert "a cell that this run does not have" in opened.page.locator("#cell-table .cell").inner_text()
+
+
 def test_a_link_opens_what_its_target_lies_in(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.page.evaluate("document.querySelector('#config').id = 'inside & out'")

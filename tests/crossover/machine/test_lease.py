@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -170,6 +171,26 @@ def test_a_holder_without_a_note_is_waited_for_too(leaser: Leaser, folder: Path,
     left = f"{ended_process()}\ndisc_depth".encode() if note is None else note  # that of a holder that was killed
     waiting = wait(leaser, 1.0, spoil=lambda: (folder / "GPU-1.lock").write_bytes(left))
     assert waiting.told[0][1].endswith("GPU-1 is held by a process that left no note")
+
+
+def test_a_failed_trial_returns_its_gpu(leaser: Leaser, folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), leaser():
+        assert (folder / "GPU-1.lock").read_text()
+        _ = 1 / 0
+    assert (folder / "GPU-1.lock").read_text() == ""
+    with leaser() as leased:
+        assert leased.uuid == "GPU-1"
+
+
+def test_all_users_may_take_the_locks(leaser: Leaser, folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with leaser():
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
+            assert stat.S_IMODE((folder / "GPU-1.lock").stat().st_mode) == 0o666
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
 
 
 def link_to_folder(path: Path) -> None:

@@ -27,6 +27,7 @@ from crossover.measurement.remedies import (
     remedies_of,
     time_in_turns,
     time_remedies,
+    working_s,
 )
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.precision import Arithmetic
@@ -101,6 +102,14 @@ def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -
         SPARSE.to("meta")
     assert (copies.bytes, copies.pinned) == (3 * 5 * 4, False)
     assert (dense_bytes(SPARSE), dense_bytes(ROWS), is_pinned(SPARSE)) == (0, 24, False)
+
+
+def test_the_work_of_a_step_is_timed_without_its_batch(task: Loading) -> None:
+    device = FakeDevice(MILLISECOND, device_ns=2 * MILLISECOND)
+    watch = Stopwatch(wall_ns=lambda: device.now, cpu_ns=lambda: 0, synchronise=device.synchronise)
+    execution = Execution(task.step, lambda *_inputs: device.step())
+    assert working_s(task, execution, watch, 0.1) == pytest.approx(0.003)
+    assert task.taken == 3
 
 
 @pytest.mark.parametrize(("step_time_s", "larger"), [(LONGEST_STEP_S / 4, True), (LONGEST_STEP_S / 3.9, False)])
@@ -254,6 +263,29 @@ class Machine:
             self.now_ns += round(setting_ms * 1e6)
 
         return Method(step, setting)
+
+
+def test_every_second_round_runs_backwards() -> None:
+    machine = Machine()
+    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
+    order = "".join(machine.ran)
+    assert order[:4] == "ab" + "ba"  # the first look
+    assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # a step that does not count, and two that do
+    assert len(order[4:]) == ROUNDS * 6
+
+
+def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_more() -> None:
+    """The median of its three: 1 s, 4 s and 2 s."""
+    machine = Machine()
+    lasts_ms = iter([1000, 4000, 2000])
+
+    def step() -> None:
+        machine.now_ns += round(next(lasts_ms) * 1e6)
+        machine.ran.append("b")
+
+    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
+    assert times_s == pytest.approx({"a": 0.001, "b": 2.0})
+    assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
 
 def test_each_method_takes_its_own_time_and_its_setting_none() -> None:

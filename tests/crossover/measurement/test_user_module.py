@@ -134,6 +134,15 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     assert said.endswith("--device=cpu names the line")
 
 
+def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
+    import importlib.machinery
+
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    Path(f"kernels{suffix}").write_bytes(b"no library")
+    write(net="import kernels")
+    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+
+
 def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(sub__net="import common", common="VALUE = 1")
     monkeypatch.chdir("sub")
@@ -168,6 +177,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
             "net:build: the module has no function build; allowed: biuld, make (did you mean 'biuld'?)",
         ),
         ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
+        ("build = 3", "net:build is a int; allowed: a function"),
         ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
         ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],

@@ -133,6 +133,14 @@ def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> Non
         check_both_kinds(devices)
 
 
+def test_two_of_one_name_would_be_one_machine(shipped: Path) -> None:
+    (shipped / "copy").mkdir()
+    for file in (shipped / "h200").iterdir():
+        (shipped / "copy" / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(UserError, match="reference: two are called 'h200'; allowed: one"):
+        reference_folders(Config(("h200", str(shipped / "copy"))), ["cpu"], shipped)  # type: ignore[arg-type]
+
+
 def test_a_damaged_one_ends_a_run_before_it_measures(shipped: Path) -> None:
     (shipped / "h200" / "trials.parquet").write_bytes(b"other rows")
     with pytest.raises(UserError, match=r"trials.parquet: is not the file that reference.json names"):

@@ -45,6 +45,15 @@ def test_a_trial_is_called_with_what_the_config_says() -> None:
     assert "--machine=a100" in str(made.trial({**CELL, "machine": "a100"})["options"])
 
 
+def test_a_trial_that_is_measured_again_is_told_so_and_depends_on_the_same() -> None:
+    made = jobs()
+    first, again = made.trial({**CELL, "again": ""}), made.trial({**CELL, "again": "-repeat-2"})
+    assert first == made.trial(CELL)
+    assert again == {**first, "options": f"{first['options']} --repeat=2"}
+    given = parse_arguments([*str(again["options"]).split(), "--output=x.parquet"])
+    assert given.repeat == 2
+
+
 def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> None:
     made = jobs()
     trial, search = made.trial(CELL), made.search(CELL)
@@ -95,6 +104,13 @@ def test_where_it_is_measured_counts_on_this_machine_and_not_on_a_cluster() -> N
     ]
     away = jobs(sent_elsewhere(here.machine, None), None)
     assert [away.trial(CELL)[name] for name in ("hardware", "driver", "compilers")] == [None] * 3
+
+
+def test_the_compilers_count_where_something_is_compiled() -> None:
+    compiled = {**CELL, "execution": "compile"}
+    made, lacking = (jobs(replace(HERE, compilers=text)) for text in ("/usr/bin/g++ 1000", "no g++"))
+    assert made.trial(CELL) == lacking.trial(CELL)
+    assert made.trial(compiled) != lacking.trial(compiled)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
 from crossover.plan.terminal import STEPS, Progress, cut_paths, failure_words, is_for_terminal
 
@@ -95,6 +97,15 @@ def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None
     assert "3 jobs (measure_cell 2, make_dataset 1)" in text
     assert "python scripts/report_rows.py results/quick" in text
     assert failure_words({}, [], "s.py", "results").startswith("The run was stopped.")
+
+
+@pytest.mark.parametrize(("free_bytes", "full"), [(1000, True), (10**9, False)])
+def test_a_full_disk_is_named_since_logs_may_be_empty(
+    free_bytes: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
+    text = failure_words({"measure_cell": 1}, [], "s.py", str(tmp_path))
+    assert (f"\nThe disk of {tmp_path} is full" in text) is full
 
 
 @pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.JOB_INFO])

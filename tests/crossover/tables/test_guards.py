@@ -45,6 +45,13 @@ def test_rows_of_two_devices_must_come_from_one_host() -> None:
     check_environments(rows(*CPU_ELSEWHERE), several_hosts=True)
 
 
+def test_identical_hosts_have_the_same_cpu() -> None:
+    unlike = [{**row, "cpu_model": f"CPU of {row['hostname']}"} for row in CPU_ELSEWHERE]
+    with pytest.raises(UserError, match=r"cpu_model \(CPU of login for cpu, CPU of node7 for cuda\)") as raised:
+        check_environments(rows(*unlike), several_hosts=True)
+    assert "several_hosts" not in str(raised.value)
+
+
 def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
     """Each table alone is of one host; that of the roofs has no CPU model."""
     roofs = rows(CPU_ELSEWHERE[1]).drop_columns(["cpu_model"])

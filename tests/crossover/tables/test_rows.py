@@ -146,6 +146,22 @@ def test_a_repeat_counts_if_it_has_a_time_and_was_less_disturbed(
     assert counting(row, {**after, "repeat": 1}, {**before, "repeat": 0}) == repeat
 
 
+def test_the_first_of_the_least_disturbed_rows_counts(row: Row) -> None:
+    repeats = [{"flags": flags, "repeat": n} for n, flags in enumerate((["busy_host", "quota"], ["quota"], ["quota"]))]
+    assert counting(row, *repeats) == 1
+    assert counting(row, *repeats, {"flags": [], "repeat": 3}) == 3
+
+
+def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
+    rows = [row(size=size, trial=trial, repeat=0, flags=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
+    rows.insert(1, row(size=2, trial=1, repeat=1))
+    found = least_disturbed(table(rows)).to_pylist()
+    assert [(one["size"], one["trial"], one["repeat"]) for one in found] == [(2, 1, 1), (2, 2, 0), (3, 1, 0), (3, 2, 0)]
+    unrepeated = table([row(), row(trial=2)])  # as of a version without repeats
+    assert least_disturbed(unrepeated) == unrepeated
+    assert least_disturbed(table([])).num_rows == 0
+
+
 def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> None:
     rows = [
         row(trial=1, flags=["busy_host", "drift", "quota"]),

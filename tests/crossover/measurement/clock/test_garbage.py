@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
+from crossover.measurement.clock.latency import measure_latencies, right_methods, time_cold
 from crossover.measurement.clock.timing import time_steps
+from crossover.measurement.remedies import Method, time_in_turns
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -83,3 +86,36 @@ def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(lea
     assert 50 <= len(generations) - 1 <= 62
     assert generations.count(1) == (len(generations) - 1) // 12
     assert generations.count(2) == 1
+
+
+def test_a_step_without_cycles_causes_no_collection() -> None:
+    device = FakeDevice(MILLISECOND)
+    with collections_of(device) as generations:
+        time_steps(device.step, 1, replace(EFFORT, timed_max_s=2.0), device.watch())
+    assert generations == [2]
+
+
+def cold(device: Leaking) -> list[float]:
+    return list(time_cold(device.step, 300, device.watch()))
+
+
+def in_turns_of_latencies(device: Leaking) -> list[float]:
+    methods = right_methods(device.step, device.watch(marks=True))
+    columns = measure_latencies(methods, 300, seed=0)
+    return [*columns["latencies_s"], *columns["latencies_device_s"]]
+
+
+def in_turns(device: Leaking) -> list[float]:
+    return list(time_in_turns({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
+
+
+@pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])
+def test_the_collector_is_off_after_the_first_step_and_on_again_afterwards(
+    leaking: Leaking, monkeypatch: pytest.MonkeyPatch, timed: Callable[[Leaking], object]
+) -> None:
+    states: list[bool] = []
+    step = leaking.step
+    monkeypatch.setattr(leaking, "step", lambda: (states.append(gc.isenabled()), step()))
+    timed(leaking)
+    assert not any(states[1:])
+    assert gc.isenabled()

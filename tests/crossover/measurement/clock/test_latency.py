@@ -158,6 +158,13 @@ def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
     return "".join(name for name, _ in log[1::2]), columns
 
 
+def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
+    assert turns(seed=1) == turns(seed=1)
+    assert len({turns(seed)[0] for seed in range(9)}) > 3
+    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
+
+
 def test_methods_take_turns_in_random_order_and_backwards() -> None:
     """Six rounds of three; each turn begins with a step that does not count."""
     order, columns = turns(seed=1)

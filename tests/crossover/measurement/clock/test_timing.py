@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from crossover.config.words import FLAGS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.timing import has_drifted, sample_columns
+from crossover.measurement.clock.timing import Phases, has_drifted, sample_columns
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
@@ -207,3 +208,12 @@ def test_a_drift_is_flagged() -> None:
     timing = device.time(replace(EFFORT, timed_tolerance=9))
     assert timing["flags"] == ["drift"]
     assert set(timing["flags"]) <= set(FLAGS)
+
+
+def test_a_phase_lasts_from_the_end_of_the_one_before() -> None:
+    """The process is 2.5 s old as the first phase ends, at 100 on the clock."""
+    times_s = iter([100.0, 100.25, 103.0])
+    phases = Phases(2.5, lambda: next(times_s))
+    phases.end("build")
+    phases.end("timing")
+    assert json.loads(phases.to_json()) == {"import": 2.5, "build": 0.25, "timing": 2.75}

@@ -161,6 +161,20 @@ def test_a_trial_on_a_gpu(
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
 
 
+def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
+) -> None:
+    """From 50 to 50.3 s: a sample of 49.4 s counts, one of 49.2 s does not."""
+    samples = [SimpleNamespace(pid=pid, timeStamp=at, smUtil=50) for pid, at in ((7, 49_400_000), (8, 49_200_000))]
+    nvml = fake_nvml({UUID: gpu(nvmlDeviceGetProcessUtilization=samples)})
+    times_us = iter([50_000_000, 50_300_000, 50_300_001])
+    monkeypatch.setattr(surroundings, "_now_us", lambda: next(times_us))
+    readings = Surroundings("cuda", UUID, nvml)
+    readings.counts()
+    readings.counts()
+    assert readings.edges[1].gpu.shares == {7: 0.5}
+
+
 @pytest.mark.parametrize(("before", "after", "most"), [(2, 1, 2), (0, 3, 3)])
 def test_most_of_the_gpus_that_were_leased_beside_it_count(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int

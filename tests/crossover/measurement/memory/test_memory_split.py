@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory.memory_pass import PARTS, Split, Subject, split_step
+from crossover.measurement.memory.memory_pass import PARTS, Ledger, Split, Subject, split_step
 
 CPU = torch.device("cpu")
 ROWS = 1000
@@ -170,6 +171,22 @@ def test_weights_that_autocast_copies_count_as_activations() -> None:
     assert parts(split)[0] == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
 
 
+def test_observing_keeps_nothing_alive() -> None:
+    """Of three forward passes whose outputs are dropped, one ReLU's output exists at a time."""
+    model, data = nn.Sequential(nn.Linear(10, 20), nn.ReLU()), torch.randn(ROWS, 10)
+
+    def step() -> None:
+        for _ in range(3):
+            model(data)
+
+    gc.disable()  # it would free what a cycle of references keeps
+    try:
+        split = split_step(Subject(step, model, (), (data,)), CPU)
+    finally:
+        gc.enable()
+    assert parts(split)[3] == RELU_BYTES
+
+
 def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
     """A workspace in the forward pass, which only the device sees, moves the peak there: no gradients yet."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
@@ -193,3 +210,21 @@ def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         split_step(Subject(step, model), CPU)
     assert [parameter._post_accumulate_grad_hooks for parameter in model.parameters()] == [{}] * 4
+
+
+def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
+    """Bytes at a moment by role, without the zeros."""
+    return {role: count for role, count in ledger.bytes_at(moment).items() if count}
+
+
+def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
+    ledger = Ledger("cpu")
+    whole = torch.empty(100)
+    part = whole[:3]
+    ledger.see([whole, whole.view(10, 10), part, whole.detach(), "no tensor", None])
+    ledger.tick()
+    del whole
+    ledger.tick()
+    del part
+    ledger.tick()
+    assert [bytes_of(ledger, moment) for moment in range(3)] == [{"temporary": 400}, {"temporary": 400}, {}]

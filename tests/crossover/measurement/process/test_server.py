@@ -24,7 +24,7 @@ from crossover.machine.code_key import LIBRARY, NULL_TRIAL
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
-from crossover.measurement.process.children import ForkedProcess
+from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.server import server_key
 from processes import PATIENCE_S, wait_for
@@ -165,6 +165,13 @@ def test_an_idle_server_exits(runtime: Path) -> None:
         wait_for(path.exists, "the socket")
         assert process.wait(PATIENCE_S) == 0
     assert not path.exists()
+
+
+def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob) -> None:
+    (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
+    with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
+        children.server_folder()
+    assert measured(job)["isolation"] == "process"
 
 
 @pytest.mark.parametrize(
