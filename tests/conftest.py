@@ -37,13 +37,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
-LONGEST = "test_no_mistake_is_found_on_this_machine"
-"""It measures for four minutes."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes starts first, so that no process ends long after the others: one test, then the workflow's."""
-    items.sort(key=lambda item: (item.name != LONGEST, item.path.parent != ROOT / "tests"))
+    """Tests of the workflow, which take minutes, start first, so that no process ends long after the others."""
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
@@ -23,26 +22,6 @@ def mlp(*widths: int) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-# A network that solves Burgers' equation: boundary and inner points, derivatives by autograd within the loss.
-class Burgers(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.net = mlp(2, width, width, 1)
-
-    def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-        x.requires_grad_(True)
-        t.requires_grad_(True)
-        u = self.net(torch.cat([x, t], dim=1))
-        u_x, u_t = torch.autograd.grad(u.sum(), (x, t), create_graph=True)
-        (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
-        return u_t + u * u_x - 0.01 / math.pi * u_xx
-
-
-def pinn(width: int, batch_size: int) -> Any:
-    points = (torch.rand(batch_size, 1) * 2 - 1, torch.rand(batch_size, 1))
-    return Step(model=Burgers(width), inputs=points, loss=lambda residual: residual.square().mean())
-
-
 # A graph network over a sparse adjacency matrix; the batch is the nodes.
 class GraphConvolution(nn.Module):
     def __init__(self, width: int) -> None:
@@ -59,39 +38,6 @@ def graph(width: int, batch_size: int) -> Any:
     values = torch.full((8 * batch_size,), 1 / 8)
     adjacency = torch.sparse_coo_tensor(edges, values, (batch_size, batch_size)).coalesce()
     return GraphConvolution(width), (torch.randn(batch_size, 16), adjacency), torch.randint(7, (batch_size,))
-
-
-# A Fourier neural operator with complex weights.
-class Spectral(nn.Module):
-    def __init__(self, channels: int, modes: int) -> None:
-        super().__init__()
-        self.modes = modes
-        self.weight = nn.Parameter(torch.randn(channels, channels, modes, modes, dtype=torch.cfloat) / channels**2)
-
-    def forward(self, field: torch.Tensor) -> torch.Tensor:
-        spectrum = torch.fft.rfft2(field)
-        kept = torch.zeros_like(spectrum)
-        low = spectrum[..., : self.modes, : self.modes]
-        kept[..., : self.modes, : self.modes] = torch.einsum("bixy,ioxy->boxy", low, self.weight)
-        return torch.fft.irfft2(kept, s=field.shape[-2:])
-
-
-class Operator(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.lift, self.project = nn.Conv2d(3, channels, 1), nn.Conv2d(channels, 1, 1)
-        self.spectral = nn.ModuleList(Spectral(channels, 6) for _ in range(2))
-        self.local = nn.ModuleList(nn.Conv2d(channels, channels, 1) for _ in range(2))
-
-    def forward(self, field: torch.Tensor) -> torch.Tensor:
-        hidden = self.lift(field)
-        for spectral, local in zip(self.spectral, self.local, strict=True):
-            hidden = functional.gelu(spectral(hidden) + local(hidden))
-        return self.project(hidden)
-
-
-def neural_operator(channels: int, batch_size: int) -> Any:
-    return Operator(channels), torch.randn(batch_size, 3, 24, 24), torch.randn(batch_size, 1, 24, 24)
 
 
 # A detector: images of unlike sizes, targets as dicts, a dict of losses in training and a list of dicts else.
@@ -176,31 +122,3 @@ def padded(rows: list[tuple[torch.Tensor, int]]) -> Any:
 
 def variable_lengths(width: int, batch_size: int) -> Any:
     return Packed(width), DataLoader(Texts(), batch_size=batch_size, collate_fn=padded, drop_last=True)
-
-
-# A transformer of texts with a mask, keywords and an output object.
-class Output(dict):  # type: ignore[type-arg]
-    def __getattr__(self, name: str) -> Any:
-        return self[name]
-
-
-class Reader(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(100, width)
-        self.layers = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(width, 2, 2 * width, batch_first=True), 2, enable_nested_tensor=False
-        )
-        self.scores = nn.Linear(width, 3)
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor) -> Output:
-        hidden = self.layers(self.embedding(input_ids), src_key_padding_mask=attention_mask == 0)
-        scores = self.scores(hidden[:, 0])
-        return Output(loss=functional.cross_entropy(scores, labels), logits=scores)
-
-
-def reader(width: int, batch_size: int) -> Any:
-    mask = torch.ones(batch_size, 12, dtype=torch.long)
-    mask[: batch_size // 2, 8:] = 0
-    labels = torch.randint(3, (batch_size,))
-    return Reader(width), {"input_ids": torch.randint(100, (batch_size, 12)), "attention_mask": mask, "labels": labels}

@@ -111,10 +111,7 @@ def test_an_option_that_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str],
     ("change", "message"),
     [
         ("--size=99", "error: --size: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
-        ("--output=/proc/nowhere/row.parquet", "error: --output: /proc/nowhere/row.parquet cannot be written"),
         ("--batch-size=5000", "error: batch size 5000 is larger than the dataset"),
-        ("--dataset=nowhere.safetensors", "error: --dataset: nowhere.safetensors does not exist"),
-        (f"--dataset={__file__}", "is not a readable safetensors file"),
     ],
 )
 def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change: str, message: str) -> None:

@@ -26,14 +26,11 @@ def recurrent(gates: int, inputs: int, width: int) -> int:
 
 
 PARAMETERS = {
-    "pinn": linear(2, 16) + linear(16, 16) + linear(16, 1),
     "graph": linear(16, 16) + linear(16, 7),
-    "neural_operator": linear(3, 16) + linear(16, 1) + 2 * 16 * 16 * 6 * 6 + 2 * linear(16, 16),
     "detector": linear(3 * 9, 16) + linear(16 * 9, 16) + linear(16, 4) + linear(16, 3),
     "policy": linear(4, 16) + linear(16, 2),
     "quantised": 0,
     "variable_lengths": 100 * 16 + recurrent(4, 16, 16) + linear(16, 2),
-    "reader": 100 * 16 + 2 * (linear(16, 48) + linear(16, 16) + 2 * linear(16, 32) - 32 + 16 + 4 * 16) + linear(16, 3),
 }
 """Trainable parameters at size 16, by hand."""
 

@@ -147,10 +147,3 @@ def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: 
     assert set(workflow.measured()) == on_both(120, 1, 2)
     assert sorted(size for size, device in workflow.trials() if device == "cpu") == [50, 77, 120, 400]
     assert len(list((workflow.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
-
-
-@pytest.mark.parametrize("config", ["effort={refinement: {bisections: 0, extra_trials: 0}}", "devices=[cpu]"])
-def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: Row, config: str) -> None:
-    workflow = MadeUp(tmp_path / "workflow", row)
-    jobs = workflow.would_run(TARGET, "--config", config)
-    assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements"}

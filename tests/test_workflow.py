@@ -22,7 +22,6 @@ from crossover.tables.rows import with_column
 from crossover.tables.run_tables import TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
-STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
     ("hsf_width", protocol, size) for protocol in ("resident", "as_published") for size in (5, 10)
 }
@@ -177,13 +176,6 @@ def test_edited_texts_and_lost_files_are_found(
     said = capsys.readouterr().out
     assert "claims.parquet: is missing" in said
     assert "Note: results/measurements.parquet: not compared with single trials" in said
-
-
-def test_jobs_of_this_machine_have_no_rate_limit(fresh: WorkflowCopy) -> None:
-    """With one, Snakemake looks for jobs every second beside a trial."""
-    with (fresh.path / "Snakefile").open("a") as file:
-        file.write('\n\nonsuccess:\n    print("limit:", workflow.scheduler.job_rate_limiter, file=sys.stderr)\n')
-    assert "limit: None" in fresh.run("results/plan.json")
 
 
 def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:

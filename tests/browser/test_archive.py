@@ -85,13 +85,6 @@ def test_every_figure_of_every_study_is_listed_and_shown(opened: Opened) -> None
     assert shown == {study: set(figures) for study, figures in STUDIES.items()}
 
 
-def test_the_page_is_shown_and_the_tables_are_listed(opened: Opened) -> None:
-    assert labels_of(opened.page, "Report") == ["answers, figures, cells, machine"]
-    opened.page.locator("nav tbody tr a").first.click()
-    opened.page.frame_locator("iframe").locator("h1").wait_for()
-    assert {"cells", "crossovers", "claims", "answers"} <= set(labels_of(opened.page, "Tables"))
-
-
 def test_the_report_shows_a_studys_words_as_text(opened: Opened) -> None:
     labels_of(opened.page, "Report")
     opened.page.locator("nav tbody tr a").first.click()

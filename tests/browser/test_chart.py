@@ -21,7 +21,6 @@ from report_pages import Page, write_page
 
 pytestmark = pytest.mark.slow
 
-BETWEEN = "(between sizes that were measured)"
 RESIDENT = "resident"
 
 
@@ -83,11 +82,6 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
         assert opened.readout.startswith(f"At {size} neurons: ")
 
 
-def test_a_cell_without_a_time_is_read_as_it_ended(run: Page, open_page: Open) -> None:
-    said = ask(open_page(run.path), "widths", "1600")
-    assert f"{RESIDENT}: CPU 1.60 ms (95 % CI 1.56 ms to 1.64 ms), GPU out of memory" in said
-
-
 def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
     """Held against SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
     opened = open_page(run.path)
@@ -102,23 +96,6 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         else:
             expected = PchipInterpolator(np.log(ats), np.log(values))(np.log(asked))
         np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
-
-
-def test_at_a_crossover_between_sizes_the_ratio_is_1_and_no_side_wins(
-    row: Any, tmp_path: Path, open_page: Open
-) -> None:
-    """Times that bend, of which no single curve crosses where that of their ratios does."""
-    times = {"cpu": (1, 2, 40, 50, 900), "cuda": (9, 10, 11, 45, 100)}
-    rows = [
-        row(study="bent", size=size, parameters=size, device=device, step_time_s=1e-4 * seconds)
-        for device, own in times.items()
-        for size, seconds in zip((10, 30, 1000, 1200, 90_000), own, strict=True)
-    ]
-    page = write_page(pd.DataFrame(rows), tmp_path)
-    crossover = page.tables.crossovers["crossover"].dropna().iloc[0]
-    opened = open_page(page.path)
-    said = ask(opened, "bent", f"{crossover:.0f}")
-    assert said.endswith(": inconclusive (ratio 1.00, single trial).")
 
 
 @pytest.mark.parametrize(
@@ -153,19 +130,7 @@ def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
     assert f": {said}" in opened.readout
 
 
-def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    box = opened.chart.locator("svg").bounding_box()
-    assert box
-    opened.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
-    first = opened.readout
-    opened.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
-    assert first.startswith("At ")
-    assert opened.readout.startswith("At ")
-    assert opened.readout != first
-
-
-def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
+def test_a_series_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
     assert "as published" not in opened.readout
@@ -179,21 +144,6 @@ def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None
     assert "as published: " in opened.readout
     opened.choose("show", "peak_bytes")
     assert "GPU 200 MB" in opened.readout
-
-
-def test_repeats_are_dots(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.choose("line", "as published")
-    dots = opened.chart.locator("svg circle[opacity]")
-    assert dots.count() == 2 * 5 * 3
-    opened.chart.get_by_label("repeats").uncheck()
-    assert dots.count() == 0
-
-
-def test_a_cell_without_a_time_is_a_cross_that_says_why(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    lost = opened.chart.locator("svg .lost title").all_text_contents()
-    assert [words.rpartition(": ")[2] for words in lost] == ["oom, 8 GB wanted"]
 
 
 def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
@@ -232,7 +182,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert opened.readout.startswith("“none” is no number of steps")
 
 
-def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with(run: Page, open_page: Open) -> None:
+def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_with(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     marks = [
         {
@@ -251,26 +201,6 @@ def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with
     assert squares.count() == 1
     opened.chart.get_by_role("checkbox", name="published").uncheck()
     assert squares.count() == 0
-
-
-def test_published_series_differ_in_shape_colour_and_words(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    looks = {"GPU, T4": ("#D55E00", "s"), "GPU, V100": ("#7A3600", "D")}
-    marks = [
-        {"metric": "step_time_s", "value": 2e-4, "colour": colour, "shape": shape, "words": words, "on": {"size": size}}
-        for words, (colour, shape) in looks.items()
-        for size in (200, 400)
-    ]
-    opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
-    opened.choose("study", "depths")
-    opened.choose("study", "widths")
-    legend = opened.chart.locator(".legend li:has(.published)")
-    assert legend.all_inner_texts() == [f"published: {words}" for words in looks]
-    drawn = opened.chart.locator(".legend path.published")
-    strokes, paths = (
-        drawn.evaluate_all(f"all => all.map(one => one.getAttribute('{name}'))") for name in ("stroke", "d")
-    )
-    assert len(set(strokes)) == len(set(paths)) == 2
 
 
 def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) -> None:
@@ -324,15 +254,6 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     assert opened.readout.startswith("At 700 neurons (between sizes that were measured): CPU 700 µs")
 
 
-def test_repeats_of_all_cells_are_dots_beside_the_middle_of_each(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.page.click("#trust > summary")
-    said = opened.page.locator("#repeats p").inner_text()
-    assert said.endswith("half of them lie within 1.00 %, the farthest is 1.01 times off.")
-    # Three trials of 19 cells with a time.
-    assert opened.page.locator("#repeats circle").count() == 57
-
-
 def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     ask(opened, "widths", "700")
@@ -343,12 +264,6 @@ def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> N
     assert again.chart.locator("[name=line]").input_value() == "all lines"
     assert again.readout == said
     assert not again.chart.get_by_role("checkbox", name="published").is_checked()
-
-
-def test_an_address_that_changes_changes_the_chart(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.page.evaluate("location.hash = '#chart?study=depths&size=3'")
-    opened.page.wait_for_function("document.querySelector('#chart .readout').textContent.startsWith('At 3 linear')")
 
 
 def download(opened: Opened, kind: str) -> bytes:

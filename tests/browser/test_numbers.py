@@ -40,9 +40,3 @@ def test_a_place_on_an_axis_reads_alike_in_python_and_in_the_page(run: Page, ope
     script = "([values, unit]) => values.map((value) => Crossover.format.place(value, unit))"
     said = open_page(run.path).page.evaluate(script, [values(), unit])
     assert said == [text.place_text(value, unit) for value in values()]
-
-
-@pytest.mark.parametrize("places", [(105, 195_278.5), (612_345.5, 2e6), (100, 200)])
-def test_several_places_carry_their_units_alike(run: Page, open_page: Open, places: tuple[float, float]) -> None:
-    script = "(values) => Crossover.format.places(values, 'parameters')"
-    assert open_page(run.path).page.evaluate(script, list(places)) == text.place_texts(places, "parameters")

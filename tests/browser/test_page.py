@@ -24,12 +24,6 @@ def test_nothing_is_wider_than_the_screen(run: Page, open_page: Open, width: int
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_no_title_makes_the_page_wider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
-    long = write_page(rows, tmp_path, f"{'A title of many words ' * 5}{'andanamewithoutspaces' * 5}")
-    opened = open_page(long.path, viewport={"width": 390, "height": 800})
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
 def test_axe_finds_nothing_serious(run: Page, open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(run.path, color_scheme=scheme, viewport={"width": width, "height": 900})
@@ -87,21 +81,6 @@ STOPS = """() => {
   const before = stops.filter((one) => one.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING);
   return before.filter((one) => one.checkVisibility() && one.tabIndex >= 0).length;
 }"""
-
-
-def test_few_tab_stops_lead_to_the_data(run: Page, open_page: Open) -> None:
-    assert open_page(run.path).page.evaluate(STOPS) <= 30
-
-
-def test_a_phone_shows_the_chart_whole_and_the_data_after_eight_screens(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path, viewport={"width": 390, "height": 844})
-    box = opened.chart.locator("svg").bounding_box()
-    assert box
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
-    data = opened.page.locator("#data").bounding_box()
-    assert data
-    assert data["y"] <= 8 * 844
 
 
 def test_a_study_has_a_row_that_loads_its_chart_and_more_than_four_are_folded(

@@ -47,10 +47,6 @@ FULL = "; free some and run the same command again: what has finished is kept"
             "no space left on the disk ([Errno 28] No space left on device: 'row.parquet')" + FULL,
         ),
         (
-            OSError(errno.EDQUOT, "Disk quota exceeded"),
-            f"no space left on the disk ([Errno 122] Disk quota exceeded){FULL}",
-        ),
-        (
             SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
             "no space left on the disk (Error while serializing: I/O error: No space left on device (os error 28))"
             + FULL,
@@ -60,7 +56,6 @@ FULL = "; free some and run the same command again: what has finished is kept"
             "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take "
             "num_workers=0",
         ),
-        (OSError(errno.ENOENT, "No such file or directory"), None),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
     ],
 )

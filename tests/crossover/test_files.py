@@ -7,16 +7,6 @@ import pytest
 from crossover.files import atomic_path
 
 
-def test_the_file_appears_when_the_block_ends(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "table.csv"
-    with atomic_path(path) as temporary:
-        temporary.write_text("whole")
-        assert not path.exists()
-        assert temporary.suffix == ".csv"
-    assert path.read_text() == "whole"
-    assert list(path.parent.iterdir()) == [path]
-
-
 def test_an_error_keeps_the_old_file_and_leaves_no_trace(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("old")

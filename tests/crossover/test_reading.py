@@ -79,12 +79,6 @@ def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them()
     assert shlex.split(command) == ["rm", "b c", "it's"]
 
 
-def test_one_spoilt_file_is_one_line_and_none_is_none() -> None:
-    check_readable({})
-    with pytest.raises(UserError, match=r"^a: cut off; delete it and run again$"):
-        check_readable(read_each([Path("a")], fails_on("a"))[1])
-
-
 def test_an_unreadable_file_is_told_between_processes() -> None:
     import pickle
 

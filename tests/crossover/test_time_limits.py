@@ -34,8 +34,3 @@ def test_a_limit_counts_as_raised_once_for_each_time_it_ended_the_job(tmp_path: 
 def test_only_a_higher_limit_is_raised(limit_s: float, raised: int) -> None:
     assert Note(1, 30).raised_with(limit_s) == raised
     assert Note(1, None).raised_with(limit_s) == 1
-
-
-def test_a_torn_note_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "1.json").write_text('{"raised": ')
-    assert read_notes(tmp_path) == {"1.json": Note()}

@@ -1,4 +1,4 @@
-"""The same step timed in three ways: as trials do, by a hand-written loop, and by torch's own timer, interleaved."""
+"""The same step timed by three methods: as trials do, by a hand-written loop, and by torch's own timer, interleaved."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ STEP_S = 100e-6
 """The step that the harness's cost is compared with."""
 
 
-def three_ways(step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int) -> Iterator[dict[str, float]]:
-    """Yield, for each round, the seconds of a step by each way; the order rotates from round to round."""
+def three_methods(
+    step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int
+) -> Iterator[dict[str, float]]:
+    """Yield, for each round, the seconds of a step by each method; the order rotates from round to round."""
     steps = time_steps(step, cycle_steps, EFFORT, watch)[0]["timed_steps"]
     timer = Timer("step()", globals={"step": step}, num_threads=threads)
-    ways: list[tuple[str, Callable[[], float]]] = [
+    methods: list[tuple[str, Callable[[], float]]] = [
         ("trial_s", lambda: float(time_steps(step, cycle_steps, EFFORT, watch)[0]["step_time_s"])),
         ("by_hand_s", lambda: by_hand_s(step, steps, watch.synchronise)),
         ("timer_s", lambda: float(timer.timeit(steps).median)),
     ]
     for turn in range(rounds):
-        order = ways[turn % 3 :] + ways[: turn % 3]
-        yield {name: way() for name, way in order}
+        order = methods[turn % 3 :] + methods[: turn % 3]
+        yield {name: method() for name, method in order}
         torch.set_num_threads(threads)  # the timer sets them back to what it found
 
 

@@ -1,4 +1,4 @@
-"""Trials measured in pairs, in two ways by turns, and tables of how the two ways compare.
+"""Trials measured in pairs, by two methods in turn, and tables of how the two compare.
 
 Every trial runs the command of a run. The pairs are kept in a file, so that an interrupted check can go on.
 """

@@ -26,7 +26,7 @@ from crossover.statistics.crossovers import crossovers_of
 from crossover.tables.frames import records
 
 
-def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
+def test_the_true_crossover_is_that_of_the_fastest_candidates() -> None:
     """A second GPU candidate, always e times as fast, moves the crossing of two power laws by e^(1 / 0.7)."""
     devices = Devices(BestCase(EQUAL, "power_laws", (1, 2)), np.random.default_rng(3))
     devices.near = 800.0
@@ -38,7 +38,7 @@ def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
 @pytest.mark.parametrize(
     ("differ", "gaps", "tilts"), [(EQUAL, False, False), (NEAR, True, False), (CROSSING, True, True)]
 )
-def test_ways_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> None:
+def test_candidates_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> None:
     devices = Devices(BestCase(differ, "power_laws", (2, 3)), np.random.default_rng(0))
     times = devices.true_logs(1, FINE) - devices.true_logs(1, FINE)[0]
     assert times.shape == (3, len(FINE))
@@ -101,7 +101,7 @@ def test_the_set_holds_the_true_crossover() -> None:
     assert abs(found.loc["ours", "error"]) < abs(found.loc["smallest_mean", "error"])
 
 
-def test_ways_and_devices_that_take_the_same_are_not_told_apart() -> None:
+def test_candidates_and_devices_that_take_the_same_are_not_told_apart() -> None:
     rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2)), 60, seed=0)
     ours = rows[rows["method"] == "ours"].set_index("status")
     assert not {"bracketed", "reversed", "multiple", "below_range", "above_range"} & set(ours.index)

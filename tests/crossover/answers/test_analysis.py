@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,11 @@ from crossover.errors import UserError
 from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import read_run, records, write_rows, write_run
-from crossover.tables.registry import CANDIDATES, ORIGINS
-from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, run_tables
+from crossover.tables.registry import CANDIDATES
+from crossover.tables.run_tables import TABLES, RunTables
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
-
-
-def test_every_table_has_its_columns_documented() -> None:
-    for name, columns in TABLES.items():
-        empty = getattr(run_tables(), name)
-        assert empty.dtypes.astype(str).to_dict() == {
-            column: column_facts.dtype for column, column_facts in columns.items()
-        }
-        for column, column_facts in columns.items():
-            assert column_facts.doc, (name, column)
-            assert set(column_facts.interval or ()) <= set(columns), (name, column)
-
-
-def test_cells_of_each_origin_have_a_field() -> None:
-    assert list(CELLS_OF) == list(ORIGINS)
-    assert set(CELLS_OF.values()) < {field.name for field in fields(RunTables)}
 
 
 def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
@@ -53,10 +37,6 @@ def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
         assert read_back.dtypes.to_dict() == made.dtypes.to_dict(), name
         assert read_back.map(str).equals(made.map(str)), name
         assert (tmp_path / f"{name}.csv").is_file()
-
-
-def test_a_run_of_which_nothing_has_finished_has_empty_tables() -> None:
-    assert {name: len(getattr(tables(), name)) for name in TABLE_NAMES} == dict.fromkeys(TABLE_NAMES, 0)
 
 
 def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
@@ -87,7 +67,7 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
     assert not elsewhere.cells["refined"].any()
 
 
-def test_ways_change_no_other_table(row: Row) -> None:
+def test_candidates_change_no_other_table(row: Row) -> None:
     """A compiled step, a CUDA graph and one core, at two of three sizes; a failed one is a problem of its own."""
     sizes = (100, 1000, 10_000)
     plain = [

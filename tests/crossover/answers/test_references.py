@@ -20,9 +20,9 @@ from crossover.answers.thresholds import thresholds_of
 from crossover.report.templates import amount_text, environment_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
-from crossover.tables.columns import COLUMNS, arrow_schema
-from crossover.tables.frames import read_run, records, write_rows, write_run
-from crossover.tables.references import Facts, Reference, facts_of
+from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import records
+from crossover.tables.references import Facts, Reference
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import read_thresholds, should_use_gpu
 from report_pages import TEMPLATES, study, tables_of
@@ -125,13 +125,6 @@ def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     assert answer["ratio_low"] == pytest.approx(4, rel=0.05)
 
 
-def test_with_prices_it_is_said_in_money_too(cpu_rows: Any, elsewhere: Any) -> None:
-    prices = {"cpu": 1, "cuda": 1.5}
-    run = tables_of(pd.DataFrame(cpu_rows), {STUDY: study()}, prices=prices, references=[elsewhere()])
-    values = {answer["cost"]: (answer["value"], answer["main"]) for answer in of_kind(run, "reference")}
-    assert values == {"time": (pytest.approx(2000), True), "money": (pytest.approx(3000), True)}
-
-
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
 def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: Any, change: dict[str, Any]) -> None:
     run = tables(cpu_rows, elsewhere(**change))
@@ -146,17 +139,6 @@ def test_it_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: A
     for name in ("crossovers", "ratios"):
         table = getattr(with_it, name)
         pd.testing.assert_frame_equal(getattr(without, name), table[table["pair"] != "reference"], check_dtype=False)
-
-
-def test_its_cells_and_facts_are_read_as_they_were_written(cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
-    run = tables(cpu_rows, elsewhere())
-    write_rows(arrow_schema().empty_table(), tmp_path / "measurements.parquet")
-    write_run(run, tmp_path)
-    read = read_run(tmp_path)
-    for name in ("cells", "candidate_cells", "reference_cells"):
-        assert getattr(read, name).map(str).equals(getattr(run, name).map(str)), name
-    assert facts_of(read.reference_cells) == {"h200": FACTS}
-    assert set(pd.read_csv(tmp_path / "cells.csv")["origin"]) == {"study", "reference"}
 
 
 def test_no_claim_is_held_against_it(cpu_rows: Any, elsewhere: Any) -> None:

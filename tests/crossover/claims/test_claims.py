@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,11 @@ import pytest
 
 from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
-from crossover.config.claim_forms import CrossoverBetween, SameQuality, claims_of, read_claim, selects
-from crossover.config.configuration import read_configuration
-from crossover.config.studies import Study, steps_of_run
-from crossover.config.validation import read_layers
-from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.latencies import latencies_of
 from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
-from crossover.tables.metrics import metrics
-from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC
+from crossover.tables.registry import CROSSOVER_STATUSES
 from crossover.tables.run_tables import TABLES, RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,7 +27,6 @@ PowerLaws = Callable[..., pd.DataFrame]
 
 SPEEDUP = {"speedup_between": {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "range": [4, 5]}}
 SIDES = {"of": {"device": "cpu"}, "over": {"device": "cuda"}}
-TWO_METRICS = {"of": {"metric": "latency_p50_s", "size": 1}, "over": {"metric": "latency_p99_s", "size": 2}}
 
 
 def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataFrame | None = None) -> RunTables:
@@ -53,25 +43,6 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
     (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
     assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
     return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
-
-
-def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
-    """The first steps are 10, 2, 2 and 2 ms, 4 on average, and 2 later on; the right way ran at a slower pace, 9 ms."""
-    rows = pd.DataFrame(
-        [
-            row(
-                trial=trial,
-                latencies_s=[9.0 * pace],
-                latencies_cold_s=[10.0 * pace, 2.0 * pace, 2.0 * pace, 2.0 * pace],
-            )
-            for trial, pace in ((1, 1.0), (2, 1.01))
-        ]
-    )
-    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
-    finding = verdict({"ratio_between": {**sides, "range": [1.9, 2.1]}}, rows)
-    table = latencies_of(rows).set_index("method")
-    assert finding["measured"] == pytest.approx(table.loc["latencies_cold_s", "ratio"]) == pytest.approx(2)
-    assert finding["verdict"] == "reproduced"
 
 
 def outcome(finding: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -162,13 +133,10 @@ def counted(row: Row, metric: str, of: float, over: float, **others: Any) -> lis
     ("metric", "of", "over", "claimed", "expected"),
     [
         ("flops_per_step", 1168, 1000, {"range": [1.168, 1.2]}, "reproduced"),  # its ends count as within
-        ("flops_per_step", 1168, 1000, {"range": [0.5, 1.167]}, "differs"),
-        ("flops_per_step", 1168, 1000, {"limit": 1.169}, "reproduced"),
         ("flops_per_step", 1168, 1000, {"limit": 1.168}, "differs"),  # equal is not below
         ("peak_allocated_bytes", 500 * MIB, 1000 * MIB, {"limit": 0.5}, "compatible"),  # blocks of 512 B
         ("peak_allocated_bytes", 500 * MIB - 1024, 1000 * MIB, {"limit": 0.5}, "reproduced"),
         ("device_used_bytes", 500 * MIB - 1024, 1000 * MIB, {"limit": 0.5}, "compatible"),  # pages of 2 MiB
-        ("device_used_bytes", 502 * MIB, 1000 * MIB, {"limit": 0.5}, "compatible"),
         ("device_used_bytes", 504 * MIB, 1000 * MIB, {"limit": 0.5}, "differs"),
         ("max_relative_error", 57e-5, 1e-5, {"range": [32, 316]}, "reproduced"),  # 36.5 to 89, a quarter either way
         ("max_relative_error", 57e-5, 1e-5, {"range": [37, 316]}, "compatible"),
@@ -180,13 +148,6 @@ def test_a_count_is_compared_with_the_tolerance_of_what_counts_it(
     name = "ratio_between" if "range" in claimed else "ratio_below"
     finding = verdict({name: {"metric": metric, **COUNTED, **claimed}}, counted(row, metric, of, over))
     assert (finding["verdict"], finding["measured"]) == (expected, pytest.approx(of / over))
-
-
-def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
-    rows = counted(row, "peak_rss_bytes", 900.0, 1000.0)
-    finding = verdict({"ratio_below": {"metric": "peak_rss_bytes", **COUNTED, "limit": 1}}, rows)
-    assert outcome(finding) == ("inconclusive", "first_trial", None)
-    assert finding["measured"] == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -283,16 +244,6 @@ def test_a_crossover_is_tested_on_its_set(power_laws: PowerLaws, low: float, hig
     assert [finding["measured_low"], finding["measured_high"]] == pytest.approx(ends, rel=1e-4)
 
 
-def test_a_size_that_the_trials_do_not_tell_apart_bounds_nothing(power_laws: PowerLaws) -> None:
-    """At 1010 parameters the GPU is ahead by 1 %, far less than trials that differ by 1 % can tell."""
-    rows = power_laws({**SIZES, 4: 1010}, trials=3)
-    finding = verdict(crossover(500, 1010), rows)
-    assert outcome(finding) == ("compatible", "overlaps", None)
-    assert 950 < finding["measured_low"] < 990
-    assert 1010 < finding["measured_high"] < 1050
-    assert verdict(crossover(500, 100_000), rows)["verdict"] == "reproduced"
-
-
 def test_a_crossover_from_one_trial_lies_between_two_sizes(power_laws: PowerLaws) -> None:
     finding = verdict(crossover(500, 2000), power_laws(SIZES))
     assert outcome(finding) == ("inconclusive", "one_trial", "500 and 2,000 parameters")
@@ -338,7 +289,7 @@ def test_sides_that_cross_twice_have_no_crossover(power_laws: PowerLaws) -> None
     assert outcome(verdict(crossover(500, 2000), rows)) == ("differs", "faster_before", "100 parameters")
 
 
-def test_a_crossover_needs_an_accelerator_and_one_line(power_laws: PowerLaws) -> None:
+def test_a_crossover_needs_an_accelerator_and_one_series(power_laws: PowerLaws) -> None:
     rows = power_laws(SIZES, trials=3)
     only_cpu = rows[rows["device"] == "cpu"]
     assert outcome(verdict(crossover(500, 2000), only_cpu)) == ("no_data", "no_accelerator", None)
@@ -410,11 +361,6 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {"precision": "fp32"},
             ("reproduced", "inside", "GPU, fp32"),
         ),
-        (
-            {"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cuda_bf16": ["unsupported"]},
-            {},
-            ("reproduced", "inside", "GPU, fp32"),
-        ),
         # What the CPU does in another precision says nothing about the GPU.
         ({"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cpu_bf16": WORSE}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": WORSE}, {"device": "cpu"}, ("differs", "outside", "CPU, bf16")),
@@ -429,10 +375,8 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {},
             ("no_data", "baseline_failed", "GPU, fp32: timeout"),
         ),
-        ({"cpu_fp32": [0.8, 0.81, "timeout"], "cuda_fp32": PLAIN}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cuda_fp32": PLAIN}, {}, ("inconclusive", "one_seed", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": PLAIN}, {}, ("no_data", "no_accelerator", None)),
-        ({"cpu_fp32": PLAIN, "cuda_fp32": ["unsupported"]}, {}, ("no_data", "no_contender", None)),
         ({}, {}, ("no_data", "not_trained", "disc_depth")),
     ],
 )
@@ -473,117 +417,6 @@ def test_every_machine_is_checked_on_its_own(row: Row) -> None:
     assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
 
 
-@pytest.mark.parametrize("more", [{"device": "cpu-1"}, {"device": "cuda", "status": "invalid"}])
-def test_neither_fewer_cores_nor_failed_trials_count(row: Row, more: dict[str, Any]) -> None:
-    rows = [*pair(row, 4.5), row(step_time_s=9.0, trial=3, **more)]
-    assert verdict(SPEEDUP, rows) == verdict(SPEEDUP, pair(row, 4.5))
-
-
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        (crossover(1, 2, protocol="as_published", batch_size=32), (None, None, None, None, "as published, batch 32")),
-        (
-            {"ratio_below": {**TWO_METRICS, "where": {"device": "cuda"}, "limit": 1}},
-            ("latency_p50_s", "latency_p99_s", "size 1", "size 2", "GPU"),
-        ),
-    ],
-)
-def test_what_is_measured_is_named_by_metric_and_sides(row: Row, form: dict[str, Any], expected: Any) -> None:
-    finding = verdict(form, [row()])
-    assert tuple(finding[name] for name in ("metric", "over_metric", "side", "over", "where")) == expected
-
-
-def test_every_way_to_end_a_search_is_a_reason() -> None:
+def test_every_status_of_a_crossover_is_a_reason() -> None:
     assert set(CROSSOVER_STATUSES) - {"bracketed"} <= set(REASONS)
     assert set(REASONS.values()) == set(VERDICTS)
-
-
-CONFIG = Path(__file__).parents[3] / "config"
-NAMES = sorted(file.stem for file in (CONFIG / "studies").glob("*.yaml"))
-LAYERS = [*read_layers([CONFIG / "config.yaml"], ()), ("all studies", {"studies": NAMES})]
-SHIPPED = read_configuration(LAYERS, CONFIG).studies
-CLAIMS = [(study, claim) for study in SHIPPED for claim in claims_of(study.name, study.published, study.claims)]
-
-
-EMPTY = run_tables()
-
-
-@cache
-def parameters_of(name: str) -> Mapping[int, int]:
-    """Parameters by size of a study whose x axis they are."""
-    published = pd.read_csv(CONFIG / "published" / f"{name}_parameters.csv", comment="#")
-    return dict(published.to_numpy().tolist())
-
-
-def at(low: float | None, high: float, verdict: str) -> float:
-    """A value within a range, at its end, or outside of it."""
-    return {"reproduced": math.sqrt(low * high) if low else high / 2, "compatible": high, "differs": 2 * high}[verdict]
-
-
-def made_up(row: Row, study: Study, form: Any, expected: str) -> RunTables:
-    """What a run of the study writes whose claim comes out as expected: times that differ by 0.1 % in each trial."""
-    shared = {"study": study.name, "workload": study.workload}
-    if isinstance(form, SameQuality):
-        steps = {"reproduced": (0, 0, 0), "compatible": (0.006, 0.01, 0.014), "differs": (0.05, 0.05, 0.05)}[expected]
-        better = [value + step for value, step in zip(PLAIN, steps, strict=True)]
-        return tables_of([row(study="other")], ratings(cpu_fp32=PLAIN, cuda_fp32=better).assign(**shared))
-    cells = [cell.values for cell in study.cells(DEVICES)]
-    rows: list[dict[str, Any]] = []
-    if isinstance(form, CrossoverBetween):
-        near = math.sqrt(form.low / 10 * form.low) if expected == "differs" else at(form.low, form.high, expected)
-        near = form.low if expected == "compatible" else near
-        for cell in cells:
-            if cell["device"] in ("cpu", "cuda") and selects(form.where, cell):
-                x = parameters_of(study.name)[cell["size"]] if study.x_axis == "parameters" else cell["size"]
-                seconds = 1e-3 * x / near if cell["device"] == "cpu" else 1e-3
-                rows += [row(**cell, parameters=x, **timed(number, seconds)) for number in range(1, 4)]
-        measurements = pd.DataFrame(rows)
-        crossovers = crossovers_of(measurements, {study.name: study.x_axis})
-        return replace(EMPTY, measurements=measurements, crossovers=crossovers)
-    ratio = at(form.low, form.high, expected)
-    for side, value, spread in ((form.of, ratio, 1.001), (form.over, 1.0, 1 / 1.001)):
-        (cell,) = [cell for cell in cells if selects(side.axes, cell) and "-" not in cell["device"]]
-        for number in range(1, 4):
-            same = (trial for trial in rows if selects(cell, trial) and trial["trial"] == number)
-            trial = next(same, None)
-            if trial is None:
-                trial = row(**cell, **timed(number, 1e-3))
-                rows.append(trial)
-            trial |= metric_columns(study, side.metric, cell, value, spread, number)
-    for trial in rows:
-        if trial["latencies_cold_s"]:  # whose later half is what a warm step takes
-            warm, cold = (sum(trial[name]) / 2 for name in ("latencies_s", "latencies_cold_s"))
-            trial["latencies_cold_s"] = [2 * cold - warm, warm]
-    return replace(EMPTY, measurements=pd.DataFrame(rows))
-
-
-def timed(number: int, seconds: float) -> dict[str, Any]:
-    return {"trial": number, "step_time_s": seconds * 1.001 ** (number - 2)}
-
-
-def metric_columns(
-    study: Study, metric: str, cell: Mapping[str, Any], value: float, spread: float, number: int
-) -> dict[str, Any]:
-    """The columns of a trial that give a metric its value; those of the first trial alone, only there."""
-    if metric in DETERMINISTIC:
-        return {metric: value * 1024**3 if number == 1 else None}
-    value *= spread ** (number - 2)
-    if metric == "samples_per_s":
-        return {"step_time_s": cell["batch_size"] / value}
-    if metric == "run_time_s":
-        return {"step_time_s": value / (steps_of_run(study.steps_per_run, cell["batch_size"]) or math.nan)}
-    if metric == "step_time_s":
-        return {"step_time_s": value}
-    return {metric: [0.9 * value, 1.1 * value] if metrics()[metric] else value}
-
-
-@pytest.mark.parametrize("expected", ["reproduced", "compatible", "differs"])
-@pytest.mark.parametrize(("study", "claim"), CLAIMS, ids=lambda value: getattr(value, "name", ""))
-def test_every_shipped_claim_can_get_every_verdict(
-    row: Row, study: Study, claim: dict[str, Any], expected: str
-) -> None:
-    form = read_claim(claim, study.name, study.name).form
-    steps = {study.name: study.steps_per_run}
-    tables = made_up(row, study, form, expected)
-    assert check_claims([claim], tables, steps)["verdict"].tolist() == [expected]

@@ -12,7 +12,7 @@ import yaml
 from crossover.config.configuration import Configuration, read_configuration
 from crossover.config.studies import Study
 from crossover.config.validation import read_layers
-from crossover.errors import UserError
+from user_errors import error_line
 
 STUDY = {
     "title": "A title",
@@ -63,12 +63,4 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 def complaint() -> Callable[[Callable[[], object]], str]:
     """The one line of the UserError that a call raises."""
 
-    def call(refused: Callable[[], object]) -> str:
-        with pytest.raises(UserError) as caught:
-            refused()
-        text = str(caught.value)
-        assert "\n" not in text
-        assert len(text) < 700
-        return text
-
-    return call
+    return error_line

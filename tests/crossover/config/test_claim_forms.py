@@ -57,7 +57,6 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
     ("claim", "message"),
     [
         ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
-        ({"speedup_between": SPEEDUP, **ratio()}, "claims.0: speedup_between, ratio_between given; allowed: exactly"),
         ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3.0 is not allowed; allowed: null"),
         (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
         (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
@@ -79,7 +78,6 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         ({"same_quality": {**SAME, "study": "min"}}, "claims.0.same_quality.study: 'min' is unknown; allowed: mine"),
         ({"same_quality": SAME}, "claims.0.same_quality.study: 'mine' trains no models; allowed: a study with quality"),
         ({"source": None, **ratio()}, "claims.0.source: missing; allowed: author, title and date, or 'ours'"),
-        ({"source": "Ours", **ratio()}, "claims.0.source: 'Ours' is not allowed; allowed: author, title and date, or"),
     ],
 )
 def test_a_mistake_in_a_claim_is_one_line(
@@ -87,22 +85,6 @@ def test_a_mistake_in_a_claim_is_one_line(
 ) -> None:
     whole = {key: value for key, value in {**SAID, **claim}.items() if value is not ...}
     assert complaint(lambda: folder.study(claims=[whole])).startswith(f"studies/mine.yaml: {message}")
-
-
-@pytest.mark.parametrize(
-    ("changes", "claim"),
-    [
-        ({}, {"crossover_between": {"range": [1, 2]}}),
-        ({}, {"speedup_between": {**SPEEDUP, "where": {"size": 4}}}),  # whoever cuts the sizes down keeps the claims
-        ({"latency_steps": 400}, ratio(metric="latencies_s")),
-        ({"latency_steps": 400, "latency_mistakes": True}, ratio(metric="latencies_cold_s")),
-        ({"cpu_threads": [1]}, ratio()),  # the CPU means all cores
-        ({"quality": {}}, {"same_quality": SAME}),
-        ({"timed": False, "quality": {}}, {"same_quality": SAME}),
-    ],
-)
-def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any], claim: dict[str, Any]) -> None:
-    assert len(folder.study(claims=[{**SAID, **claim}], **changes).claims) == 1
 
 
 @pytest.mark.parametrize(
@@ -118,11 +100,6 @@ def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any
             {"precisions": ["fp32", "bf16"], "batch_sizes": [10, 20]},
             {"crossover_between": {"range": [1, 2]}},
             "crossover_between: the selection (no axis pinned) leaves cells that differ in batch_size, precision; pin",
-        ),
-        (
-            {"quality": {}, "precisions": ["fp32", "bf16"]},
-            {"same_quality": {**SAME, "where": {"precision": "tf32"}}},
-            "same_quality.where.precision: 'tf32' is not measured by study 'mine'; allowed: fp32, bf16",
         ),
         ({"quality": {}}, {"same_quality": {**SAME, "where": {"device": "cpu"}}}, "same_quality.where: it leaves only"),
     ],

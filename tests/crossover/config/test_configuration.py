@@ -11,7 +11,7 @@ import pytest
 
 from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, read_claim, selects
 from crossover.config.configuration import read_configuration, real_files
-from crossover.config.studies import PRESETS, Effort, Refinement, Study
+from crossover.config.studies import PRESETS, Effort, Study
 from crossover.config.study_files import OF_MODEL
 from crossover.config.study_keys import StudyKeys
 from crossover.config.validation import read_layers
@@ -40,12 +40,6 @@ def test_every_key_of_a_study_is_a_field_of_it_or_says_more_of_its_model() -> No
     assert set(StudyKeys.model_fields) - {*OF_MODEL} == {field.name for field in fields(Study)} - {"name"}
 
 
-def test_quick_is_quicker() -> None:
-    quick, default = shipped("config", "quick"), shipped("config")
-    assert (quick.trials, quick.refinement.first_trials, quick.results) == (3, 1, "results/quick")
-    assert quick.effort.timed_max_s < default.effort.timed_max_s
-
-
 def test_full_takes_all_studies_but_those_that_train_on_generated_rows() -> None:
     config = shipped("config", studies=STUDIES)
     without_verdict = {
@@ -71,14 +65,6 @@ def test_the_shipped_claims_name_cells_that_their_studies_measure() -> None:
                 assert any(selects(axes, cell) for cell in cells), (study.name, claim["statement"], axes)
 
 
-def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
-    config = folder.read()
-    assert (config.devices, config.trials, config.effort, config.refinement) == (None, 8, Effort(), Refinement())
-    assert (config.prices, config.currency, config.classes, config.check_devices) == (None, None, None, True)
-    assert config.datasets["higgs"]["rows"] == 469000
-    assert (config.studies[0].sizes, config.studies[0].protocols) == ((2, 3), ("resident",))
-
-
 def test_a_single_value_is_the_list_of_it(folder: Any) -> None:
     config = folder.read(devices="cpu", studies="mine")
     assert (config.devices, [study.name for study in config.studies]) == (("cpu",), ["mine"])
@@ -88,12 +74,9 @@ def test_a_single_value_is_the_list_of_it(folder: Any) -> None:
     ("before", "after", "trials", "effort", "bisections"),
     [
         ("thorough", None, 15, Effort(), 2),
-        ("quick", None, 3, PRESETS["quick"].effort, 0),
-        ({"preset": "thorough", "refinement": {"bisections": 0}}, None, 15, Effort(), 0),
         ({"blocks_min": 7}, "quick", 3, PRESETS["quick"].effort, 0),
         ({"blocks_min": 7}, {"preset": "thorough", "timed_max_s": 9}, 15, Effort(timed_max_s=9.0), 2),
         ("thorough", {"blocks_min": 7}, 15, Effort(blocks_min=7), 2),
-        ({"blocks_min": 7}, {"refinement": {"bisections": 1}}, 8, Effort(blocks_min=7), 1),
     ],
 )
 def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbers(
@@ -116,22 +99,12 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
         ({"sizes": "16 64"}, "sizes: '16 64' is one name; allowed: numbers separated by commas, as [16,64]"),
         ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a name of letters"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
-        ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: auto, or a list"),
         ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] names something twice"),
         ({"effort": "fast"}, "effort: 'fast' is not allowed; allowed: quick, default, thorough, or a mapping"),
-        ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps, "),
-        ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
         ({"effort": {"timed_max_s": 0.1}}, "effort.timed_min_s: 0.15 is more than effort.timed_max_s, 0.1"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1 and at most 1000, or null"),
-        ({"trials": 3.0}, "trials: 3.0 is not allowed"),
-        ({"trials": "5"}, "trials: '5' is not allowed"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
-        (
-            {"seed": 2**64},
-            "seed: 18446744073709551616 is not allowed; allowed: a whole number at least 0 and at most 2",
-        ),
-        ({"time_limit_s": float("inf")}, "time_limit_s: inf is not allowed; allowed: a number above 0"),
         ({"datasets": {"higgs": {"csv": {}}}}, "datasets.higgs.csv: key 'signal' is missing; Path of the signal file"),
         ({"datasets": {"mnist": {"folder": "nowhere"}}}, "datasets.mnist.folder: nowhere is no folder"),
         (
@@ -139,10 +112,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
             "datasets.higgs.csv.signal: a.csv does not exist",
         ),
         ({"prices": {}}, "prices: no device has one; allowed: null"),
-        ({"prices": {"currency": "USD"}}, "prices: no device has one; allowed: null"),
-        ({"prices": {"cpu": 1, "currency": " "}}, "prices.currency: ' ' is not allowed"),
         ({"prices": {"cpu": 1}, "cluster": {"classes": {"a": {}, "b": {}}}}, "prices: they are of one machine"),
-        ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' is not allowed"),
         (
             {"cluster": {"classes": {"a b": {}}}},
             "cluster.classes.a b: 'a b' is not allowed; allowed: a name of letters",

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -20,12 +19,7 @@ from crossover.config.options import (
     training_options,
 )
 from crossover.config.studies import (
-    LATENCY_STEPS_MAX,
-    LATENCY_STEPS_MIN,
-    LONGEST_S,
     MOST,
-    MOST_SEED,
-    MOST_THREADS,
     BatchSearch,
     Effort,
     Quality,
@@ -80,25 +74,6 @@ def test_an_option_takes_what_the_config_allows(script: Any, more: str, of: type
         end = metadata.get(inclusive, metadata.get(exclusive))
         assert takes(end if inclusive in metadata else end + inwards)
         assert not takes(end - inwards if inclusive in metadata else end)
-
-
-@pytest.mark.parametrize(
-    ("option", "ends", "beyond"),
-    [
-        ("--seed", (0, MOST_SEED), (-1, MOST_SEED + 1)),
-        ("--cpu-threads", (1, "auto", MOST_THREADS), (0, MOST_THREADS + 1)),
-        ("--time-limit-s", (1e-6, LONGEST_S), (0, LONGEST_S + 1)),
-        ("--size", (1, MOST), (0, MOST + 1)),
-        ("--batch-size", (1, MOST), (0, MOST + 1)),
-        ("--latency-steps", (0, LATENCY_STEPS_MIN, LATENCY_STEPS_MAX), (LATENCY_STEPS_MIN - 1, LATENCY_STEPS_MAX + 1)),
-    ],
-)
-def test_an_option_has_the_ends_that_a_config_has(option: str, ends: Sequence[Any], beyond: Sequence[Any]) -> None:
-    for value in ends:
-        measure_cell.parse_arguments([*OF_CELL, "--batch-size=1", f"{option}={value}"])
-    for value in beyond:
-        with pytest.raises(SystemExit):
-            measure_cell.parse_arguments([*OF_CELL, "--batch-size=1", f"{option}={value}"])
 
 
 def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

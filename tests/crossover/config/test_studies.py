@@ -6,7 +6,6 @@ import pytest
 
 from crossover.config.studies import (
     TRAINING_PATH,
-    Candidates,
     Cell,
     Effort,
     Quality,
@@ -35,18 +34,6 @@ STUDY = Study(
     executions=("eager",),
 )
 QUICK = Effort(warmup_min_s=0.2, warmup_max_s=3.0, timed_min_s=1.0, timed_max_s=2.0)
-
-
-def test_the_grid_is_the_product_of_the_axes() -> None:
-    cells = replace(STUDY, variants=("plain", "other")).cells(["cpu", "cuda"])
-    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
-    assert {(cell.size, cell.batch_size, cell.device, cell.variant) for cell in cells} == {
-        (size, batch, device, variant)
-        for size in (2, 3)
-        for batch in (100, 200)
-        for device in ("cpu", "cuda")
-        for variant in ("plain", "other")
-    }
 
 
 def test_a_cell_has_one_path_level_per_axis() -> None:
@@ -79,25 +66,6 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
 )
 def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], taken: set[int]) -> None:
     assert set(preview(replace(STUDY, sizes=sizes)).sizes) == taken
-
-
-def test_a_preview_of_many_sizes_is_of_the_first_way_on_all_sides_and_of_few_sizes_of_all() -> None:
-    axes = {
-        "protocols": ("resident", "loaded"),
-        "precisions": ("fp32", "tf32"),
-        "executions": ("eager", "compile"),
-    }
-    more = {"batch_sizes": (32, 64), "variants": ("plain", "other"), "cpu_threads": (1,)}
-    study = replace(STUDY, sizes=tuple(range(1, 8)), **{**axes, **more})
-    cells = preview(study).cells(["cpu", "cuda"])
-    assert len(cells) == 5 * 3
-    assert {cell.device for cell in cells} == {"cpu", "cpu-1", "cuda"}
-    assert {(cell.protocol, cell.precision, cell.execution, cell.batch_size, cell.variant) for cell in cells} == {
-        ("resident", "fp32", "eager", 32, "plain")
-    }
-    assert set(cells) <= set(study.cells(["cpu", "cuda"]))
-    few = replace(study, sizes=(1, 2))
-    assert preview(few) == few
 
 
 @pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
@@ -161,7 +129,7 @@ def test_what_changes_no_model_is_trained_once() -> None:
     assert (trained_cells(STUDY, ["cpu"]), quality_of(STUDY)) == ([], None)
 
 
-def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
+def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
@@ -180,15 +148,6 @@ def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     assert {cell.execution for cell in cells_of_candidates(study, ["cpu"])} == {"eager", "compile"}
 
 
-def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
-    study = replace(
-        STUDY, protocols=("resident", "as_published"), candidates={"executions": ["compile"], "sizes": [2, 3]}
-    )
-    named = replace(study, candidates={**(study.candidates or {}), "protocols": ["resident"]})
-    assert {cell.protocol for cell in cells_of_candidates(study, ["cpu", "cuda"])} == {"resident", "as_published"}
-    assert {cell.protocol for cell in cells_of_candidates(named, ["cpu", "cuda"])} == {"resident"}
-
-
 def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come_first() -> None:
     cells = [*STUDY.cells(["cpu", "cuda"]), *replace(STUDY, name="another").cells(["cpu", "cuda"])]
     first = {cell for cell in cells if cell.batch_size == 200}
@@ -198,23 +157,3 @@ def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come
     assert turns[16:] == list(in_rounds(cells, trials=2, seed=7))[16:]
     second = [cell.study for trial, cell in turns if trial == 2]
     assert second != sorted(second, key=[STUDY.name, "another"].index)
-
-
-def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
-    cells = STUDY.cells(["cpu", "cuda"])
-    turns = list(in_rounds(cells[:4], 2, seed=7, once=cells[4:]))
-    assert [trial for trial, _ in turns] == [1] * 8 + [2] * 4
-    assert {cell for trial, cell in turns if trial == 2} == set(cells[:4])
-    assert {cell for trial, cell in turns if trial == 1} == set(cells)
-
-
-def test_a_cell_belongs_to_the_grid_by_its_execution_precision_variant_and_threads() -> None:
-    candidates = Candidates.of(
-        vars(replace(STUDY, cpu_threads=(1,), candidates={"sizes": [2], "cpu_threads": ["half"]}))
-    )
-    assert candidates is not None
-    own = [("eager", "fp32", "plain", "cpu"), ("eager", "fp32", "plain", "cpu-1"), ("eager", "fp32", "plain", "cuda")]
-    added = [("compile", "fp32", "plain", "cpu"), ("eager", "tf32", "plain", "cuda"), ("eager", "fp32", "other", "cpu")]
-    added += [("eager", "fp32", "plain", "cpu-half")]
-    assert [candidates.has_own(*candidate) for candidate in own + added] == [True] * 3 + [False] * 4
-    assert Candidates.of(vars(STUDY)) is None

@@ -15,7 +15,6 @@ import pytest
 from crossover.config.models import Model, Table
 from crossover.config.options import as_options, cell_of, model_options
 from crossover.config.table_files import inputs_of, left_out, read_table
-from crossover.machine.code_key import code_of
 from measure_cell import parse_arguments
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5], "label": ["x", "y", "x"]})
@@ -49,13 +48,10 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line names columns); give a CSV"),
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
         ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
-        ({"file": "index.csv"}, "here: inputs: index.csv has no column beside the targets; add one"),
         ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
-        ({"file": "twice.parquet"}, "here: file: twice.parquet has column 'a' more than once (columns 1 and 2)"),
         ({"file": "latin.csv"}, "here: file: latin.csv is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
-        ({"file": "book.xlsx"}, "here: file: book.xlsx is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
-        ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
         ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),
+        ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
     ],
 )
 def test_what_is_no_table_is_one_line(
@@ -77,11 +73,6 @@ def test_what_is_no_table_is_one_line(
     assert complaint(lambda: read_table({**given, **changes}, Path(), "here")).startswith(message)
 
 
-def test_a_column_that_is_there_twice_may_be_left_out(given: dict[str, Any], folder: Any) -> None:
-    (folder.path / "samples.csv").write_text("a,a,b,label\n1,2,3,4\n")
-    assert read_table({**given, "inputs": ["b"]}, Path(), "here").inputs == ("b",)
-
-
 @pytest.mark.parametrize(
     ("write", "named"),
     [
@@ -97,12 +88,6 @@ def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], 
     table = read_table({"file": "rows", "targets": "label"}, tmp_path, "here")
     assert inputs_of(table) == ["a", "b"]
     assert f"rows: columns left out as an index of the rows: {named}; `inputs` may name others" in str(left_out(table))
-
-
-def test_a_column_that_is_an_index_may_be_asked_for(tmp_path: Path) -> None:
-    FRAME.assign(key=[7, 9, 8]).set_index("key").to_parquet(tmp_path / "rows.parquet")
-    table = read_table({"file": "rows.parquet", "targets": "label", "inputs": ["key"]}, tmp_path, "here")
-    assert (inputs_of(table), left_out(table)) == (("key",), None)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -125,24 +110,3 @@ def test_names_of_columns_survive_the_command_line(tmp_path: Path) -> None:
     model = Model(f"{tmp_path}/net.py", "build", size_name="units of size", table=table)
     rest = ["--size=1", "--device=cpu", "--batch-size=1", "--output=x"]
     assert cell_of(parse_arguments([*as_options(model_options(model)), *rest])).model == model
-
-
-def test_names_of_all_columns_stay_in_the_table(tmp_path: Path) -> None:
-    """20,000 names do not fit on a command line."""
-    (tmp_path / "wide.csv").write_text(",".join(f"gene-{number}" for number in range(20_000)) + ",label\n")
-    table = read_table({"file": "wide.csv", "targets": "label"}, tmp_path, "here")
-    options = as_options(model_options(Model(f"{tmp_path}/net.py", "build", table=table)))
-    assert len(inputs_of(table)) == 20_000
-    assert sum(map(len, options)) < 1_000
-
-
-def test_a_table_that_changes_measures_its_cells_again(tmp_path: Path) -> None:
-    """Which columns are inputs is read from the table, so they count with it."""
-    table = tmp_path / "rows.csv"
-    (tmp_path / "net.py").write_text("def build(size): ...")
-    keys = set()
-    for header in ("a,b,label", "a,b,c,label"):
-        table.write_text(f"{header}\n")
-        model = Model(f"{tmp_path}/net.py", "build", table=Table(str(table), "label"))
-        keys.add(code_of("trial", "model", model=model).key)
-    assert len(keys) == 2

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
-from crossover.errors import UserError
+from crossover.config.validation import Locator, check, joined, read_layers, read_yaml
+from user_errors import error_line
 
 COMMAND_LINE = Locator([("--config", {})])
 
@@ -19,15 +19,6 @@ COMMAND_LINE = Locator([("--config", {})])
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path / "mine.yaml"
-
-
-def complaint(call: Callable[[], object]) -> str:
-    with pytest.raises(UserError) as caught:
-        call()
-    text = str(caught.value)
-    assert "\n" not in text
-    assert len(text) < 400
-    return text
 
 
 TEXTS = ("2:30", "1:30.5", "010", "-007", "0b11", "1_000", "2020-01-01", "2020-01-01 10:00:00", "yes", "No", "OFF", "=")
@@ -44,15 +35,10 @@ def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str)
     [
         ("3", 3),
         ("0x1F", 31),
-        (".5", 0.5),
-        ("1.0e-3", 0.001),
         ("1e3", 1000.0),
         ("-.5", -0.5),
-        ("00.5", 0.5),
         ("", None),
-        ("null", None),
         ("None", None),
-        ("exp:1", "exp:1"),
         ("[cpu, 'null']", ["cpu", "null"]),
         ("{'cpu': 0.8, 'cuda': None}", {"cpu": 0.8, "cuda": None}),
     ],
@@ -70,42 +56,33 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
     [
         ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
-        ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: a number of thousands of digits"),
         ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: nested too deeply"),
         ("a: 1\n---\na: 2", "line 2, column 1: not valid YAML: but found another document"),
-        ("a: *b", "line 1, column 4: not valid YAML: found undefined alias 'b'"),
-        ("a: \x00", "not valid YAML: unacceptable character"),
     ],
 )
 def test_what_a_reader_would_drop_or_cannot_hold_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    assert complaint(lambda: read_yaml(file)).startswith(f"mine.yaml: {message}")
+    assert error_line(read_yaml, file).startswith(f"mine.yaml: {message}")
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to(path.name)])
 def test_a_file_that_cannot_be_read_is_one_line(file: Path, make: Callable[[Path], object]) -> None:
     make(file)
-    assert complaint(lambda: read_yaml(file)).startswith("mine.yaml: cannot be read: ")
+    assert error_line(read_yaml, file).startswith("mine.yaml: cannot be read: ")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_a_file_in_another_encoding_is_one_line(file: Path, encoding: str) -> None:
     file.write_bytes("title: größer".encode(encoding))
-    assert complaint(lambda: read_yaml(file)) == "mine.yaml: not a text file in UTF-8"
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
-    file.write_bytes("title: größer".encode("utf-8-sig"))
-    assert read_text(file) == "title: größer"
-    assert read_mapping(file) == {"title": "größer"}
+    assert error_line(read_yaml, file) == "mine.yaml: not a text file in UTF-8"
 
 
 def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
-    text = complaint(lambda: read_layers([], ["trials=3", "results=a", "trials=5"]))
+    text = error_line(read_layers, [], ["trials=3", "results=a", "trials=5"])
     assert text == "--config: trials is given twice; allowed: each key once"
-    assert "key 'a' is repeated" in complaint(lambda: read_layers([], ["prices={a: x, a: y}"]))
+    assert "key 'a' is repeated" in error_line(read_layers, [], ["prices={a: x, a: y}"])
 
 
 def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
@@ -136,7 +113,7 @@ def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
     ],
 )
 def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
-    text = complaint(lambda: check(values, Digits, COMMAND_LINE))
+    text = error_line(check, values, Digits, COMMAND_LINE)
     assert text.startswith(f"--config: {message}")
     assert "..." in text
 
@@ -144,7 +121,7 @@ def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
     words = "allowed: a text of 1 to 2000 characters, without control characters"
-    assert complaint(lambda: check({"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE)).endswith(words)
+    assert error_line(check, {"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE).endswith(words)
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 
 
@@ -157,5 +134,5 @@ def test_results_may_be_a_path_that_every_tool_takes(results: str) -> None:
     "results", ["", "~/runs", "-x", "a\n", *(f"a{sign}" for sign in ":{}<>*?|\\$`;%'()#~😀"), "x" * 201]
 )
 def test_other_results_are_refused(results: str) -> None:
-    text = complaint(lambda: check({"results": results}, ConfigKeys, COMMAND_LINE))
+    text = error_line(check, {"results": results}, ConfigKeys, COMMAND_LINE)
     assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text

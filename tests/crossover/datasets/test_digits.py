@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from crossover.datasets import MAKERS, is_generated
 from crossover.datasets.digits import make_digits, make_mnist
-from crossover.errors import UserError
+from user_errors import error_line
 
 GENERATED = {"folder": None, "rows": 3700, "seed": 0}
 
@@ -30,23 +30,6 @@ def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np
     assert features.max() > 240
     assert features[:, (0, 0, -1, -1), (0, -1, 0, -1)].max() == 0  # a digit stands on an empty ground
     assert 0.1 < features.mean() / 255 < 0.2  # MNIST: 0.13
-
-
-def test_classes_are_balanced_as_in_the_source_digits(generated: dict[str, np.ndarray[Any, Any]]) -> None:
-    """3700 rows are every one of the 1797 digits twice, and 106 of them once more."""
-    source = np.bincount(load_digits().target)
-    counts = np.bincount(generated["labels"])
-    assert (counts >= 2 * source).all()
-    assert (counts <= 3 * source).all()
-    assert counts.sum() == 3700
-
-
-def test_images_differ_and_come_in_an_order_that_the_seed_decides(generated: dict[str, np.ndarray[Any, Any]]) -> None:
-    again, other = make_mnist(GENERATED), make_mnist({**GENERATED, "seed": 1})
-    assert all(np.array_equal(generated[key], again[key]) for key in generated)
-    assert not np.array_equal(generated["labels"], other["labels"])
-    assert (np.bincount(generated["labels"][:600], minlength=10) > 30).all()
-    assert len(np.unique(generated["features"].reshape(3700, -1), axis=0)) == 3700
 
 
 def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -84,13 +67,6 @@ def read(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
     return make_mnist({**GENERATED, "folder": str(folder)})
 
 
-def refused(folder: Path) -> str:
-    with pytest.raises(UserError) as caught:
-        read(folder)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     data = read(folder)
     assert np.array_equal(data["features"], PIXELS)
@@ -103,9 +79,6 @@ def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     ("content", "message"),
     [
         (b"", "begins with 0x; allowed: IDX bytes of 3 dimensions"),
-        (idx(DIGITS), "begins with 0x00000801"),
-        (b"\x00\x00\x0d\x03" + idx(PIXELS)[4:], "begins with 0x00000d03"),  # IDX, but of floats
-        (idx(PIXELS)[:10], "begins with 0x00000803"),
         (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28"),
         (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
         (idx(PIXELS[:4]), "5 labels for 4 images"),
@@ -116,15 +89,15 @@ def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes 
     (folder / IMAGES).unlink()
     if content is not None:
         (folder / IMAGES).write_bytes(content)
-    assert message in refused(folder)
+    assert message in error_line(read, folder)
 
 
 def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS + 1)))
-    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in refused(folder)
+    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in error_line(read, folder)
     (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS[:0])))
-    assert "0 labels for 0 images; allowed: one each" in refused(folder)
+    assert "0 labels for 0 images; allowed: one each" in error_line(read, folder)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +108,7 @@ def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
 def test_a_spoilt_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
     path = folder / f"{LABELS}.gz"
     path.write_bytes(spoil(path.read_bytes()))
-    assert f"{LABELS}.gz: not a readable gzip file: " in refused(folder)
+    assert f"{LABELS}.gz: not a readable gzip file: " in error_line(read, folder)
 
 
 def test_every_image_that_scikit_learn_ships_is_there_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.collections import PolyCollection
 
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import DEVICE_COLOURS
@@ -55,14 +55,6 @@ def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: Power
     assert bands(two)[0] == pytest.approx((1e-4 / wide, 1e-2 * wide), rel=1e-3)
 
 
-def test_trials_are_dots(view_of: View, power_laws: PowerLaws) -> None:
-    (axes,) = FIGURES["times"].draw(view_of(power_laws({4: 1000}, trials=2))).axes
-
-    for dots in (own.get_offsets() for own in axes.collections if isinstance(own, PathCollection)):
-        assert np.asarray(dots)[:, 0].tolist() == [4, 4]
-        assert sorted(np.asarray(dots)[:, 1]) == pytest.approx([1e-3 / 1.01**0.5, 1e-3 * 1.01**0.5])
-
-
 def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
     rows = power_laws(SIZES).assign(model_key="key")
@@ -77,32 +69,12 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
-def test_the_crossover_and_the_published_one_are_upright_lines(view_of: View, power_laws: PowerLaws) -> None:
+def test_the_crossover_and_the_published_one_are_vertical_lines(view_of: View, power_laws: PowerLaws) -> None:
     view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
     axes = FIGURES["times"].draw(view).axes[0]
 
     found = {label: next(iter(points)) for label, points in labelled(axes).items() if label not in (CPU, GPU)}
     assert found == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
-
-
-def test_refined_sizes_are_hollow(view_of: View, power_laws: PowerLaws) -> None:
-    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), sizes=[2, 8])).axes
-
-    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
-    assert [list(as_points(line)) for line in hollow] == [[4], [4]]
-
-
-def test_published_steps_of_a_device_that_was_not_measured_lie_beside_ours(
-    view_of: View, power_laws: PowerLaws
-) -> None:
-    published = [{"size": 4, "device": "mps", "hardware": "Apple GPU", "step_time_s": 0.5}]
-    rows = power_laws(SIZES)
-    (axes,) = FIGURES["times"].draw(view_of(rows[rows["device"] == "cpu"], published)).axes
-    shown = labelled(axes)
-    assert set(shown) == {CPU, "published: GPU (Apple GPU)"}
-    assert shown["published: GPU (Apple GPU)"] == {4: 0.5}
-    (over_parameters,) = FIGURES["times"].draw(view_of(rows, published, x_axis="parameters")).axes
-    assert "published: GPU (Apple GPU)" not in labelled(over_parameters)
 
 
 def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_laws: PowerLaws) -> None:
@@ -120,15 +92,6 @@ def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_
     }
     for look in (lambda line: line.get_color(), lambda line: line.get_marker()):
         assert len({look(line) for line in drawn.values()}) == 3
-
-
-def test_a_source_that_labels_each_size_is_one_series(view_of: View, power_laws: PowerLaws) -> None:
-    published = [
-        {"size": size, "device": "cuda", "hardware": "T4", "label": f"ResNet-{size}", "step_time_s": 1.0}
-        for size in (2, 4)
-    ]
-    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), published)).axes
-    assert labelled(axes)["published: GPU (T4)"] == {2: 1, 4: 1}
 
 
 def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
@@ -166,7 +129,7 @@ def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
     assert [x for x, _ in marked(axes, "x")] == [4]
 
 
-def test_many_lines_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
+def test_many_series_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
     rows = [
         row(size=size, device=device, precision=precision, execution=execution)
         for size, device, precision, execution in product(
@@ -182,17 +145,6 @@ def test_many_lines_differ_in_look_and_share_a_panel_by_execution(view_of: View,
     assert figure.axes[-1].get_xlabel() == "linear layers\nCPU: Brand C1; GPU: Brand G1"
 
 
-def test_machines_have_lines_of_their_own(view_of: View, row: Row) -> None:
-    rows = [
-        row(machine=machine, device=device, size=size)
-        for machine, device, size in product(("a", "b"), ("cpu", "cuda"), (2, 4))
-    ]
-    (axes,) = FIGURES["times"].draw(view_of(rows)).axes
-
-    assert sorted(labelled(axes)) == ["CPU, a", "CPU, b", "GPU, a", "GPU, b"]
-    assert axes.get_xlabel().endswith("a, CPU: Brand C1; b, CPU: Brand C1; a, GPU: Brand G1; b, GPU: Brand G1")
-
-
 def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: PowerLaws) -> None:
     whole = power_laws(SIZES)
     (plain,) = FIGURES["speedups"].draw(view_of(whole)).axes
@@ -204,15 +156,6 @@ def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: P
     assert labelled(cores)["GPU over the CPU"] == pytest.approx({2: 0.1, 4: 1, 8: 10})
     assert labelled(cores)["GPU over the CPU on 1 core"] == pytest.approx({2: 0.2, 4: 2, 8: 20})
     assert set(labelled(plain)["equally fast"].values()) == {1}
-
-
-def test_speedups_mark_a_size_that_either_side_lost(view_of: View, power_laws: PowerLaws) -> None:
-    rows = power_laws(SIZES)
-    rows.loc[(rows["device"] == "cpu") & (rows["size"] == 8), ["status", "step_time_s"]] = ["timeout", None]
-    (axes,) = FIGURES["speedups"].draw(view_of(rows)).axes
-
-    assert labelled(axes)[GPU] == pytest.approx({2: 0.1, 4: 1})
-    assert [x for x, _ in marked(axes, "x")] == [8]
 
 
 def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_laws: PowerLaws) -> None:
@@ -245,14 +188,3 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
 
     assert labelled(axes) == {f"{GPU}\n4.00 TFLOP/s, 100 % of matmul": {2: 1, 4: 4, 8: 2}}
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
-
-
-def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
-    rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
-    joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
-    (alone,) = FIGURES["energy"].draw(view_of(rows)).axes
-
-    assert labelled(joules)[GPU] == labelled(alone)[GPU] == {2: 1, 4: 2}
-    assert labelled(money)[GPU] == pytest.approx({2: 4, 4: 4})
-    assert (joules.get_title("left"), money.get_title("left")) == ("energy", "money")
-    assert money.get_ylabel() == "USD for\na million steps"

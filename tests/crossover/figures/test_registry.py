@@ -12,7 +12,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.config.words import FIGURE_KINDS
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.view import StudyView
 from report_pages import tables_of
@@ -27,10 +26,6 @@ PowerLaws = Callable[..., pd.DataFrame]
 def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     studies = {STUDY: study_file(rows)}
     return tables_of(rows, studies), studies
-
-
-def test_every_kind_that_a_study_may_name_is_drawn() -> None:
-    assert tuple(FIGURES) == FIGURE_KINDS
 
 
 def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:

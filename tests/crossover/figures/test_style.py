@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from matplotlib import pyplot as plt
 
-from crossover.figures.style import log_ticks, spaced_out, worded
+from crossover.figures.style import spaced_out
 
 
 @pytest.mark.parametrize(
@@ -22,13 +21,3 @@ from crossover.figures.style import log_ticks, spaced_out, worded
 )
 def test_size_ticks_have_room(places: list[int], last: tuple[int, ...], kept: list[int]) -> None:
     assert spaced_out({float(place): str(place) for place in places}, last) == list(map(float, kept))
-
-
-@pytest.mark.parametrize(("low", "high"), [(1e-9, 1e9), (3, 4), (0.97, 1.04), (1e-6, 3e-3)])
-def test_log_axes_have_some_ticks_and_not_many(low: float, high: float) -> None:
-    axes = plt.figure().add_subplot(yscale="log", ylim=(low, high))
-    log_ticks(axes.yaxis, worded("{:g}".format))
-
-    ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
-    plt.close("all")
-    assert 2 <= len(ticks) <= 10

@@ -55,12 +55,6 @@ def test_times_over_batches_have_a_panel_a_size(view_of: View, grid: Any) -> Non
     assert figure.axes[-1].get_xlabel() == "samples a batch"
 
 
-def test_speedups_over_batches(view_of: View, grid: Any) -> None:
-    figure = FIGURES["speedups"].draw(view_of(grid, x_axis="batch_size", sizes=SIZES))
-    (line,) = [points for points in labelled(figure.axes[1]).values() if len(points) == len(BATCHES)]
-    assert line == pytest.approx({batch: 3e-5 * batch / 4e-4 for batch in BATCHES}, rel=1e-3)
-
-
 def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
     view = view_of(over_cores, x_axis="cpu_threads", cpu_threads=[1, 4])
     (axes,) = FIGURES["times"].draw(view).axes
@@ -87,8 +81,3 @@ def test_a_map_says_each_speedup_and_where_it_is_1(view_of: View, grid: Any) -> 
     assert [size for size, _ in columns] == SIZES
     assert [size * batch for size, batch in columns] == pytest.approx([40] * 3, rel=0.1)
     assert rows == [(pytest.approx(2.5, rel=0.05), 16.0)]
-
-
-def test_a_map_needs_three_of_both(view_of: View, grid: Any) -> None:
-    two = [row for row in grid if row["size"] < 4]
-    assert not FIGURES["map"].applies(view_of(two, x_axis="size", sizes=SIZES[:2]).tables)

@@ -92,19 +92,6 @@ def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> N
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
 
 
-def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Path) -> None:
-    """As `pip install --target` has it, in a folder that may have any name."""
-    (tmp_path / "mylibs" / "package-1.5.dist-info").mkdir(parents=True)
-    (tmp_path / "mylibs" / "package-1.5.dist-info" / "METADATA").write_text("Name: package\nVersion: 1.5\n")
-    (tmp_path / "mylibs" / "package.py").write_text("import another\n")
-    workload(library, "import package\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [*sys.path, str(tmp_path / "mylibs")])
-        code = code_of("trial", "mine")
-    assert code.packages["package"] == "1.5"
-    assert not {"package", "another"} & {*code.files, *(code.packages.keys() - {"package"})}
-
-
 def test_the_table_of_a_users_model_counts(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import torch")
     samples = tmp_path / "samples.csv"
@@ -132,14 +119,6 @@ def test_only_what_a_file_does_counts(library: Path) -> None:
     assert key(text.replace('    """More."""\n', "").replace('"""Words."""', '"""Others."""')) == before
     assert len({before, key(f"{text}HARMLESS = 1\n"), key(text.replace('"this"', '"that"'))}) == 3
     assert key("this is no Python") != key("this is none either")
-
-
-def test_the_key_is_the_same_wherever_the_files_lie(library: Path) -> None:
-    copied = code_of("trial", "disc_mlp")
-    assert all(file.is_relative_to(library) for file in copied.files.values())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(code_key, "LIBRARY", LIBRARY)
-        assert code_of("trial", "disc_mlp").key == copied.key
 
 
 WHAT_IS_IMPORTED = """

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +11,6 @@ from crossover.machine import discovery, threads
 from crossover.machine.discovery import (
     Machine,
     Nodes,
-    find_compilers,
     find_machine,
     find_nodes,
     hand_down,
@@ -67,28 +65,6 @@ def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: p
     assert {name: find_machine().hardware[name] for name in expected} == expected
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
-
-
-def test_a_compiler_that_comes_goes_or_changes_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    compiler = tmp_path / "g++"
-    lacking = find_compilers({})
-    assert "no g++" in lacking
-
-    def install(text: str) -> str:
-        compiler.write_text(text)
-        compiler.chmod(0o755)
-        return find_compilers({})
-
-    assert len({lacking, install("old"), install("newer")}) == 3
-    assert find_compilers({"CXX": "/nonexistent/g++"}) != find_compilers({})
-    before = find_compilers({})
-    monkeypatch.setattr(discovery, "version", lambda name: "3.4" if name == "triton" else missing())
-    assert find_compilers({}) == f"{before}, triton 3.4"
-
-
-def missing() -> str:
-    raise PackageNotFoundError
 
 
 @pytest.mark.usefixtures("nvidia")

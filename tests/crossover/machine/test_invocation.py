@@ -39,11 +39,6 @@ def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
     assert code_version() == "b" * 40
 
 
-def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
-    run = this_invocation([], "/here", {"SNAKEMAKE_PROFILE": "profiles/my slurm"})
-    assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
-
-
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
@@ -114,12 +109,6 @@ def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Pa
     for checkout in (find_checkout(copy), find_checkout(repository.parent)):
         assert (checkout.commit, checkout.code_version) == (None, None)
         assert "no git checkout" in (checkout.unknown or "")
-
-
-def test_a_hook_of_another_repository_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = git(repository, "rev-parse", "HEAD")
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    assert find_checkout(repository).commit == commit
 
 
 def test_without_git_it_says_so(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

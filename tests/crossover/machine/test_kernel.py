@@ -11,7 +11,6 @@ import pytest
 from crossover.machine.kernel import (
     available_bytes,
     cgroup_quota,
-    control_groups,
     cpu_model,
     governor,
     has_cpu_flag,
@@ -24,14 +23,6 @@ Kernel = Callable[..., Path]
 GROUPS, CPU = "sys/fs/cgroup", "sys/devices/system/cpu"
 OWN_GROUP = {"proc/self/cgroup": "0::/job/step\n"}
 UNLIMITED = 9223372036854771712  # a memory limit of version 1 that is none
-
-
-def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:
-    root = kernel({"proc/self/cgroup": "3:memory:/elsewhere\n2:cpu,cpuacct:/job\n0::/user/job\n"})
-    base = root / GROUPS
-    expected = [base / "cpu/job", base / "cpu", base / "user/job", base / "user", base]
-    assert list(control_groups("cpu", root)) == expected
-    assert list(control_groups("cpu", root / "nowhere")) == []
 
 
 @pytest.mark.parametrize(

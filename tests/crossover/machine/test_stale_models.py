@@ -164,28 +164,6 @@ def test_what_cannot_be_read_is_no_mistake(project: Path) -> None:
     assert keys(net) != before
 
 
-def test_a_link_counts_by_what_it_leads_to(project: Path, tmp_path: Path) -> None:
-    layers = write(tmp_path, "far/layers.py", "x = 1\n")
-    weights = write(tmp_path, "far/store/w.bin", "1")
-    (project / "layers.py").symlink_to(layers)
-    (project / "w").symlink_to(weights.parent, target_is_directory=True)
-    net = write(project, "net.py", FROM_FILE + "import layers\nfor name in os.listdir('w'):\n    pass\n")
-    before = keys(net)
-    layers.write_text("x = 2\n")
-    edited = keys(net)
-    weights.write_text("2")
-    assert len({before, edited, keys(net)}) == 3
-
-
-def test_a_file_that_comes_later_counts(project: Path) -> None:
-    net = write(project, "net.py", FROM_FILE + "try:\n    import fast\nexcept ImportError:\n    pass\nopen('w.json')\n")
-    before = keys(net)
-    write(project, "fast.py", "x = 1\n")
-    with_module = keys(net)
-    write(project, "w.json", "1")
-    assert len({before, with_module, keys(net)}) == 3
-
-
 def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_files, "MOST_READ_BYTES", 4)
     net = write(project, "net.py", "open('w.bin')\n")
@@ -225,13 +203,6 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(copied)
         assert code(copied / "net.py").model_key == before.model_key
-
-
-def test_a_module_in_the_working_directory_comes_before_the_scripts_of_the_workflow(project: Path) -> None:
-    """One of which has a common name, `train_model`."""
-    module = write(project, "train_model.py", "x = 1\n")
-    model_code = code_of("trial", OWN, model=Model("train_model", "build"))
-    assert module in model_code.files.values()
 
 
 @pytest.mark.parametrize(
@@ -314,17 +285,3 @@ def test_a_package_from_a_checkout_counts_by_its_files(project: Path, site: Site
     before = installed_key(net)
     site.install("mylib", "x = 2\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
     assert installed_key(net) != before
-
-
-def test_an_editable_install_counts_by_its_files(
-    project: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its folder is on Python's path; what is beside it in site-packages says its version alone."""
-    module = write(tmp_path, "checkout/src/editable/__init__.py", "x = 1\n")
-    write(site.folder, "editable-1.0.dist-info/METADATA", "Name: editable\nVersion: 1.0\n")
-    write(site.folder, "__editable__.editable-1.0.pth", str(module.parents[1]))
-    monkeypatch.setattr(sys, "path", [*sys.path, str(module.parents[1])])
-    net = write(project, "net.py", "import editable\n")
-    before = keys(net)
-    module.write_text("x = 2\n")
-    assert keys(net)[1] != before[1]

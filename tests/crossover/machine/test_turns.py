@@ -12,9 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from crossover.machine import locks
 from crossover.machine.locks import LEASES
-from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn
+from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, hand_down_turns, host_turn
 from processes import wait_for
 
 
@@ -130,13 +129,6 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
         os.kill(child, signal.SIGKILL)  # raises if it is gone
 
 
-def test_what_computes_has_the_host_alone(start: Start) -> None:
-    trial = start("a trial", "beside")
-    with computing("drawing figures"):
-        assert "which is held by drawing figures (pid " in trial.wait()
-    trial.next("begins")
-
-
 def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation_says_so(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -156,11 +148,3 @@ def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation
         "SLURM_JOB_ID=7.turn",
         "SLURM_JOB_ID=8.turn",
     }
-
-
-def test_a_turn_that_fails_ends() -> None:
-    with pytest.raises(ZeroDivisionError), host_turn(os.environ, alone=True, holder="me", tell=never):
-        _ = 1 / 0
-    assert not locks.HELD
-    with host_turn(os.environ, alone=True, holder="me", tell=never):
-        pass

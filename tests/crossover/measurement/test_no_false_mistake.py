@@ -33,7 +33,7 @@ def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
     return mistakes_of
 
 
-def same_way(methods: Mapping[str, Method]) -> dict[str, Method]:
+def same_method(methods: Mapping[str, Method]) -> dict[str, Method]:
     """The correct method, and again under the names of the mistakes."""
     return {RIGHT: methods[RIGHT]} | {name: methods[RIGHT] for name in MISTAKES if name != COLD}
 
@@ -64,7 +64,7 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
         cold = time_cold(host.step, 300, watch)
         for _ in range(204):
             host.step()
-        methods = same_way(right_methods(host.step, watch)) | {
+        methods = same_method(right_methods(host.step, watch)) | {
             "latencies_transfer_s": right_methods(longer_step, watch)[RIGHT]
         }
         return {COLD: list(cold), **measure_latencies(methods, 300, seed=trial)}

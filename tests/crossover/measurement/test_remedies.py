@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ from crossover.measurement.remedies import (
     time_remedies,
     working_s,
 )
-from crossover.measurement.step.execution import Execution, prepare
+from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 from fake_device import MILLISECOND, FakeDevice
@@ -53,7 +52,7 @@ class Loading(TinyTraining):
         super().run(*inputs)
 
 
-def ways_of(task: Any, name: str = "eager", step_time_s: float = 0.001) -> Any:
+def methods_of(task: Any, name: str = "eager", step_time_s: float = 0.001) -> Any:
     inputs = task.next_inputs()
     return remedies_of(task, Execution(task.step, task.run), name, step_time_s, inputs, inputs, HostCopies())
 
@@ -71,13 +70,13 @@ def test_a_cpu_holds_its_batch_and_tries_fewer_threads(
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     always = {"split_step_s", "loading_s", "held_s", "larger_s"}
-    assert ways_of(task).keys() == always | fewer
-    assert ways_of(task, step_time_s=FEWER_THREADS_S).keys() == always
-    assert ways_of(task, "compile", FEWER_THREADS_S).keys() == always - {"larger_s"}
+    assert methods_of(task).keys() == always | fewer
+    assert methods_of(task, step_time_s=FEWER_THREADS_S).keys() == always
+    assert methods_of(task, "compile", FEWER_THREADS_S).keys() == always - {"larger_s"}
 
 
 def test_a_held_batch_is_not_taken_again_and_a_larger_one_has_more_rows(task: Loading) -> None:
-    methods = ways_of(task)
+    methods = methods_of(task)
     taken = task.taken
     methods["held_s"].step()
     assert (task.taken, task.rows) == (taken, 5)
@@ -92,7 +91,7 @@ def test_a_model_for_one_batch_size_has_no_larger_one(task: Loading, monkeypatch
         inputs[0].view(5, 2)
 
     monkeypatch.setattr(task, "run", run)
-    assert "larger_s" not in ways_of(task)
+    assert "larger_s" not in methods_of(task)
 
 
 def test_copies_to_another_device_are_seen_but_not_numbers_or_sparse_tensors() -> None:
@@ -115,7 +114,7 @@ def test_the_work_of_a_step_is_timed_without_its_batch(task: Loading) -> None:
 
 @pytest.mark.parametrize(("step_time_s", "larger"), [(LONGEST_STEP_S / 4, True), (LONGEST_STEP_S / 3.9, False)])
 def test_a_larger_batch_does_not_take_long(task: Loading, step_time_s: float, larger: bool) -> None:
-    assert ("larger_s" in ways_of(task, step_time_s=step_time_s)) is larger
+    assert ("larger_s" in methods_of(task, step_time_s=step_time_s)) is larger
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_a_larger_batch_fits_into_half_of_the_free_memory(
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
     monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
     monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
-    assert ("larger_s" in ways_of(task)) is larger
+    assert ("larger_s" in methods_of(task)) is larger
 
 
 ROWS = torch.zeros(3, 2)
@@ -142,11 +141,9 @@ SPARSE = ROWS.to_sparse()
         ((ROWS,), True),
         (({"rows": ROWS, "others": (torch.zeros(3), None)},), True),
         ((ROWS, torch.zeros(4)), False),
-        ((ROWS, 3), False),
         ((ROWS, torch.tensor(3)), False),
         (([torch.zeros(3, 8, 8)] * 3,), False),  # three images of three colours
         ((SPARSE,), False),
-        ((), False),
     ],
 )
 def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
@@ -222,34 +219,6 @@ def test_a_step_is_replayed_if_a_graph_holds_it(
     assert {name: columns[name] for name in ("fits_graph", "replayed_s") if name in columns} == expected
 
 
-@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new model of the class compiles nothing; one of other sizes would, and has no remedy."""
-    torch._dynamo.reset()
-    real = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
-    monkeypatch.setattr(remedies, "why_not_captured", lambda _: None)
-
-    def capture(task: Any, batch: Any) -> Any:
-        task.run(*batch)
-        return SimpleNamespace(replay=lambda: None)
-
-    monkeypatch.setattr(remedies, "capture", capture)
-
-    def new(width: int) -> Loading:
-        return Loading(nn.Sequential(nn.Linear(2, width), nn.Linear(width, 1)), [torch.randn(5, 2)])
-
-    try:
-        measured = new(3)
-        prepare(measured, "compile").step()
-        methods, fits = remedies.replayed(new(3), "compile", (torch.randn(5, 2),))
-        assert (list(methods), fits) == (["replayed_s"], True)
-        with pytest.raises(RuntimeError, match="recompile"):
-            remedies.replayed(new(4), "compile", (torch.randn(5, 2),))
-    finally:
-        torch._dynamo.reset()
-
-
 def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
     device = FakeDevice(MILLISECOND)
 
@@ -296,17 +265,6 @@ class Machine:
         return Method(step, setting)
 
 
-def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
-    machine = Machine()
-    methods = {
-        "quick": machine.method("quick", 1),
-        "slow": machine.method("slow", 40),
-        "set": machine.method("set", 3, setting_ms=500),
-    }
-    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
-    assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
-
-
 def test_every_second_round_runs_backwards() -> None:
     machine = Machine()
     time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
@@ -330,8 +288,19 @@ def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_m
     assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
 
+def test_each_method_takes_its_own_time_and_its_setting_none() -> None:
+    machine = Machine()
+    methods = {
+        "quick": machine.method("quick", 1),
+        "slow": machine.method("slow", 40),
+        "set": machine.method("set", 3, setting_ms=500),
+    }
+    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+    assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
+
+
 @pytest.mark.parametrize("good_steps", [0, 1, 5])
-def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
+def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
     """Such as an environment that ends, in the first look or later."""
     machine = Machine()
     plain = machine.method("plain", 1)

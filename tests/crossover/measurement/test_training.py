@@ -15,11 +15,9 @@ from crossover.errors import UserError
 from crossover.measurement import cell as prepared
 from crossover.measurement import training
 from crossover.measurement.process.jobs import TrainingJob
-from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.training import predict, run_training, split
+from crossover.measurement.training import run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
-from tiny_tasks import CPU, FP32
 
 pytestmark = pytest.mark.usefixtures("own_switches")
 
@@ -91,17 +89,6 @@ def test_the_row_says_what_ran(job: TrainingJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "generated"), [({"generated": "true"}, True), ({"generated": "false"}, False), (None, None)]
-)
-def test_the_row_says_whether_its_data_are_generated(
-    job: TrainingJob, metadata: dict[str, str] | None, generated: bool | None
-) -> None:
-    assert job.dataset is not None
-    save_file(points(), job.dataset, metadata=metadata)
-    assert run_training(job).generated_data is generated
-
-
-@pytest.mark.parametrize(
     ("changes", "fit", "status", "reason"),
     [
         ({"cell": replace(CELL, precision="tf32")}, None, "unsupported", "tf32 needs an NVIDIA GPU"),
@@ -159,25 +146,6 @@ def test_the_time_of_all_steps_counts_for_the_limit(
 def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
     with pytest.raises(UserError, match=r"--test-share: 0\.9 leaves 0 of 2 rows"):
         split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
-
-
-def test_predictions_are_made_without_dropout_in_parts_and_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "PREDICTED_ROWS", 3)
-    seen: list[int] = []
-
-    class Doubling(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.drop = nn.Dropout(0.99)
-
-        def forward(self, rows: torch.Tensor) -> torch.Tensor:
-            seen.append(len(rows))
-            return self.drop(2 * rows)
-
-    rows = torch.arange(14.0).reshape(7, 2)
-    assert torch.equal(predict(Doubling(), rows, FP32), 2 * rows.double())
-    assert seen == [3, 3, 1]
-    assert predict(Doubling(), rows, Arithmetic(CPU, torch.float64)).dtype == torch.float64
 
 
 def test_images_are_predicted_in_the_form_that_their_model_takes(job: TrainingJob, tmp_path: Path) -> None:

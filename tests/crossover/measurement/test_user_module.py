@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -15,9 +14,9 @@ import pytest
 import torch
 
 from crossover.config.models import Model
-from crossover.errors import SHARED_MEMORY_ADVICE, UserError
 from crossover.measurement import user_module
 from crossover.measurement.user_module import cause_of, function_of, place_of
+from user_errors import error_line
 
 pytestmark = pytest.mark.usefixtures("own_switches")
 
@@ -58,10 +57,7 @@ def model(text: str) -> Model:
 
 def said(text: str) -> str:
     """The one line on a model whose function cannot be had."""
-    with pytest.raises(UserError) as error:
-        function_of(model(text))
-    assert "\n" not in str(error.value)
-    return str(error.value)
+    return error_line(function_of, model(text))
 
 
 BUILD = "def build(size):\n    return {}\n"
@@ -89,15 +85,6 @@ def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
     assert place_of(error.value, late) == "late.py: line 3"
 
 
-def test_a_models_file_may_have_the_name_of_a_module() -> None:
-    write(queue=f"VALUE = 3\n{BUILD.format('VALUE')}", torch=f"import torch\n{BUILD.format('torch.ones(2).sum()')}")
-    assert function_of(model("queue.py:build"))(1, 1) == 3
-    assert function_of(model("torch.py:build"))(1, 1) == 2
-    import queue
-
-    assert hasattr(queue, "SimpleQueue")
-
-
 def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_scripts() -> None:
     """A copy of a package that the user has changed; and `scripts/` lies on the measuring process's path."""
     sys.path.insert(0, str(user_module.LIBRARY))
@@ -106,12 +93,6 @@ def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_s
         sys.modules.pop(name, None)
     write(net=f"import jsonschema, make_dataset\n{BUILD.format('jsonschema.VALUE + make_dataset.VALUE')}")
     assert function_of(model("net.py:build"))(1, 1) == 3
-
-
-def test_a_file_finds_modules_beside_it_and_in_the_working_folder() -> None:
-    write(sub__net=f"import beside, common\n{BUILD.format('beside.VALUE + common.VALUE')}", sub__beside="VALUE = 1")
-    write(common="VALUE = 2")
-    assert function_of(model("sub/net.py:build"))(1, 1) == 3
 
 
 IMPORT = "the import fails: "
@@ -126,12 +107,9 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
             "parser.parse_args()",
             f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
         ),
-        ("import sys\nsys.exit(3)", f"net.py: line 2: {IMPORT}SystemExit: 3{ENDS}"),
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
-        ("import proc", f"; install proc for {sys.executable}"),  # a folder above, but no package
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
-        ("import other", f"net.py: line 1: {IMPORT}SyntaxError: invalid syntax (other.py, line 2)"),
         ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
         ("raise RuntimeError('first\\nsecond')", f"net.py: line 1: {IMPORT}RuntimeError: first"),
     ],
@@ -154,18 +132,6 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
         "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
     )
     assert said.endswith("--device=cpu names the line")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "unable to write to file </torch_12_345_0>: No space left on device (28)",
-        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out "
-        "of shared memory. Please try to raise your shared memory limit.",
-    ],
-)
-def test_full_shared_memory_is_explained(text: str) -> None:
-    assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
 
 
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
@@ -221,43 +187,6 @@ def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
     assert said("net:build").startswith(line)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "build = lambda size, batch_size: (size, batch_size)",
-        "class build:\n    def __new__(cls, size, batch_size):\n        return (size, batch_size)",
-        "from functools import partial\ndef make(size, batch_size, more): return (size, batch_size)\n"
-        "build = partial(make, more=1)",
-        "build = max\ndef max_of(*given): return given\nbuild = max_of",
-    ],
-)
-def test_a_function_may_be_anything_that_can_be_called(text: str) -> None:
-    write(net=text)
-    assert function_of(model("net.py:build"))(3, 4) == (3, 4)
-
-
-def test_options_with_defaults_are_read_as_without_a_command_line() -> None:
-    write(
-        net="import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--width', default=7)\n"
-        "WIDTH = parser.parse_args().width\ndef build(): return WIDTH, parser.parse_args(sys.argv[1:]).width"
-    )
-    error = argparse.ArgumentParser.error
-    assert function_of(model("net.py:build"))(1, 1) == (7, 7)
-    assert argparse.ArgumentParser.error is error
-
-
-def test_warnings_stay_warnings_and_others_stay_silenced() -> None:
-    write(
-        net="import warnings\nwarnings.simplefilter('error')\nwarnings.filterwarnings('ignore', 'of no use')\n"
-        + BUILD.format("size")
-    )
-    function_of(model("net.py:build"))
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.warn("of no use", stacklevel=1)
-        warnings.warn("of use", stacklevel=1)
-    assert [str(warning.message) for warning in seen] == ["of use"]
-
-
 def reset() -> None:
     torch.set_default_device("cpu")
 
@@ -268,10 +197,8 @@ def reset() -> None:
         ("torch.set_default_device('meta')", "default_device", "devices"),
         (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
-        ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
-        ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
     ],
 )
 def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:

@@ -57,13 +57,6 @@ def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any]
     check_executor(configured(**values), KNOWN_NODES, local=False)
 
 
-def test_nodes_that_are_described_need_no_slurm() -> None:
-    check_executor(configured(devices=["cpu"], cpu_threads=8), UNKNOWN_NODES, local=False)
-    classes = {"a": {"cores": 8}}
-    check_executor(configured(devices=["cpu"], cluster={"classes": classes}), UNKNOWN_NODES, local=False)
-    check_executor(configured(), HERE, local=True)
-
-
 def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
     with pytest.raises(UserError, match=r"^--jobs: "):
         check_executor(configured(), KNOWN_NODES, local=True)
@@ -78,11 +71,6 @@ def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
         check_classes({"here": {}}, ("cpu",))
     check_classes(CLASSES, ("cpu",))
     check_classes(None, None)
-
-
-def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
-    with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
-        check_executor(configured(devices=["cpu"], cluster={"classes": CLASSES}), HERE, local=True)
 
 
 def test_a_claim_names_a_metric_that_a_row_has() -> None:
@@ -131,9 +119,7 @@ def shipped(tmp_path: Path) -> Path:
         ("auto", ["cpu"], ["a100", "h200"]),
         ("auto", ["cpu", "cuda"], []),
         ("none", ["cpu"], []),
-        (("none",), ["cpu"], []),
         (("h200",), ["cpu", "cuda"], ["h200"]),
-        ("h200", ["cpu", "cuda"], ["h200"]),
     ],
 )
 def test_those_shipped_count_without_an_accelerator_or_by_name(

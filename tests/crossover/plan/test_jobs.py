@@ -64,12 +64,6 @@ def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> No
     assert made.trial(CPU)["driver"] is None
 
 
-def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
-    made = jobs(time_limit_s=90)
-    assert "--time-limit-s=90.0" in made.limit("trial", CELL)
-    assert "--time-limit-s=45" in with_study(made, time_limit_s=45).limit("trial", CELL)
-
-
 @pytest.mark.parametrize("kind", ["trial", "search", "training"])
 def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(kind: str, tmp_path: Path) -> None:
     wildcards = CELL | ({"again": ""} if kind == "trial" else {"seed": "1"})  # as Snakemake gives them for a first row
@@ -117,11 +111,6 @@ def test_the_compilers_count_where_something_is_compiled() -> None:
     made, lacking = (jobs(replace(HERE, compilers=text)) for text in ("/usr/bin/g++ 1000", "no g++"))
     assert made.trial(CELL) == lacking.trial(CELL)
     assert made.trial(compiled) != lacking.trial(compiled)
-
-
-def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None:
-    made = jobs(KNOWN_NODES, None)
-    assert [made.threads(cell) for cell in (CPU, {**CPU, "device": "cpu-1"}, CELL)] == [64, 64, 16]
 
 
 @pytest.mark.parametrize(

@@ -95,12 +95,6 @@ def test_a_block_has_the_trials_of_as_many_gpus_together_and_their_cpu_trials_ne
     assert words(list(in_blocks(rounds, 2))) == "g1 g2 c1 c2 c3 g3 g3 g1 c3 c1 c2 g2"
 
 
-def test_a_block_does_not_keep_a_first_answer_waiting_for_other_cells() -> None:
-    order = entries(1, 2, 3, 4)
-    early = {cell for _, cell in order if cell.size == 1}
-    assert words(list(in_blocks(order, 2, early))) == "g1 c1 g2 g3 c2 c3 c4 g4"
-
-
 @pytest.mark.parametrize("at_once", [2, 4])
 def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_stays_near(at_once: int) -> None:
     run = plan(devices=["cpu", "cuda"])
@@ -116,11 +110,3 @@ def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_st
         # A block of so many cells on two devices.
         assert max(max(positions) - min(positions) for positions in pairs.values() if positions) < 2 * at_once
     assert set(order[:10]) == set(run.preview("disc_depth"))
-
-
-def test_what_refinement_adds_begins_its_rounds_on_several_gpus_with_theirs() -> None:
-    cells = [replace(CELL, size=size, device=device) for size in range(5) for device in ("cpu", "cuda")]
-    added = [(cell, trial) for trial in (3, 4) for cell in cells]
-    order = sorted(added, key=lambda trial: -priority_of_added(*trial, seed=0, at_once=2))
-    runs = [(key, len(list(trials))) for key, trials in groupby(order, lambda trial: (trial[1], trial[0].device))]
-    assert runs == [((3, "cuda"), 5), ((3, "cpu"), 5), ((4, "cuda"), 5), ((4, "cpu"), 5)]

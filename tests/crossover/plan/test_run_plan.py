@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, replace
 
 import pytest
 
 from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of, figure_file, figures_of
+from crossover.plan.run_plan import RunPlan, cell_of, figures_of
 from plans import CLASSES, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
@@ -40,13 +39,6 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
         wildcards = {axis: str(value) for axis, value in cell.values.items()}
         assert cell_of(wildcards) == cell
         assert run.rows([(cell, 1)]) == [run.row_pattern.format(**wildcards, trial=1, again="")]
-
-
-def test_a_class_without_devices_takes_those_of_the_run() -> None:
-    run = replace(of_one_study(cpu_threads=("half",)), default_devices=("cpu",), classes=CLASSES)
-    assert run.devices == ("cpu", "cuda")
-    machines = Counter((cell.machine, cell.device) for cell in run.cells)
-    assert machines == {("a100", "cpu"): 2, ("a100", "cpu-half"): 2, ("h200", "cuda"): 2}
 
 
 def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() -> None:
@@ -96,12 +88,7 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
     assert {(cell.study, trial) for cell, trial in run.preview("hsf_width")} == {("hsf_width", 1)}
 
 
-def test_a_plan_is_made_of_its_values() -> None:
-    for run in (plan(), replace(plan(), classes=CLASSES)):
-        assert RunPlan.from_values(asdict(run)) == run
-
-
-def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
+def test_candidates_add_one_trial_each_and_change_nothing_else() -> None:
     plain, run = of_one_study(), of_one_study(candidates={"executions": ["compile", "cuda-graph"], "sizes": [2]})
     assert (run.cells, run.measured, list(run.searches)) == (plain.cells, plain.measured, list(plain.searches))
     added = [trial for trial in run.trials_of_grid if trial not in plain.trials_of_grid]
@@ -149,11 +136,3 @@ def test_figures_are_those_that_have_something_to_show(
     study = replace(config.studies[0], figures=KINDS, **changes)
     figures = figures_of(replace(planned(config), studies=(study,)), config)
     assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]
-
-
-def test_a_study_that_is_not_timed_has_no_figures() -> None:
-    config = configured(studies=["disc_depth", "quality"], prices={"cpu": 1})
-    plan = planned(config)
-    kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
-    assert list(kinds) == ["disc_depth"]
-    assert figure_file("results", "disc_depth", "times", "svg") == "results/figures/disc_depth/times.svg"

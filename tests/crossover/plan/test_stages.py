@@ -9,7 +9,6 @@ import pytest
 from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
-    has_other_sides,
     planned_trials,
     refinement_on,
     stages_of,
@@ -57,22 +56,6 @@ def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> N
 
 
 @pytest.mark.parametrize(
-    ("precisions", "executions", "compared"),
-    [
-        (["bf16", "tf32"], ["eager"], False),
-        (["bf16", "fp32"], ["eager"], True),
-        (["bf16"], ["eager", "compile"], True),
-        (["fp32", "bf16"], ["compile", "cuda-graph"], False),
-        (["fp32", "bf16"], ["compile"], True),
-    ],
-)
-def test_precisions_are_compared_with_the_plain_one_or_the_only_one(
-    precisions: list[str], executions: list[str], compared: bool
-) -> None:
-    assert has_other_sides(precisions, executions) is compared
-
-
-@pytest.mark.parametrize(
     ("changes", "devices", "pairs"),
     [
         ({}, BOTH, ("device",)),
@@ -108,13 +91,3 @@ def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
         UserError, match=r"stage-1\.json: not a (readable plan|plan of trials); delete it and run again"
     ):
         planned_trials(path)
-
-
-def test_a_study_with_ways_refines_devices_at_their_best_too() -> None:
-    """Not where there is nothing to compare, or no refinement."""
-    study = replace(STUDY, candidates={"executions": ["compile"], "sizes": [10, 20]})
-    refinement = refinement_on(study, BOTH, RUN)
-    assert refinement is not None
-    assert refinement.pairs == ("device", "best")
-    assert refinement_on(study, ("cuda",), RUN) is None
-    assert refinement_on(replace(study, refinement=None), BOTH, RUN) is None

@@ -70,17 +70,6 @@ def test_a_first_answer_is_shown_when_it_is_there(tmp_path: Path) -> None:
     assert run.said == ["To measure: 2 trials.", "GPU faster"]
 
 
-def test_jobs_that_run_at_once_shorten_the_time_left() -> None:
-    run = Run(measure_cell=4, train_model=2)
-    for number in (1, 2):
-        run.event(LogEvent.JOB_INFO, jobid=number, rule_name="measure_cell")
-    run.now_s = 100
-    for number in (1, 2):
-        run.event(LogEvent.JOB_FINISHED, job_id=number)
-    run.event(LogEvent.PROGRESS, total=6)
-    assert run.said[-1] == "Measured 2 of 6 trials and trainings; about 3 min left."  # 4 x 50 s
-
-
 def test_refinement_adds_jobs_when_it_is_planned() -> None:
     run = Run(measure_cell=2, plan_refinement=1)
     run.job(1, seconds=60)
@@ -103,14 +92,6 @@ def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     assert run.said[-1] == "Measured 2 of 3 trials; 1 failed."
     assert run.progress.failed == {"measure_cell": 1}
     assert run.progress.finished == {"measure_cell": 2}
-
-
-@pytest.mark.parametrize(
-    ("planned", "measures"),
-    [({"measure_cell": 1}, True), ({"plan_refinement": 1}, True), ({"render_report": 1, "make_dataset": 1}, False)],
-)
-def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, int], measures: bool) -> None:
-    assert Run(**planned).progress.measures() is measures
 
 
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
@@ -157,11 +138,6 @@ def test_the_start_and_jobs_that_go_well_are_not_for_the_terminal(event: LogEven
 def test_the_command_of_a_failed_job_is_not_for_the_terminal() -> None:
     text = "RuleException:\nCalledProcessError in file \"measure.smk\", line 51:\nCommand 'python3 ...'"
     assert not is_for_terminal(record(text, event=LogEvent.ERROR))
-
-
-@pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.ERROR, None])
-def test_errors_and_answers_are(event: LogEvent | None) -> None:
-    assert is_for_terminal(record("First answer", **({"event": event} if event else {})))
 
 
 def test_a_long_run_tells_its_progress_twenty_times() -> None:

@@ -11,8 +11,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from crossover.report.exports import action_benchmark, bencher, data_package, measurement_schema
-from crossover.tables.columns import COLUMNS
+from crossover.report.exports import action_benchmark, bencher, data_package
 from crossover.tables.frames import write_run
 from report_pages import Page, write_page
 
@@ -71,14 +70,6 @@ def test_the_tables_are_a_valid_data_package(page: Page) -> None:
     fields = {field["name"]: field for one in described["resources"] for field in one["schema"]["fields"]}
     assert (fields["step_time_s"]["type"], fields["step_time_s"]["unit"]) == ("number", "s")
     assert all(field["description"] for field in fields.values())
-
-
-def test_the_measurements_have_a_valid_table_schema() -> None:
-    described = measurement_schema()
-    assert list(frictionless.Schema.metadata_validate(described)) == []
-    fields = {field["name"]: field for field in described["fields"]}
-    assert tuple(fields) == COLUMNS
-    assert [fields[name]["type"] for name in ("step_time_s", "size", "flags")] == ["number", "integer", "array"]
 
 
 def test_bencher_takes_times_with_their_intervals(page: Page) -> None:

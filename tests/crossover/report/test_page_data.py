@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.page_data import encoded, is_analysed, page_data, plain
-from crossover.tables.run_tables import table_of
+from crossover.report.page_data import page_data
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -20,17 +19,6 @@ def data_of(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     studies = {name: study(**changes) for name in rows["study"].unique()}
     found: dict[str, Any] = json.loads(page_data(studies, tables_of(rows, studies)))
     return found
-
-
-def test_columns_are_written_without_repetition() -> None:
-    assert encoded([3, 3]) == {"all": 3}
-    assert encoded(["a", "b", "a", "a"]) == {"values": ["a", "b"], "at": [0, 1, 0, 0]}
-    assert encoded([1, 2, 2]) == [1, 2, 2]
-
-
-def test_values_become_what_json_holds() -> None:
-    found = plain([pd.NA, float("nan"), float("inf"), 1 / 3, 2.0, True, ["a", "b"], "x"])
-    assert found == [None, None, None, 0.33333333, 2, True, "a b", "x"]
 
 
 @pytest.mark.parametrize("trials", [1, 3])
@@ -70,16 +58,6 @@ def test_a_cell_says_which_side_is_surely_ahead(
     assert [ahead["values"][place] for place in ahead["at"]][1::2] == signs
 
 
-def test_a_cell_has_its_speed_up_repeats_and_split(power_laws: Callable[..., pd.DataFrame]) -> None:
-    found = data_of(power_laws({2: 10, 3: 100}, trials=2))
-    values = found["cells"]["speedup"]
-    assert values == [None, pytest.approx(0.01, rel=0.1), None, pytest.approx(0.1, rel=0.1)]
-    assert [len(own) for own in found["repeats"]] == [2, 2, 2, 2]
-    assert found["metrics"][-1]["key"] == "speedup"
-    assert found["splits"]["cells"] == {}
-    assert found["elsewhere"]["count"] == 0
-
-
 @pytest.mark.parametrize("batch", [100, None])
 def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -> None:
     """Three epochs of 200 samples in batches of 100 are six steps; where a source gives no batch, it is the study's."""
@@ -90,33 +68,6 @@ def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -
     (mark,) = found["marks"]
     assert (mark["metric"], mark["value"], mark["words"]) == ("step_time_s", 1.0, "GPU, Tesla T4")
     assert mark["on"] == {"protocol": "resident", "size": 2} | ({"batch_size": batch} if batch else {})
-
-
-def test_published_series_of_a_device_have_unlike_looks_and_words(row: Row) -> None:
-    rows = [
-        {"size": size, "device": "cuda", "hardware": hardware, "label": label, "step_time_s": 1.0}
-        for size in (2, 4)
-        for hardware, label in (("T4", "torch 1"), ("T4", "torch 2"), ("V100", "torch 2"))
-    ]
-    marks = data_of(pd.DataFrame([row()]), published={"rows": rows})["published"]["disc_depth"]["marks"]
-    looks = {mark["words"]: (mark["colour"], mark["shape"]) for mark in marks}
-    assert list(looks) == ["GPU, T4, torch 1", "GPU, T4, torch 2", "GPU, V100, torch 2"]
-    assert len({colour for colour, _ in looks.values()}) == len({shape for _, shape in looks.values()}) == 3
-
-
-def test_published_memory_stands_beside_memory(row: Row) -> None:
-    rows = [{"size": 2, "device": "cuda", "peak_allocated_bytes": 3e9, "device_used_bytes": 4e9}]
-    found = data_of(pd.DataFrame([row()]), published={"rows": rows})["published"]["disc_depth"]
-    assert {mark["metric"]: mark["value"] for mark in found["marks"]} == {"peak_bytes": 3e9, "device_used_bytes": 4e9}
-
-
-def test_what_is_not_analysed_is_no_split() -> None:
-    cells = [
-        {"bottleneck": "unexplained", "unexplained_share": 1.0},
-        {"bottleneck": "launch", "unexplained_share": 0.4},
-        {},
-    ]
-    assert list(is_analysed(table_of("cells", cells))) == [False, True, False]
 
 
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.files import sha256_of
 from crossover.report.provenance import differing_software, hosts_elsewhere, read_provenances
 
 TOLD: dict[str, Any] = {
@@ -37,7 +36,6 @@ def read(folder: Path, text: str | None) -> dict[str, Any]:
     [
         (None, "no_file"),
         ("{", "unreadable"),
-        ("[]", "unreadable"),
         (json.dumps(TOLD | {"rerun": 1}), "unreadable"),
         (json.dumps(TOLD | {"files": [{"name": "measurements.parquet", "sha256": "0"}]}), "other_rows"),
         (json.dumps(TOLD), None),
@@ -47,19 +45,6 @@ def test_a_doubt_is_named(tmp_path: Path, text: str | None, caveat: str | None) 
     found = read(tmp_path, text)
     assert (found["name"], found["caveat"]) == ("h200", caveat)
     assert (found["provenance"] is not None) is (caveat in (None, "other_rows"))
-
-
-def test_the_rows_of_the_report_raise_no_doubt(tmp_path: Path) -> None:
-    (tmp_path / "measurements.parquet").write_bytes(b"rows")
-    listed = {"name": "measurements.parquet", "sha256": sha256_of(tmp_path / "measurements.parquet")}
-    assert read(tmp_path, json.dumps(TOLD | {"files": [listed]}))["caveat"] is None
-
-
-def test_a_merged_run_is_followed_by_those_that_it_holds(tmp_path: Path) -> None:
-    held = {"name": "laptop", "folder": "results", "provenance": TOLD, "caveat": None}
-    (tmp_path / "provenance.json").write_text(json.dumps(TOLD | {"config": None, "runs": [held]}))
-    found = read_provenances([("both", tmp_path)])
-    assert [(run["name"], run["caveat"]) for run in found] == [("both", None), ("both, laptop", None)]
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from markupsafe import escape
 
 from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.words import FLAGS
-from crossover.report.report import Run, trust_of, write_report
-from crossover.report.templates import environment_of, first_answer
+from crossover.report.report import Run, write_report
+from crossover.report.templates import first_answer
 from crossover.tables.columns import COLUMNS
 from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import Facts, Reference
-from crossover.tables.registry import SPLIT
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
@@ -100,14 +98,6 @@ def test_the_summary_says_what_it_said(page: Page) -> None:
     assert text == golden("summary.md", text)
 
 
-def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> None:
-    lines = (page.folder / "summary.txt").read_text().splitlines()
-    assert lines[0].startswith("Study of widths: GPU faster above 2,000 neurons (95 % CI 1,")
-    assert lines[0].endswith("; published 100 to 1,000: ✗ differs")
-    assert lines[1].startswith("Study of alone: No comparison of GPU and CPU: ")
-    assert lines[-2] == f"Report: {page.folder}/report.html (one file; open it in a browser)"
-
-
 def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) -> None:
     page = write_page(rows, tmp_path, host="login")
     assert "Measured on another host: here." in (page.folder / "summary.txt").read_text().splitlines()
@@ -124,58 +114,6 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     assert {status for statuses in KINDS.values() for status in statuses} - others <= said
     assert set(CAVEATS) - set(FLAGS) <= said
     assert set(REASONS) <= said
-
-
-def test_what_most_answers_share_is_said_once(rows: pd.DataFrame, tmp_path: Path) -> None:
-    html = visible(write_page(rows[rows["trial"] == 1], tmp_path).path.read_text())
-    answers = html[html.index('<section aria-labelledby="studies"') : html.index('<details id="data"')]
-    assert "ne trial a cell, so every number is indicative" in html
-    assert "indicative" not in answers
-
-
-def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
-    """Five batch sizes, at one of which the GPU takes 1.8 times as long; what it pays back is counted apart.
-
-    It starts 2.5 s later, and at 4,000 neurons it gains 2 ms a step, or 0.4 ms.
-    """
-    timed = rows[(rows["study"] == "widths") & (rows["size"] < 8000)]
-    slower = timed["step_time_s"].where(timed["device"] == "cpu", 1.8 * timed["step_time_s"])
-    lines = [timed.assign(batch_size=batch) for batch in (1, 2, 4, 8)] + [timed.assign(step_time_s=slower)]
-    studies = {"widths": study(steps_per_run=20_000)}
-    write_report(Run(tables_of(pd.concat(lines), studies), studies), tmp_path, TEMPLATES)
-    said = "GPU faster above 2,000 to 3,600 neurons, by series"
-    paid_back = "GPU ahead after 1,250 to 6,250 steps; the study's run pays back"
-    html, summary = ((tmp_path / name).read_text() for name in ("report.html", "summary.md"))
-    for words in (said, paid_back):
-        assert f"<em>5 of 5 series:</em> <strong>{escape(words)}</strong>" in html
-    assert f"<br>5 of 5 series: {said}<br>5 of 5 series: {paid_back} |" in summary
-
-
-@pytest.mark.parametrize(
-    ("device", "cause", "begins"),
-    [
-        (
-            "GPU",
-            "host",
-            "GPU: Python and other host work, which no CUDA graph can hold, takes the largest share of a step at",
-        ),
-        ("CPU", "host", "CPU: Python and other host work takes the largest share of a step at"),
-        ("GPU", "launch", "GPU: starting kernels takes the largest share of a step at"),
-    ],
-)
-def test_host_work_on_a_gpu_is_said_to_fit_no_graph(device: str, cause: str, begins: str) -> None:
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
-    answer = {
-        "device": device,
-        "quantity": SPLIT[cause],
-        "status": "throughout",
-        "value": 0.9,
-        "low": 0.85,
-        "high": 0.95,
-        "bracket_low": 4,
-    }
-    said = str(words.bottleneck(answer | {"unit": "neurons", "reason": None, "factor": None}))
-    assert said == f"{begins} every size measured (90 %, 95 % CI 85 % to 95 % at 4 neurons)"
 
 
 def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -254,21 +192,6 @@ def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
     assert re.search(r"<bdi>laptop</bdi></td><td><bdi>h200</bdi></td>.*<td>0\.500 \(", beside)
 
 
-def test_trust_counts_cells_by_flag_and_failure(rows: pd.DataFrame) -> None:
-    assert trust_of(tables_of(rows).cells) == {
-        "cells": 9,
-        "timed": True,
-        "trials_low": 1,
-        "trials_high": 3,
-        "flagged": 1,
-        "flags": [("drift", 1)],
-        "disturbed": 0,
-        "disturbances": [],
-        "lost": 1,
-        "statuses": [("oom", 1)],
-    }
-
-
 @pytest.mark.parametrize(
     ("flagged", "said"),
     [
@@ -295,13 +218,6 @@ def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_a
         assert f"- Caution: {said}." in markdown
     else:
         assert "disturbed" not in confidence[1] + "".join(terminal + markdown)
-
-
-def test_a_flag_that_is_no_disturbance_is_said_once_if_most_cells_have_it(rows: pd.DataFrame, tmp_path: Path) -> None:
-    page = write_page(rows.assign(flags=[["drift"]] * len(rows)), tmp_path)
-    line = "Caution: most answers rest on cells with times that drift."
-    assert (page.folder / "summary.txt").read_text().count(line) == 1
-    assert (page.folder / "summary.md").read_text().count(f"- {line}") == 1
 
 
 @pytest.mark.parametrize(("generated", "rows_said"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
@@ -335,12 +251,3 @@ def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:
     gpu, cpu = known["machines"]
     assert (gpu["device"], gpu["rows"], cpu["device"], cpu["rows"]) == ("GPU (Brand G1)", 13, "CPU (Brand C1)", 12)
     assert (gpu["facts"]["torch_version"], gpu["facts"]["device_memory_bytes"]) == ("2.13.0", "8.00 MB")
-
-
-def test_files_are_listed_with_their_checksums(rows: pd.DataFrame, tmp_path: Path) -> None:
-    (tmp_path / "cells.csv").write_text("abc")
-    write_page(rows, tmp_path)
-    (file,) = json.loads((tmp_path / "provenance.json").read_text())["files"]
-    # Of "abc", as FIPS 180-2 gives it.
-    sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert file == {"name": "cells.csv", "link": "cells.csv", "bytes": 3, "sha256": sha256}

@@ -12,7 +12,7 @@ import pytest
 
 from crossover.config.studies import Candidates, Refinement
 from crossover.plan.stages import planned_trials, write_stage
-from crossover.statistics.best import best_series, candidates_of, standings_of
+from crossover.statistics.best import candidates_of, standings_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.refinement import plan_stage
@@ -56,8 +56,8 @@ def rows(row: Row) -> Callable[..., pd.DataFrame]:
                     reason="no such candidate" if time is None else None,
                     **values,
                 )
-                for (execution, side), times_of_way in times.items()
-                for size, time in times_of_way.items()
+                for (execution, side), times_by_size in times.items()
+                for size, time in times_by_size.items()
                 for trial in range(1, (trials or {}).get((execution, side), 3) + 1)
             ]
         )
@@ -101,7 +101,7 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     assert (crossover["baseline_name"], crossover["contender_name"], crossover["trials"]) == ("Brand C1", "Brand G1", 3)
 
 
-def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
+def test_a_candidate_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
     """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
@@ -114,13 +114,7 @@ def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any
     assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
 
 
-def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
-    candidates = candidates_in(rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}))
-    on_cuda = candidates[candidates["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
-    assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
-
-
-def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
+def test_a_candidate_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
     candidates = candidates_in(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}))
     lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
@@ -130,7 +124,7 @@ def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(
     assert candidates.loc[candidates["device"] == "cpu", "counts"].all()
 
 
-def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
+def test_each_candidate_has_its_time_and_its_chance(rows: Any) -> None:
     near: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 1e-6)}
     candidates = candidates_in(rows({**PLAIN, **near}))
     both = candidates[(candidates["device"] == "cpu") & (candidates["size"] == 100)]
@@ -141,49 +135,12 @@ def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
     assert both["trials"].tolist() == [3, 3]
 
 
-def test_other_comparisons_do_not_see_what_ways_add(rows: Any) -> None:
-    plain = crossovers_of(rows(PLAIN), X)
-    added: Times = {
-        **GRAPH,
-        ("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6),
-        ("eager", "cpu-1"): {100: 1e-4},
-    }
-    table = crossovers_of(rows({**PLAIN, **added}), X, candidates={STUDY: CANDIDATES})
-    assert table[table["pair"] != "best"].equals(plain)
-    assert plain["pair"].tolist() == ["device"]
-
-
-@pytest.mark.parametrize(
-    "times",
-    [PLAIN, {key: times_of_way for key, times_of_way in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
-    ids=["one candidate each", "no CPU"],
-)
-def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None:
-    assert "best" not in set(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES})["pair"])
-
-
-def test_another_accuracy_class_is_no_way(rows: Any) -> None:
-    other = rows({("cuda-graph", "cuda"): at(SIZES, lambda _: 1e-6)}, precision="bf16")
-    table = pd.concat([rows({**PLAIN, **GRAPH}), other])
-    (line,) = best_series(table, {STUDY: CANDIDATES}, X)
-    assert {candidate[1] for candidate in line.devices["cuda"].candidates} == {"fp32"}
-    assert only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))["crossover"] == pytest.approx(
-        300, rel=0.05
-    )
-
-
-def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
+def test_a_size_at_which_every_candidate_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
     crossover = only_best(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
-
-
-def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
-    table = rows({**PLAIN, **GRAPH}, {("cuda-graph", "cuda"): 1})
-    crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
-    assert (crossover["status"], crossover["crossover_low"], crossover["trials"]) == ("bracketed", None, 1)
 
 
 def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
@@ -205,16 +162,10 @@ def once(rows: Any) -> pd.DataFrame:
     return table
 
 
-def test_a_stage_halves_the_bracket_in_ways_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
+def test_a_stage_halves_the_bracket_in_candidates_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
     """Between 100 and 1600 the geometric middle was measured for the plain candidates alone."""
     completed = {("cuda-graph", "cuda", size): [2, 3] for size in CANDIDATES.sizes}
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
-
-
-def test_a_new_size_is_measured_on_both_devices(once: pd.DataFrame) -> None:
-    without = once[once["size"] != 400]
-    added = {key: numbers for key, numbers in stage(without).items() if key[2] == 400}
-    assert added == {("eager", "cpu", 400): [1, 2, 3], ("cuda-graph", "cuda", 400): [1, 2, 3]}
 
 
 def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, row: Row) -> None:
@@ -235,7 +186,7 @@ def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, r
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
-def test_extra_trials_go_to_the_ways_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
+def test_extra_trials_go_to_the_candidates_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
     slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
     assert stage(table, 2, target_width=1e-6) == {
@@ -254,14 +205,6 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
     }
     table = rows(times, {("cuda-graph", "cuda"): 1}, workload="linear_stack")
     assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
-
-
-def test_other_pairs_are_planned_as_without_ways(once: pd.DataFrame) -> None:
-    plain = once[(once["execution"] == "eager") & (once["device"] != "cpu-1")]
-    refined = {STUDY: Refinement(1, 0.1, 2, ("device",), first_trials=3)}
-    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
-    assert (cells, why) == plan_stage(plain, 1, refined, X, {STUDY: 3})
-    assert cells
 
 
 def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:

@@ -46,13 +46,6 @@ def test_a_rate_counts_the_samples_that_came(row: Row) -> None:
     assert cell["samples_per_s"] == pytest.approx(25_250)
 
 
-def test_a_size_beyond_the_studys_own_was_refined(row: Row) -> None:
-    cells = cells_of(*(row(size=size) for size in (2, 3, 4)), first_points={"disc_depth": ("size", (2, 4))})
-    assert [cell["refined"] for cell in cells] == [False, True, False]
-    cells = cells_of(*(row(batch_size=rows) for rows in (8, 9)), first_points={"disc_depth": ("batch_size", [8])})
-    assert [cell["refined"] for cell in cells] == [False, True]
-
-
 def test_trials_that_failed_show_and_the_others_count(row: Row) -> None:
     peaks = trials(row, "peak_allocated_bytes", 10, 30, 20, step_time_s=2e-3, base_rss_bytes=5, peak_rss_bytes=8)
     (cell,) = cells_of(*peaks, row(trial=4, peak_allocated_bytes=1000, **LOST))

@@ -80,22 +80,14 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
         ((0.5, 1, 2, 4), "bracketed"),  # a tie is the root
         ((0.5, 1, 0.5, 0.2), "above_range"),  # one that is only touched is no crossing
         ((2, 3, 4, 5), "below_range"),
-        ((0.1, 0.2, 0.3, 0.4), "above_range"),
         ((0.1, 0.2, 0.3, 0.6), "edge_tie"),  # of one trial each, that is no lead
         ((0.9, 1.1, 0.9, 1.1), "undecided"),
         ((4, 2, 0.8, 0.5), "reversed"),
         ((0.5, 2, 0.5, 2), "multiple"),
         ((1, 1, 1, 1), "undecided"),
-        ((1, 2, 3, 4), "edge_tie"),
         ((0.2, 0.4, 0.8, 1), "edge_tie"),
         ((0.5, None, 2, 4), "incomplete"),
-        ((None, 2, 3, 4), "incomplete"),
         ((0.1, 0.2, 0.3, None), "incomplete"),
-        ((None, None, None, None), "incomplete"),
-        ((0.5, 2, 3, None), "bracketed"),
-        ((0.2, 0.4, 1, None), "incomplete"),
-        ((2, 3, 4, None), "below_range"),
-        ((None, 0.2, 0.3, 0.4), "above_range"),
     ],
 )
 def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
@@ -108,12 +100,9 @@ def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
     ("ratios", "bracket"),
     [
         ((0.4, 0.49, 2.1, 4), (2, 4)),
-        ((0.4, 0.6, 2.1, 4), (1, 4)),
-        ((0.4, 0.49, 1.8, 4), (2, 8)),
         ((0.4, 1.1, 0.9, 4), (1, 8)),
         ((3, 2.1, 0.6, 0.4), (2, 8)),
         ((0.4, 0.49, 0.9, 1.1), (2, None)),
-        ((0.6, 1.1, 2, 4), (None, 4)),
         ((1.1, 2, 4, 1.1), None),
     ],
 )
@@ -224,12 +213,6 @@ def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -
 CLEAR = {1: around(0.2), 2: around(0.5), 4: around(2.0), 8: around(4.0)}
 
 
-def test_several_rows_of_a_trial_count_once() -> None:
-    apart = [table(CLEAR).assign(step_time_s=lambda rows, by=by: rows["step_time_s"] * by) for by in (0.5, 1.0, 2.0)]
-    once, often = estimate(CLEAR), estimate_crossover(pd.concat(apart), "cpu", "gpu")
-    assert (often.low, often.size, often.high) == pytest.approx((once.low, once.size, once.high))
-
-
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0])
 def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
     assert estimate({**CLEAR, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(CLEAR).high
@@ -254,16 +237,13 @@ def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads(
         ((0.2, 0.5, 2, 4), "bracketed"),
         ((0.2, 0.97, 1.03, 4), "bracketed"),  # what is near the crossing need not be sure
         ((4, 2, 0.5, 0.2), "reversed"),
-        ((2, 3, 4, 5), "below_range"),
         ((0.2, 0.3, 0.4, 0.5), "above_range"),
         ((0.2, 0.3, 0.5, 0.97), "edge_tie"),
         ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign alone is no crossing
-        ((0.97, 2, 3, 4), "edge_tie"),
         ((0.98, 1.02, 1.01, 0.99), "undecided"),
         ((0.2, 4, 0.2, 4), "multiple"),
         ((4, 0.98, 3, 4), "undecided"),  # may cross and cross back
         ((4, 1.02, 3, 4), "below_range"),
-        ((0.97, 4, 5, 1.02), "edge_tie"),
     ],
 )
 def test_statuses_rest_on_what_is_beyond_doubt(ratios: tuple[float, ...], status: str) -> None:
@@ -306,11 +286,6 @@ def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
     assert three[1] < single[1] < 3.3
 
 
-def test_one_size_with_several_trials_gives_no_interval() -> None:
-    result = estimate({1: ([0.2], [1.0]), 2: around(0.5), 4: ([2.0], [1.0]), 8: ([4.0], [1.0])})
-    assert (result.status, result.low, result.high) == ("bracketed", None, None)
-
-
 def test_a_crossover_of_equal_trials_is_as_wide_as_its_cost_can_be_read() -> None:
     """Two sizes with L = -ln 2 and ln 2, so L = 0 in their middle, where both errors count with a weight of 1/2."""
     trials = table({1: ([1.0] * 3, [2.0] * 3), 4: ([2.0] * 3, [1.0] * 3)})
@@ -321,11 +296,6 @@ def test_a_crossover_of_equal_trials_is_as_wide_as_its_cost_can_be_read() -> Non
         # freedom of both sizes.
         half_width = stats.t.ppf((1 + LEVEL) / 2, 16) * resolution / math.sqrt(6)
         assert math.log(high / low) == pytest.approx(2 * half_width, rel=0.01)
-
-
-def test_trials_without_any_spread_leave_an_interval_of_the_bend_alone() -> None:
-    straight = estimate({n: around(n / 3, 0.0) for n in (1, 2, 4, 8)})
-    assert (straight.low, straight.size, straight.high) == pytest.approx((3, 3, 3))
 
 
 HOLE = ([1.0, 1.1], [])

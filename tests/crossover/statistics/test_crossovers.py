@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.statistics.crossovers import Interpolation, crossovers_of
+from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.pairings import machine_pairings
 from crossover.tables.frames import headline_rows, records
 
@@ -39,14 +39,6 @@ def test_a_crossover_is_given_in_parameters_and_as_a_size(
     assert (row["bracket_low"], row["bracket_high"]) == bracket
     assert (row["baseline"], row["contender"], row["baseline_machine"]) == ("cpu", "cuda", "here")
     assert (row["baseline_name"], row["contender_name"]) == ("Brand C1", "Brand G1")
-
-
-def test_interpolation_is_exact_at_its_points_and_a_power_law_between() -> None:
-    """exp(log(x)) is not exact: 999.9999999999998 for 1000."""
-    sizes = (9.0, 10.0, 752.0, 1000.0)
-    assert [Interpolation(sizes, sizes)(size) for size in sizes] == list(sizes)
-    assert Interpolation([2, 8], [8, 512])(4) == pytest.approx(64)
-    assert (Interpolation([2, 8], [8, 512])(None), Interpolation([], [])(4.0)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +90,6 @@ def test_precisions_and_executions_of_one_device(
     assert set(table["pair"]) == {"device", pair}
 
 
-@pytest.mark.parametrize("lacking", ["tf32", "fp32"])
-def test_what_a_device_does_not_offer_is_no_side(power_laws: PowerLaws, lacking: str) -> None:
-    rows = on_one_device(power_laws, precision="tf32")
-    rows.loc[rows["precision"] == lacking, ["status", "step_time_s"]] = ["unsupported", None]
-    assert set(crossovers_of(rows, SIZE)["pair"]) == {"device"}
-
-
 def powered(rows: pd.DataFrame, **watts: float) -> pd.DataFrame:
     return rows.assign(energy_per_step_j=rows["step_time_s"] * rows["device"].map(watts))
 
@@ -119,14 +104,6 @@ def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
     rows.loc[rows["device"] == "cpu", "status"] = "invalid"
     table = crossovers_of(rows, PARAMETERS).set_index("cost")
     assert table["status"].to_dict() == {"time": "incomplete", "energy": "incomplete"}
-
-
-def test_a_cost_of_one_side_only_is_incomplete_and_says_so(power_laws: PowerLaws) -> None:
-    rows = powered(power_laws(GRID), cuda=250.0)
-    table = crossovers_of(rows, PARAMETERS, {"cuda": 4.0}).set_index("cost")
-    assert table["status"].to_dict() == {"time": "bracketed", "energy": "incomplete", "money": "incomplete"}
-    assert table["caveat"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
-    only(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), caveat="contender_unknown")
 
 
 def test_the_crossover_in_money(power_laws: PowerLaws) -> None:
@@ -148,29 +125,6 @@ def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) ->
     }
     alone = crossovers_of(pd.concat([rows[rows["device"] == "cpu"], slow]), PARAMETERS)
     assert alone["status"].tolist() == ["no_accelerator"]
-
-
-def test_the_headline_is_the_time_of_the_accelerator_against_all_of_the_cpu(power_laws: PowerLaws) -> None:
-    rows = pd.concat([power_laws(GRID, precision=name) for name in ("fp32", "tf32")])
-    slow = rows[rows["device"] == "cpu"].assign(device="cpu-half")
-    full = crossovers_of(pd.concat([rows, slow]), PARAMETERS, {"cpu": 1.0, "cuda": 2.0})
-    alone = crossovers_of(rows, PARAMETERS)
-    alone = alone[alone["pair"] == "device"]
-    assert len(full) > len(alone) == 2
-    pd.testing.assert_frame_equal(headline_rows(full).reset_index(drop=True), alone.reset_index(drop=True))
-    assert headline_rows(full.head(0)).empty
-
-
-def test_a_size_that_was_added_for_one_precision_is_no_gap_of_the_other(power_laws: PowerLaws) -> None:
-    """Refinement measures size 3 in bf16 on the CPU and the GPU, and in fp32 on the CPU and the XPU."""
-    single, half = power_laws(GRID), power_laws({2: 100, 3: 5000, 4: 100_000}, precision="bf16")
-    other = pd.concat([single, power_laws({3: 5000})]).replace({"device": {"cuda": "xpu"}})
-    rows = pd.concat([single, half, other[(other["device"] == "xpu") | (other["size"] == 3)]])
-    table = crossovers_of(rows, SIZE)
-    assert only(table, pair="precision", device="cpu")["trials"] == 1
-    statuses = headline_rows(table).set_index(["precision", "contender"])["status"].to_dict()
-    assert statuses == dict.fromkeys([("fp32", "cuda"), ("fp32", "xpu"), ("bf16", "cuda")], "bracketed")
-    assert (table["status"] != "incomplete").all()
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crossover.config.studies import PRESETS
 from crossover.statistics.intervals import (
-    BLOCK_S,
     COMPARISONS,
     ENERGY_RESOLUTION,
     Interval,
@@ -39,12 +37,6 @@ def test_a_time_by_hand() -> None:
     assert ends(interval) == pytest.approx((2 * math.exp(-spread), 2 * math.exp(spread)), rel=1e-6)
 
 
-def test_a_difference_is_students() -> None:
-    values = [0.004, -0.001, 0.002, 0.003, -0.0005]
-    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert ends(SampleMean.of(values, 1e-9).interval()) == pytest.approx((expected.low, expected.high))
-
-
 def test_a_share_by_hand() -> None:
     """0.4, 0.5, 0.6: deviation 0.1, t(2) = 4.3027, half-width 4.3027 * 0.1 / sqrt(3) = 0.2484."""
     assert ends(share_over_trials([0.4, 0.5, 0.6])) == pytest.approx((0.2516, 0.7484), abs=1e-4)
@@ -71,11 +63,6 @@ def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
     assert t_errors(variance, fourth, together=6).tolist() == [pytest.approx(math.log(high / low) / 2), math.inf]
 
 
-def test_a_ratio_the_other_way_round() -> None:
-    assert Interval(4.0, 2.0, 8.0).inverted() == Interval(0.25, 0.125, 0.5)
-    assert Interval(4.0).inverted() == Interval(0.25)
-
-
 def test_a_paired_ratio_knows_no_spread_that_both_values_share() -> None:
     """Trials of 1 and 100 s, each with twice as much: exactly 2, whatever trials differ."""
     interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
@@ -86,11 +73,6 @@ def test_intervals_that_hold_together_are_wider() -> None:
     """With one degree of freedom t is Cauchy's, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 6."""
     interval = paired_ratio([2.0, 8.0], [1.0, 1.0], together=6)
     assert math.log2(ends(interval)[1]) == pytest.approx(2 + math.tan(math.pi * (0.5 - 0.025 / 6)))
-
-
-def test_one_value_gives_no_interval() -> None:
-    assert time_over_trials([0.5]) == Interval(pytest.approx(0.5))
-    assert ratio_over_trials([1.0], [2.0, 3.0]).low is None
 
 
 def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
@@ -114,10 +96,6 @@ def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
         assert 1e-8 < high - low < 1e-2
 
 
-def test_the_clock_is_read_over_the_shortest_block_of_any_preset() -> None:
-    assert min(preset.effort.block_min_s for preset in PRESETS.values()) == BLOCK_S
-
-
 @pytest.mark.parametrize(
     ("half_widths", "signs"),
     [
@@ -137,13 +115,11 @@ def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
 @pytest.mark.parametrize(
     ("low", "high", "margin", "word"),
     [
-        (0.982, 1.019, 0.02, "equivalent"),
         (0.979, 1.01, 0.02, "inconclusive"),
         (1.005, 1.015, 0.02, "equivalent"),  # excludes 1, but by too little to matter
         (1.005, 1.015, 0.0, "faster"),
         (1.005, 1.021, 0.02, "faster"),
         (0.979, 0.995, 0.02, "slower"),
-        (0.9, 1.2, 0.02, "inconclusive"),
         (None, None, 0.02, "single_trial"),
     ],
 )
@@ -160,7 +136,3 @@ def test_the_ratio_of_two_intervals_by_hand() -> None:
     assert (ratio.mean, ratio.low) == (2, pytest.approx(2 * math.exp(-0.5)))
     assert ratio.high == pytest.approx(2 * math.exp(math.hypot(math.log(4.5), 0.3)))
     assert ratio_of_intervals(Interval(1, 0.5, None), Interval(2, 1, 3)) == Interval(2)
-
-
-def test_intervals_that_overlap_may_differ_significantly() -> None:
-    assert compared(ratio_of_intervals(Interval(1, 0.8, 1.25), Interval(1.5, 1.2, 1.875))) == "faster"

@@ -16,17 +16,17 @@ TRANSFER, COLD, UNSYNCHRONISED = MISTAKES
 
 def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The rows of one cell by method."""
-    return {row_of_way["method"]: row_of_way for row_of_way in records(latencies_of(pd.DataFrame(rows)))}
+    return {latencies["method"]: latencies for latencies in records(latencies_of(pd.DataFrame(rows)))}
 
 
 def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
-    by_way = methods(
+    by_method = methods(
         row(trial=1, latencies_s=[1.0, 2.0]),
         row(trial=2, latencies_s=[3.0]),
         row(trial=3, latencies_s=[90.0], status="invalid"),
         row(trial=4),
     )
-    ((right),) = by_way.values()
+    ((right),) = by_method.values()
     assert (right["kind"], right["samples"], right["trials"], right["ratio"]) == ("right", 3, 2, None)
     assert [right[f"{name}_s"] for name in ("mean", "deviation", "low", "high")] == pytest.approx([2, 1, 1, 3])
     # Linear between 1, 2 and 3: percentile p lies at 1 + 2 p.
@@ -41,22 +41,14 @@ def percentiles(latencies: dict[str, Any], percent: int) -> list[float | None]:
 
 def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
     """Medians of 2 and 8, whatever lies around them: the interval is that of two trials, as for ratios below."""
-    by_way = methods(
+    by_method = methods(
         *(row(trial=trial, latencies_s=[0.1, *[median] * 98, 99.0]) for trial, median in ((1, 2.0), (2, 8.0)))
     )
-    right = by_way["latencies_s"]
+    right = by_method["latencies_s"]
     assert right["percentiles_over"] == "trials"
     ends = [4, 2 ** (2 - 12.7062), 2 ** (2 + 12.7062)]
     assert percentiles(right, 50) == percentiles(right, 95) == pytest.approx(ends, rel=1e-4)
     assert percentiles(right, 99) == [None] * 3  # of 100 steps
-
-
-def test_equal_percentiles_of_two_trials_differ_by_what_the_clock_can_tell(row: Row) -> None:
-    """Steps of 1 us, which a clock of 1 ns reads to a thousandth."""
-    by_way = methods(*(row(trial=trial, latencies_s=[1e-6] * 100) for trial in (1, 2)))
-    unread = 12.7062 * 1e-3 / math.sqrt(6)
-    ends = [1e-6, 1e-6 * math.exp(-unread), 1e-6 * math.exp(unread)]
-    assert percentiles(by_way["latencies_s"], 50) == pytest.approx(ends, rel=1e-6)
 
 
 def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
@@ -66,20 +58,15 @@ def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> 
     assert percentiles(right, 99) == [396, 392, 400]
 
 
-def test_a_percentile_that_one_trial_lacks_is_left_out(row: Row) -> None:
-    right = methods(row(trial=1, latencies_s=[1.0] * 368), row(trial=2, latencies_s=[1.0] * 72))["latencies_s"]
-    assert [percentiles(right, percent)[0] for percent in (50, 95, 99)] == [1.0, 1.0, None]
-
-
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     """Ratios of means 2 and 8 have the geometric mean 4; a trial without the mistake does not count."""
-    by_way = methods(
+    by_method = methods(
         row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
         row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
         row(trial=3, latencies_s=[9.0]),
         row(trial=4, latencies_s=[1.0], latencies_transfer_s=[99.0], status="invalid"),
     )
-    transfer = by_way[TRANSFER]
+    transfer = by_method[TRANSFER]
     assert (transfer["kind"], transfer["ratio"], transfer["is_error"]) == ("mistake", pytest.approx(4), False)
     # ln 2 and ln 8: mean 2 ln 2, standard error ln 2; Student's t of 0.975 with one degree of freedom is 12.706.
     assert transfer["ratio_high"] == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
@@ -113,11 +100,10 @@ def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
         (TRANSFER, (1.5, 1.5), True),
         (TRANSFER, (0.7, 0.7), False),
         (UNSYNCHRONISED, (0.7, 0.7), True),
-        (UNSYNCHRONISED, (1.5, 1.5), False),
         (TRANSFER, (1.5,), False),  # one trial has no interval
     ],
 )
-def test_a_mistake_is_an_error_only_the_way_it_can_move_the_mean(
+def test_a_mistake_is_an_error_only_in_the_direction_in_which_it_can_move_the_mean(
     row: Row, method: str, factors: tuple[float, ...], is_error: bool
 ) -> None:
     rows = [row(trial=trial, latencies_s=[2.0], **{method: [2 * factor]}) for trial, factor in enumerate(factors)]

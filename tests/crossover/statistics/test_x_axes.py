@@ -9,11 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossover.claims.claims import check_crossover
-from crossover.config.claim_forms import CrossoverBetween
 from crossover.config.studies import Refinement
-from crossover.config.words import X_AXES, series_axes
-from crossover.errors import UserError
 from crossover.statistics.crossover import crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.crossovers import crossovers_of
@@ -60,13 +56,6 @@ def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
     return build
 
 
-def test_an_axis_is_a_cells_and_the_others_tell_series_apart() -> None:
-    assert series_axes("parameters") == series_axes("size")
-    assert set(series_axes("size")) - set(series_axes("batch_size")) == {"batch_size"}
-    assert {"size", "batch_size"} <= set(series_axes("cpu_threads"))
-    assert not any("device" in series_axes(x_axis) for x_axis in X_AXES)
-
-
 def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
     rows = records(crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"}))
     assert [(row["size"], row["batch_size"], row["status"]) for row in rows] == [
@@ -78,11 +67,6 @@ def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
     for row in rows:
         assert row["crossover_low"] < row["crossover"] < row["crossover_high"]
         assert row["crossover_size"] is row["crossover_parameters"] is None
-
-
-def test_the_same_rows_over_sizes_have_a_series_a_batch(over_batches: Any) -> None:
-    rows = records(crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "size"}))
-    assert [(row["size"], row["batch_size"]) for row in rows] == [(None, batch) for batch in BATCHES]
 
 
 def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
@@ -143,11 +127,3 @@ def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
         assert crossover.high is not None
         held.append(crossover.low <= truth <= crossover.high)
     assert np.mean(held) >= 0.93  # of 95 %, less two standard deviations of 300 draws
-
-
-def test_a_claim_about_a_batch_size_names_its_size(over_batches: Any) -> None:
-    crossovers = crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"})
-    of_size = CrossoverBetween(5, 64, {"size": 3})
-    assert check_crossover(of_size, STUDY, crossovers).verdict == "reproduced"
-    with pytest.raises(UserError, match="size"):
-        check_crossover(CrossoverBetween(5, 64, {}), STUDY, crossovers)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.tables.columns import COLUMNS, Measurement, arrow_schema, write_record
+from crossover.tables.columns import COLUMNS, Measurement, write_record
 
 
 def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
@@ -23,17 +23,6 @@ def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
     write_record(row, path)
     assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
     assert pq.read_schema(path).names == list(COLUMNS)
-
-
-def test_columns_state_their_units(tmp_path: Path) -> None:
-    write_record(Measurement(), tmp_path / "row.parquet")
-    schema = pq.read_schema(tmp_path / "row.parquet")
-    for field in arrow_schema():
-        metadata = schema.field(field.name).metadata
-        assert metadata[b"doc"]
-        for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J"), ("_w", b"W"), ("_mhz", b"MHz")):
-            if field.name.endswith(suffix):
-                assert metadata[b"unit"] == unit, field.name
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:

@@ -107,16 +107,6 @@ def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Call
     assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
 
 
-def test_of_two_devices_on_two_hosts_the_one_that_wrote_last_counts(write: Callable[..., Path]) -> None:
-    paths = [
-        write(1, device="cpu", hostname="old", cpu_model="A"),
-        write(2, device="cuda", hostname="new", cpu_model="A"),
-    ]
-    os.utime(paths[0], (1000, 1000))
-    assert finished_rows(paths, several_hosts=False)["device"].to_pylist() == ["cuda"]
-    assert sorted(finished_rows(paths, several_hosts=True)["device"].to_pylist()) == ["cpu", "cuda"]
-
-
 def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Callable[..., Path]) -> None:
     commands = ("measure_cell.py --seed=1 --blocks-min=30", "measure_cell.py --seed=1 --blocks-min=3", None)
     paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -53,17 +52,6 @@ def test_identical_hosts_have_the_same_cpu() -> None:
     assert "several_hosts" not in str(raised.value)
 
 
-def test_classes_of_nodes_are_machines_of_their_own() -> None:
-    apart = [{**row, "machine": f"class_{row['device']}"} for row in CPU_ELSEWHERE]
-    check_environments(rows(*apart), several_hosts=False)
-    with pytest.raises(UserError, match=r"the rows of machine 'class_cpu' come from unlike hosts"):
-        check_environments(rows(*apart, {**apart[1], "machine": "class_cpu"}), several_hosts=False)
-
-
-def test_a_host_that_a_row_does_not_know_is_no_other() -> None:
-    check_environments(rows({}, {"device": "cpu", "hostname": None, "cpu_model": None}), several_hosts=False)
-
-
 def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
     """Each table alone is of one host; that of the roofs has no CPU model."""
     roofs = rows(CPU_ELSEWHERE[1]).drop_columns(["cpu_model"])
@@ -81,12 +69,6 @@ def test_two_runs_differ_in_the_fields_that_are_named() -> None:
         "device_name: same against G2 (cuda)",
         "torch_version: same against 2.12.0 (cuda, cpu)",
     ]
-
-
-def test_a_count_reads_the_same_where_another_row_lacks_it() -> None:
-    partly = pd.DataFrame({"device": "cpu", "threads": [2.0, None]})
-    second = pd.DataFrame({"device": ["cpu"], "threads": [4]})
-    assert differing_environments(partly, second) == ["threads: 2, none against 4 (cpu)"]
 
 
 def test_classes_of_nodes_may_differ_from_each_other_but_not_within() -> None:

@@ -4,8 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import PROTOCOLS
-from crossover.tables.labels import PROTOCOL_WORDS, device_label, name_by, short_name, side_word, varying
+from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 
 LINE: dict[str, Any] = {
     "machine": "h200",
@@ -36,7 +35,3 @@ def test_a_cell_is_named_by_the_axes_that_vary() -> None:
         {"batch_size": 1000, "variant": "channels_last", "size": None}, ["variant", "batch_size", "size"]
     ) == ("channels last, batch 1,000")
     assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "4,096 width"
-
-
-def test_every_protocol_has_words() -> None:
-    assert set(PROTOCOL_WORDS) == set(PROTOCOLS)

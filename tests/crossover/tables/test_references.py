@@ -182,8 +182,3 @@ def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder
     assert {name: list(own) for name, own in keys.items()} == {
         name: [code_of("trial", str(name)).model_key] for name in keys.index
     }
-
-
-def test_the_shipped_references_are_at_most_a_megabyte() -> None:
-    assert SHIPPED
-    assert sum(path.stat().st_size for folder in SHIPPED for path in folder.iterdir()) <= 1_000_000

@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.config.studies import SEARCH_VERSION, Cell
-from crossover.config.words import DISTURBED as DISTURBANCES
-from crossover.config.words import FLAGS
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
@@ -24,7 +22,6 @@ Row = Callable[..., dict[str, Any]]
 WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}
 CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
 DISTURBED = {"status": "invalid", "reason": "other processes", "check": "passed"}
-LATE = {"status": "timeout", "reason": "not done", "flags": None}
 WHY = "its first trial, which alone is checked, "
 
 
@@ -73,9 +70,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
         ),  # flagged by its first trial
         (WRONG, ("invalid", "the answer is off", [])),
         (CRASHED, ("invalid", "it crashed", [])),
-        (DISTURBED, ("ok", None, [])),
         (DISTURBED | {"check": "not_checked"}, ("ok", f"{WHY}ended with status invalid", ["not_checked"])),
-        (LATE, ("ok", f"{WHY}ended with status timeout", ["not_checked"])),
         (None, ("ok", f"{WHY}is not among these rows", ["not_checked"])),
     ],
 )
@@ -129,26 +124,18 @@ def counting(row: Row, *values: dict[str, Any]) -> int | None:
     return found["repeat"]
 
 
-def test_the_flags_of_a_disturbance_are_flags() -> None:
-    assert set(DISTURBANCES) < set(FLAGS)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "repeat"),
     [
         ({"flags": ["busy_host"]}, {"flags": []}, 1),
-        ({"flags": ["busy_host"]}, {"flags": ["busy_host"]}, 0),
         ({"flags": ["busy_host", "throttled"]}, {"flags": ["throttled"]}, 1),
-        ({"flags": ["quota"]}, {"flags": ["busy_host", "quota"]}, 0),
         ({"flags": ["busy_host"]}, {"flags": ["drift"]}, 1),  # no disturbance: the step's own
         ({"flags": ["busy_host"]}, {"flags": [], "status": "timeout", "step_time_s": None}, 0),
         ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # it lacks a pass that the first has
         ({"flags": ["busy_host", "incomplete"]}, {"flags": ["incomplete"]}, 1),
         ({"flags": ["busy_host"], "others_cpus": 1.5}, {"flags": ["busy_host"], "others_cpus": 0.5}, 1),
-        ({"flags": ["busy_host"], "others_cpus": 0.5}, {"flags": ["busy_host"], "others_cpus": 1.5}, 0),
         ({"flags": ["quota"], "others_cpus": 0.5}, {"flags": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
         ({"flags": [], "others_cpus": 0.2}, {"flags": [], "others_cpus": 0.1}, 0),
-        ({"flags": []}, {"flags": []}, 0),  # the first was deleted, and measured anew since
         ({"flags": [], "status": "oom"}, {"flags": []}, 0),
     ],
 )

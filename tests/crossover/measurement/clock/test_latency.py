@@ -116,7 +116,7 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
     assert latencies_s[15:] == pytest.approx([1e-3] * 15)
 
 
-def test_columns_of_the_right_ways() -> None:
+def test_columns_of_the_right_methods() -> None:
     """Each method has one step more, which does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
     columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
@@ -158,7 +158,14 @@ def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
     return "".join(name for name, _ in log[1::2]), columns
 
 
-def test_ways_take_turns_in_random_order_and_backwards() -> None:
+def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
+    assert turns(seed=1) == turns(seed=1)
+    assert len({turns(seed)[0] for seed in range(9)}) > 3
+    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
+
+
+def test_methods_take_turns_in_random_order_and_backwards() -> None:
     """Six rounds of three; each turn begins with a step that does not count."""
     order, columns = turns(seed=1)
     rounds = [order[start : start + 3] for start in range(0, 18, 3)]
@@ -167,13 +174,6 @@ def test_ways_take_turns_in_random_order_and_backwards() -> None:
     assert [names[::-1] for names in rounds[::2]] == rounds[1::2]
     assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [6 * TURN_STEPS] * 3
     assert set(columns["U"]) == {2 * (turn + 1) for turn, name in enumerate(order) if name == "U"}
-
-
-def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
-    assert turns(seed=1) == turns(seed=1)
-    assert len({turns(seed)[0] for seed in range(9)}) > 3
-    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
-    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
 
 
 def test_mistakes_of_a_warm_trial() -> None:

@@ -91,7 +91,6 @@ def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: 
     [
         # 0.5 s, then the next of the checks, which are 8 apart.
         ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [0.001] * 1000, 504),
-        ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [1.0] * 100, 60),
         # Of slow steps, a few that agree are warm-up enough.
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [3.0] * 60, 4),
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8),

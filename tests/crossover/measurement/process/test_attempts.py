@@ -13,7 +13,7 @@ from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.measurement.process import attempts
 from crossover.measurement.process.attempts import measure, run_supervised
-from crossover.measurement.process.jobs import Outcome, TrialJob, plain_cell
+from crossover.measurement.process.jobs import Outcome, TrialJob
 from crossover.measurement.process.supervision import ChildFailedError
 from trials import CELL, read_row, trial_job, write_points
 
@@ -105,24 +105,6 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
     assert (plain.cell, plain.threads, plain.dataset) == (CELL, job.threads, job.dataset)
-
-
-def test_the_mistake_that_the_try_has_printed_is_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def run(job: Any) -> Outcome:
-        if job.kind == "batch_try":
-            raise ChildFailedError("ended with status 1", 1)
-        return REFUSAL
-
-    monkeypatch.setattr(attempts, "_run", run)
-    cell = replace(CELL, precision="bf16")
-    with pytest.raises(ChildFailedError) as failure:
-        run_supervised(trial_job(tmp_path / "data", tmp_path / "row.parquet", cell=cell))
-    assert failure.value.exit_code == 1
-
-
-def test_the_plain_cell_keeps_its_cores() -> None:
-    assert plain_cell(replace(CELL, device="cpu-1", precision="fp16", execution="compile")).device == "cpu-1"
-    assert plain_cell(CELL) == CELL
 
 
 NET = """

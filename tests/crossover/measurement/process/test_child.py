@@ -58,13 +58,6 @@ def test_files_named_as_modules_of_python_are_not_imported(job: TrialJob, isolat
     assert (row["status"], row["isolation"], row["parameters"]) == ("ok", isolation, 3 * 8 + 3)
 
 
-def test_a_file_that_changes_the_working_folder_leaves_its_row_where_it_belongs(job: TrialJob) -> None:
-    prepend("import os\nos.mkdir('elsewhere')\nos.chdir('elsewhere')\n")
-    measure(job)
-    assert read_row(Path("row.parquet"))["status"] == "ok"
-    assert list(Path("elsewhere").iterdir()) == []
-
-
 def test_a_file_that_ends_its_process_is_named(job: TrialJob) -> None:
     prepend("import os\nos._exit(0)\n")
     with pytest.raises(ChildFailedError, match=r"the import of net\.py: the measuring process ended with status 0"):

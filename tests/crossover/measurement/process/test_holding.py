@@ -14,7 +14,6 @@ from crossover.errors import UserError
 from crossover.machine import threads
 from crossover.measurement.process import holding as module
 from crossover.measurement.process.holding import (
-    ask_slurm,
     check_whole_node,
     choose_isolation,
     holding,
@@ -99,7 +98,6 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     [
         (8, "4", {0, 1, 4, 5}),  # the number of cores, where Slurm counts their threads
         (8, "", {0, 4}),  # no number was requested
-        (8, "2", {0, 4}),
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],
 )
@@ -112,23 +110,13 @@ def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str
 @pytest.mark.parametrize(
     ("of_job", "requested", "cpus"),
     [
-        (8, "8", range(8)),
         (4, "4", range(8)),  # Slurm counts cores
         (8, "4", range(4)),  # a thread of each core: --hint=nomultithread
         (4, "3", {0, 1, 4, 5}),  # rounded up to whole cores
-        (2, "2", {0, 4}),  # a node shared with other jobs
     ],
 )
 def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     check(of_job, requested, cpus)
-
-
-def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(16, "2", {0, 4}, nodes=2)
-    check(8, "2", {0, 4}, job="8")
-    check(8, "2", {0, 4}, job="")
-    monkeypatch.setenv("PATH", "")
-    assert ask_slurm("7") == ""
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,6 @@ def test_attention_drops_nothing(named: bool) -> None:
     assert torch.equal(attended, expected)
 
 
-def test_a_draw_inside_a_function_of_torch_changes_torchs_generator() -> None:
-    before = torch.get_rng_state()
-    with SameDraws():
-        functional.gumbel_softmax(torch.ones(3))
-    assert not torch.equal(torch.get_rng_state(), before)
-
-
 def fractions(count: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return torch.rand(count, generator=torch.Generator().manual_seed(0)).to(dtype) + 1.25
 

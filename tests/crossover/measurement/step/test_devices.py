@@ -9,13 +9,6 @@ from crossover.errors import UserError
 from crossover.measurement.step.devices import OpenDevice, open_device
 
 
-@pytest.mark.parametrize("side", ["cpu", "cpu-1", "cpu-half"])
-def test_a_cpu_is_the_cpu_on_any_number_of_cores_and_needs_no_waiting(side: str) -> None:
-    cpu = open_device(side)
-    cpu.synchronise()
-    assert cpu == OpenDevice(torch.device("cpu"), cpu.synchronise)
-
-
 @pytest.mark.parametrize("uuid", ["1234-5678", "GPU-1234-5678"])
 def test_a_gpu_is_described_waited_for_and_marked(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
     properties = SimpleNamespace(name="NVIDIA H200", uuid=uuid, total_memory=150_000_000_000)

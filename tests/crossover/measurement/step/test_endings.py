@@ -50,9 +50,7 @@ def test_messages_of_out_of_memory(message: str, expected: bool) -> None:
         (TooSlowError("a step takes 9 s"), ("timeout", "a step takes 9 s")),
         (InvalidError("cudnn.benchmark changed"), ("invalid", "cudnn.benchmark changed")),
         (torch.OutOfMemoryError("CUDA out of memory.\nSee docs"), ("oom", "CUDA out of memory.")),
-        (MemoryError(), ("oom", "MemoryError")),
         (RuntimeError("shapes"), None),
-        (KeyError("a"), None),
     ],
 )
 def test_status_and_reason_of_an_error(error: Exception, end: tuple[str, str] | None) -> None:
@@ -83,13 +81,10 @@ STRANGE = RuntimeError("CUDA error: unknown")
     [
         (STRANGE, 19, "oom"),  # of 1000; below 2 %
         (STRANGE, 20, None),
-        (CUDNN, 19, "oom"),
         (CUDNN, 900, None),  # libraries say so of what they cannot compute, too
         (CUDNN, RuntimeError("the context is broken"), "oom"),
-        (STRANGE, RuntimeError("the context is broken"), None),
         (torch.OutOfMemoryError("CUDA out of memory"), 900, "oom"),  # for one large tensor
         (UnsupportedError("no tf32"), 1, "unsupported"),
-        (InvalidError("changed"), 1, "invalid"),
     ],
 )
 def test_unknown_errors_on_a_full_device_are_out_of_memory(
@@ -132,22 +127,13 @@ def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
     [
         ("Could not run 'quantized::linear_dynamic' with arguments from the 'CUDA' backend.", True),
         ("The operator 'aten::_fft_r2c' is not currently implemented for the MPS device.", True),
-        ("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.", True),
-        ("Unsupported dtype BFloat16", True),
         ("cuFFT only supports dimensions whose sizes are powers of two when computing in half precision", True),
         ("\"addmm_impl_cpu_\" not implemented for 'Half'", True),
         ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", False),
-        ("Target 7 is out of bounds.", False),
     ],
 )
 def test_words_of_devices_that_lack_something(text: str, expected: bool) -> None:
     assert is_lacking(RuntimeError(text)) is expected
-
-
-def test_a_compilers_errors_are_those_of_a_device() -> None:
-    from torch._dynamo.exc import Unsupported
-
-    assert is_lacking(Unsupported("call to a builtin", case_name="a"))
 
 
 def test_an_error_without_words_is_its_type() -> None:

@@ -20,7 +20,7 @@ from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, RECOMPILED_MAX, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
+from tiny_tasks import CPU, FP32, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
@@ -218,15 +218,6 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert task.events.count("end") == 4
 
 
-def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
-    """It does not use the loss scaler of its arithmetic."""
-    task = TinyInference(linear(2.0), torch.ones(1, 1), arithmetic_of("amp-fp16", CPU))
-    task.arithmetic = Arithmetic(GPU, scaler=task.arithmetic.scaler)
-    prepare(task, "cuda-graph")
-    assert cuda[-1] == "end capture"
-    assert task.seen[0].item() == 2
-
-
 @pytest.mark.parametrize("draw", [lambda: torch.rand(()), random.random, lambda: np.random.rand()])
 def test_a_step_that_draws_on_the_host_is_not_captured(cuda: list[str], draw: Callable[[], object]) -> None:
     """As stochastic depth does: a replay would take the same layers each time."""
@@ -312,42 +303,3 @@ def test_batches_that_change_are_no_cuda_graph(cuda: list[str], first: Any, late
     with pytest.raises(UnsupportedError, match=f"cuda-graph cannot hold batches that change: {words}; give all"):
         prepare(task, "cuda-graph")
     assert not cuda
-
-
-def test_a_batch_that_changes_later_ends_a_cuda_graph_in_words(cuda: list[str]) -> None:
-    task = captured(run=lambda *_: None)
-    ready = prepare(task, "cuda-graph")
-    with pytest.raises(UnsupportedError, match=r"shape \[2, 1\], then shape \[1, 1\]"):
-        ready.run(torch.ones(1, 1))
-    assert "replay" not in cuda
-
-
-def test_whole_numbers_that_the_host_reads_belong_to_a_batchs_signature() -> None:
-    def signature(lengths: list[int], device: torch.device | None) -> object:
-        return execution.signature((torch.zeros(2), {"lengths": torch.tensor(lengths)}, "a"), device)
-
-    assert signature([1, 2], GPU) != signature([1, 3], GPU)
-    assert signature([1, 2], None) == signature([1, 3], None)
-    assert execution.signature((torch.ones(2),), GPU) == execution.signature((torch.zeros(2),), GPU)
-    assert execution.signature([torch.ones(2)]) != execution.signature((torch.ones(2),))
-
-
-@pytest.mark.usefixtures("cuda")
-def test_inputs_whose_gradients_are_asked_for_can_be_captured() -> None:
-    """From the start, or by the model."""
-    for points in (torch.ones(2, 1, requires_grad=True), torch.ones(2, 1)):
-        task = captured(next_inputs=lambda points=points: (points,), run=lambda inputs: inputs.requires_grad_())
-        ready = prepare(task, "cuda-graph")
-        ready.step()
-        ready.step()
-        assert points.grad_fn is None
-
-
-def test_a_graphs_results_are_those_of_the_capture(cuda: list[str]) -> None:
-    task = TinyInference(linear(2.0), torch.ones(1, 1))
-    task.arithmetic = Arithmetic(GPU)
-    ready = prepare(task, "cuda-graph")
-    assert ready.results is not None
-    assert [result.item() for result in ready.results()] == [2.0]
-    assert "observe" not in vars(task)
-    assert cuda[-1] == "end capture"

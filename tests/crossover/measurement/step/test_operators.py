@@ -15,7 +15,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
-from crossover.measurement.step.execution import prepare
 from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, Applied, TinyInference, TinyTraining
@@ -88,26 +87,6 @@ def test_flops_by_hand(build: Callable[[], nn.Module], shape: tuple[int, ...], t
     batch = torch.randn(shape)
     task: Any = TinyTraining(build(), [batch]) if trains else TinyInference(build(), batch)
     assert flops_of(task.step) == flops
-
-
-@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code may call kernels that no counter sees."""
-    compiled_runs: list[int] = []
-
-    def backend(graph: Any, _inputs: Any) -> Any:
-        return lambda *arguments: (compiled_runs.append(1), graph.forward(*arguments))[1]
-
-    torch._dynamo.reset()
-    real = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend=backend, **options))
-    task = TinyInference(mlp(), torch.randn(7, 2))
-    with torch._inductor.config.patch(force_disable_caches=False):
-        prepare(task, "compile").step()
-    assert compiled_runs == [1]
-    assert flops_of(task.step, "compile") == MLP_FORWARD
-    assert compiled_runs == [1]
-    torch._dynamo.reset()
 
 
 def moved_by(step: Callable[[], object]) -> float:

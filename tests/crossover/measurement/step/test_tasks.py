@@ -8,8 +8,7 @@ from torch import nn
 
 from crossover.config.words import PRECISIONS
 from crossover.measurement.step.precision import arithmetic_of
-from crossover.measurement.step.tasks import GradientTask
-from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear, mean_output
+from tiny_tasks import CPU, TinyInference, TinyTraining, linear
 
 
 def test_a_training_step_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,21 +45,6 @@ def test_forward_runs_in_the_precision_and_backward_outside_of_autocast(precisio
     assert next(task.model.parameters()).item() == 2.5
 
 
-def test_a_step_without_an_optimizer_computes_gradients_and_drops_them() -> None:
-    class TinyPasses(GradientTask):
-        def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return mean_output(model, *inputs)
-
-    task = TinyPasses(linear(3.0), FP32, (torch.tensor([[2.0], [4.0]]),))
-    (weight,) = task.model.parameters()
-    seen: list[float] = []
-    weight.register_hook(lambda gradient: seen.append(gradient.item()))
-    task.step()
-    task.step()
-    assert seen == [3, 3]  # the mean of the inputs
-    assert (weight.item(), weight.grad, task.optimizer) == (3, None, None)
-
-
 def small_loss(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Its gradient, 2^-25, is too small for fp16, in which autocast computes it."""
     return ((model(inputs).float() * 2.0**-25).sum(),)
@@ -88,14 +72,3 @@ def test_an_inference_makes_no_graph_and_drops_nothing() -> None:
     assert not outputs.requires_grad
     assert not task.model.training
     assert torch.is_grad_enabled()
-
-
-@pytest.mark.parametrize(("precision", "dtype"), [("fp32", torch.float32), ("amp-bf16", torch.bfloat16)])
-def test_an_inference_uses_autocast_with_transfers_too(precision: str, dtype: torch.dtype) -> None:
-    task = TinyInference(linear(3.0), torch.ones(1, 1), arithmetic_of(precision, CPU))
-    task.step()
-    with pytest.raises(NotImplementedError):
-        task.step_with_transfers()
-    task.next_host_inputs = lambda: (torch.full((1, 1), 2.0),)  # type: ignore[method-assign]
-    task.step_with_transfers()
-    assert [(outputs.item(), outputs.dtype) for outputs in task.seen] == [(3, dtype), (6, dtype)]

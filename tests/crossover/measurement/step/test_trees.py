@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
-from crossover.measurement.step.trees import change_tensors, map_plain, map_tensors, tensors_of
+from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
 
 Pair = namedtuple("Pair", "first second")
 ONE = torch.ones(2)
@@ -69,24 +69,6 @@ def test_a_packed_sequence_keeps_its_batch_sizes_in_host_memory() -> None:
     tensors = [on_meta.data, on_meta.sorted_indices, on_meta.unsorted_indices, on_meta.batch_sizes]
     assert [tensor.device.type for tensor in tensors if tensor is not None] == ["meta", "meta", "meta", "cpu"]
     assert len(tensors_of([packed])) == 3
-
-
-def test_sparse_and_nested_tensors_are_tensors() -> None:
-    sparse = torch.eye(3).to_sparse()
-    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
-    doubled = map_tensors(lambda tensor: tensor.to(torch.float64), [sparse, nested])
-    assert [(tensor.layout, tensor.dtype) for tensor in doubled] == [
-        (torch.sparse_coo, torch.float64),
-        (torch.jagged, torch.float64),
-    ]
-
-
-def test_plain_tuples_are_mapped_as_any_tree_is() -> None:
-    batch = ((ONE, {"rows": ONE}), (Pair(ONE, "name"), [ONE, 3]), None, ONE.clone().requires_grad_())
-    plain, walked = map_plain(lambda tensor: tensor + 1, batch), map_tensors(lambda tensor: tensor + 1, batch)
-    assert str(plain) == str(walked)
-    assert plain[0][1]["rows"].tolist() == [2, 2]
-    assert plain[3].is_leaf
 
 
 def test_what_requires_gradients_becomes_a_leaf_that_does() -> None:

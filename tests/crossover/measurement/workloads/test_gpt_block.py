@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional
@@ -48,13 +47,3 @@ def test_a_step_is_that_of_the_block_restated() -> None:
         assert theirs.grad is not None
         assert float(theirs.grad.norm()) > 0
         assert torch.allclose(mine, theirs - 1e-5 * theirs.grad, rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_it_is_one_graph_to_the_compiler() -> None:
-    from torch._dynamo import explain
-
-    torch._dynamo.reset()
-    explained = explain(gpt_block.build_model(64).forward)(torch.randn(2, 256, 64))
-    torch._dynamo.reset()
-    assert (explained.graph_count, explained.graph_break_count) == (1, 0)

@@ -128,12 +128,3 @@ def test_a_cycle_is_an_epoch_with_its_own_workers() -> None:
         assert children() == before
         epochs.append(workers[0])
     assert not epochs[0] & epochs[1]
-
-
-@forks
-def test_a_batch_that_no_step_follows_does_not_end_the_training() -> None:
-    """The numerical check takes a batch out of turn, so that an epoch of the loader ends before ours does."""
-    ours = task_of(PUBLISHED, DATA)
-    ours.next_inputs()
-    for _ in range(7):
-        ours.step()

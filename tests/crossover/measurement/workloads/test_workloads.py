@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,13 +40,6 @@ def digits() -> Data:
 DATA: dict[str, Callable[[], Data]] = {"disc_mlp": points, "higgs_mlp": points, "mnist_cnn": digits}
 
 
-def bert_parameters(layers: int, width: int = 1024) -> int:
-    """Embeddings of words, 512 positions and 2 segments; in each layer 4 + 8 width^2 weights with biases and norms."""
-    embeddings = (30522 + 512 + 2) * width + 2 * width
-    layer = 4 * (width**2 + width) + (4 * width**2 + 4 * width) + (4 * width**2 + width) + 4 * width
-    return embeddings + layers * layer + (width**2 + width) + (2 * width + 2)
-
-
 @pytest.mark.parametrize(
     ("workload", "size", "parameters"),
     [
@@ -58,10 +50,7 @@ def bert_parameters(layers: int, width: int = 1024) -> int:
         ("mnist_cnn", 5, 5 * 10 + 10 * (9 * 5 + 1) + 20 * (10 * 144 + 1) + 10 * 21),
         ("linear_stack", 4096, 50_343_936),
         ("matmul", 300, 300**2),
-        # Attention 3 + 1, perceptron 4 + 4 width^2; biases 3 + 1 + 4 + 1, norms 2 x 2 widths.
-        *(("gpt_block", width, 12 * width**2 + 13 * width) for width in (64, 4096)),
         ("bert", 24, 335_143_938),
-        ("bert", 3, bert_parameters(3)),
         ("efficientnet", 224, 5_288_548),  # as in torchvision and timm
         *zip(
             ["resnet"] * 5,
@@ -88,7 +77,6 @@ GPT_TOKENS, GPT_WIDTH = 2 * 256, 128
 @pytest.mark.parametrize(
     ("workload", "size", "batch_size", "operations", "tolerance"),
     [
-        ("matmul", 300, 1, 2 * 300**3, 0),
         # Each weight of the four matrices serves each token three times, once forward; with dropout, a CPU computes
         # attention by plain products, two forward and four backward.
         ("gpt_block", GPT_WIDTH, 2, 72 * GPT_WIDTH**2 * GPT_TOKENS + 12 * GPT_TOKENS * 256 * GPT_WIDTH, 0),
@@ -142,8 +130,6 @@ POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
     ("spoil", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-8]), "is not a readable safetensors file"),
-        (lambda path: path.write_bytes(b""), "is not a readable safetensors file"),
-        (lambda path: path.write_bytes(pickle.dumps([1.0] * 99)), "is not a readable safetensors file"),
         (lambda path: path.unlink(), "does not exist"),
         (lambda path: (path.unlink(), path.mkdir()), "is no file"),
         (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
