@@ -55,7 +55,6 @@ def crossover_answers(tables: RunTables) -> list[Row]:
 def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that have an answer, and the labels of the main ones.
 
-
     These compare devices in all costs, or precisions and executions where the CPU has no time. Where both sides ran on
     one device, money is left out, since it is time at one price.
     """
@@ -94,11 +93,11 @@ def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
 def payback_answers(tables: RunTables, x_axis: str, steps_per_run: int | Mapping[str, int] | None) -> list[Row]:
     """From how many steps on start-up is paid back at the largest size, or other point, of each main crossover in time.
 
-    They are main answers where the study gives the steps of its run. None where one side is never ahead.
+    They are main answers where the study gives the steps of its run. None where the steps of both sides do not differ
+    significantly; without a run, none either where the side ahead starts no later.
     """
     crossovers, main = _crossovers_to_answer(tables)
     several, labelled = varying(tables.cells, series_axes(x_axis)), _is_labelled(crossovers)
-    placed = "size" if x_axis == CPU_THREADS else X_AXES[x_axis]
     answers = []
     for row in records(crossovers[crossovers.index.isin(main) & (crossovers["cost"] == "time")]):
         pair_of_ratios = "settings" if row["pair"] in PLAIN_SIDES else row["pair"]
@@ -106,21 +105,25 @@ def payback_answers(tables: RunTables, x_axis: str, steps_per_run: int | Mapping
         for speedup in records(speedups.tail(1)):
             contender, baseline = _sides(row, labelled)
             sign = sign_of(speedup)
-            if sign and (speedup["payback_steps"] or 0) >= 1:
+            run_steps = steps_of_run(steps_per_run, speedup["batch_size"])
+            steps = speedup["payback_steps"]
+            if sign and steps is not None and (steps >= 1 or run_steps is not None):
                 winner, loser = (contender, baseline) if sign > 0 else (baseline, contender)
-                run_steps = steps_of_run(steps_per_run, speedup["batch_size"])
                 sides = {"series": _series_name(row, several), "winner": winner, "loser": loser}
-                place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [placed])
+                if x_axis == CPU_THREADS:
+                    place = side_word(speedup["baseline"])
+                else:
+                    place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [X_AXES[x_axis]])
                 answers.append(_payback(speedup, run_steps) | sides | {"place": place})
     return answers
 
 
 def _payback(speedup: Mapping[str, Any], run_steps: int | None) -> Row:
     low, high = speedup["payback_steps_low"], speedup["payback_steps_high"]
-    if low is None:
-        low = high = speedup["payback_steps"]
     if run_steps is None:
         status = "no_run"
+    elif low is None:  # a single trial
+        status = "run_inconclusive"
     elif high is not None and run_steps > high:
         status = "run_pays_back"
     else:
@@ -280,6 +283,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
         "status": compared(ratio, more="differ", less="differ"),
         **interval_columns(ratio, "times"),
         "quantity": moved["protocol"] if moved["protocol"] in COPYING else None,
+        "place": axis_label(moved),
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),
         **trials_columns(min(moved["trials"], resident["trials"])),

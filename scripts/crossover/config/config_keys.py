@@ -260,6 +260,9 @@ class ConfigKeys(Keys):
     protocols: OneOrSeveral[Protocol] | None = Field(
         None, description="What a step of `model` includes, as in a study; null for `resident`."
     )
+    steps_per_run: Count | None = Field(
+        None, description="Steps of a run of `model`: whether its start-up pays back; null for no such answer."
+    )
     x_axis: XAxis | None = Field(
         None,
         description="What the crossovers of `model` are read over, as in a study; null for the size, or for the batch "

@@ -69,8 +69,8 @@ def study_file(name: str, folder: Path) -> Path:
 
 
 def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where: str) -> Study:
-    """The study that the config's `model`, `mode`, `sizes` and `batch_size` describe."""
-    keys = ("model", "mode", "sizes", "data", "protocols", "x_axis")
+    """The study that the config's `model` and the keys about it describe."""
+    keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
     given = {key: values[key] for key in keys if values[key] is not None}
     given["batch_sizes"] = values["batch_sizes"] or [values["batch_size"]]
     if values["x_axis"] is None and len(given["batch_sizes"]) > 1 and len(given.get("sizes", (1, 2))) == 1:

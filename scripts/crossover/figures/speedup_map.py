@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from scipy.interpolate import RegularGridInterpolator
 
 from crossover.config.studies import second_axis
 from crossover.config.words import BASELINE, X_AXES, series_axes
@@ -22,15 +21,12 @@ from crossover.figures.view import Kind, StudyView
 from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import first_row, headline_rows, records
 from crossover.tables.labels import axis_label, name_by, varying
-from crossover.tables.run_tables import RunTables
 from crossover.text import number_text
 
 ROW_IN, FEWEST_ROWS = 0.42, 5
 """Height of a row of cells, and of a panel in rows at least."""
 WASHED_OUT = 0.75
 """Strength of the colours, so that the numbers can be read."""
-LINE_POINTS = 200
-"""Points on each axis that the line of equal times is interpolated at."""
 COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], "#FFFFFF", DEVICE_COLOURS["cuda"]])
 
 
@@ -84,12 +80,6 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
             axes.fill_between(
                 [left, right], low, high, facecolor="none", edgecolor=INK, hatch="////", linewidth=0, alpha=0.35
             )
-    if min(logs.shape) > 1:
-        # Between cells the logarithms are interpolated.
-        finer = [np.geomspace(points[0], points[-1], LINE_POINTS) for points in (y, x)]
-        inside = RegularGridInterpolator((np.log(y), np.log(x)), logs)
-        surface = inside(tuple(np.meshgrid(*map(np.log, finer), indexing="ij")))
-        axes.contour(finer[1], finer[0], surface, levels=[0], colors=INK, linewidths=1)
     size_ticks(axes, {tick: f"{tick:,.0f}" for tick in x.tolist()})
     axes.yaxis.set_ticks(y, [f"{tick:,.0f}" for tick in y])
     axes.yaxis.set_minor_locator(NullLocator())
@@ -115,18 +105,30 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
     fixed = [axis for axis in series_axes(view.x_axis) if axis != along]
     for axis in fixed:
         table = table[table[axis] == first[axis]]
+    line = []
     for rows, at, marker in ((headline_rows(table), along, "o"), (headline_rows(table, second=True), across, "s")):
         is_row = at == along
         for row in records(rows.sort_values(at)):
             value, low, high = _on(row, across if is_row else along)
             if value is None:
                 continue
-            span = [low or value, high or value]
-            points = (value, row[at]), (span, [row[at]] * 2)
-            if not is_row:
-                points = tuple((second, other) for other, second in points)  # type: ignore[assignment]
-            axes.plot(*points[1], color=INK, linewidth=2.2)
-            axes.plot(*points[0], marker, color="white", markeredgecolor=INK, markersize=6, zorder=4)
+            fixed_at, ends = float(row[at]), _drawn_ends(axes.get_xlim() if is_row else axes.get_ylim(), low, high, row)
+            point = (value, fixed_at) if is_row else (fixed_at, value)
+            spans = (ends, [fixed_at] * 2) if is_row else ([fixed_at] * 2, ends)
+            axes.plot(*spans, color=INK, linewidth=2.2)
+            axes.plot(*point, marker, color="white", markeredgecolor=INK, markersize=6, zorder=4)
+            line.append(point)
+    if len(line) > 1:
+        axes.plot(*zip(*sorted(line, key=lambda point: (point[0], -point[1])), strict=True), color=INK, linewidth=1)
+
+
+def _drawn_ends(
+    limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
+) -> list[float | None]:
+    """The ends of an interval as drawn: an open one reaches the edge of the map; none with a single trial."""
+    if low is None and high is None:
+        return [row["crossover"]] * 2
+    return [limits[0] if low is None else low, limits[1] if high is None else high]
 
 
 def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, float | None]:
@@ -137,12 +139,8 @@ def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, flo
 
 MAP = Kind(
     "How many times as fast the accelerator is as the CPU, by size and batch size: orange where it is faster, blue "
-    "where the CPU is. Hatched: no significant difference. Line: equally fast. Circles: the crossover along a row, "
-    "squares: along a column, with their 95 % intervals.",
+    "where the CPU is. Hatched: no significant difference. Circles: the crossover along a row, squares: along a "
+    "column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,
-    lambda tables: _has_two_axes(tables),
+    lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
 )
-
-
-def _has_two_axes(tables: RunTables) -> bool:
-    return bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty
