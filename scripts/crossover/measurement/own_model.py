@@ -404,7 +404,7 @@ class OwnTraining(_OwnTask, TrainingTask):
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
         if step.run is not None and cell.protocol in COPYING:
-            raise UserError(
+            raise UnsupportedError(
                 f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; take "
                 "resident or loaded"
             )

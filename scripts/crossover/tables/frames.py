@@ -200,8 +200,10 @@ def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) ->
 
 def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     counted = rows.dropna(subset="parameters")
-    if requested != "parameters" or counted.empty:
+    if requested != "parameters" or rows.empty:
         return requested
+    if counted.empty:  # functions have no parameters
+        return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()
     return "parameters" if distinct else "size"

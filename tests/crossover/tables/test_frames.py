@@ -74,7 +74,7 @@ SIZES = (32, 64, 128, 224)
         ({size: size**2 for size in SIZES}, "parameters", "parameters"),
         ({size: size**2 for size in SIZES}, "size", "size"),
         ({size: size - 32 for size in SIZES}, "parameters", "size"),
-        (dict.fromkeys(SIZES), "parameters", "parameters"),
+        (dict.fromkeys(SIZES), "parameters", "size"),
     ],
 )
 def test_parameters_must_tell_the_sizes_apart(row: Row, parameters: dict[int, Any], requested: str, axis: str) -> None:
