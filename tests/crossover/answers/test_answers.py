@@ -384,6 +384,35 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
     )
 
 
+def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> None:
+    """Nine tenths of the memory, in a slower step, of the plain variant."""
+    rows = [
+        trial
+        for variant, factor in (("plain", 1), ("adafactor", 0.1))
+        for precision, seconds, count in (("fp32", 1e-3, 10_000_000_000), ("amp-fp16", 2e-3, 9_000_000_000))
+        for trial in trials(
+            row,
+            seconds * factor,
+            device="cuda",
+            precision=precision,
+            variant=variant,
+            device_used_bytes=round(count * factor),
+        )
+    ]
+    sides = {side: {"precision": name, "variant": "plain"} for side, name in (("of", "amp-fp16"), ("over", "fp32"))}
+    asks = {**sides, "metrics": ["device_used_bytes", "step_time_s"]}
+    answered = answers(rows, study(figures=["comparison"], asks=asks))
+    memory, time = [answer for answer in answered if answer["kind"] == "asked"]
+    assert (memory["quantity"], memory["value"], memory["winner"]) == (
+        "device_used_bytes",
+        pytest.approx(0.9),
+        "amp-fp16",
+    )
+    assert (memory["status"], time["status"]) == ("less", "faster")
+    assert (time["winner"], time["value"]) == ("fp32", pytest.approx(2))
+    assert WORDS.said(memory) == "GPU, plain: amp-fp16 takes 10 % less memory than fp32"
+
+
 def test_without_both_sides_nothing_else_answers_what_a_study_asks(row: Row) -> None:
     rows = trials(row, 1e-3, device="cuda") + trials(row, 1e-4, device="cuda", precision="bf16")
     asks = {"of": {"precision": "tf32"}, "over": {"precision": "fp32"}, "metrics": ["step_time_s"]}

@@ -15,6 +15,7 @@ from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.latencies import latencies_of
 from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
 from crossover.tables.registry import CROSSOVER_STATUSES
@@ -43,6 +44,25 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
     (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
     assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
     return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
+
+
+def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
+    """The first steps are 10, 2, 2 and 2 ms, 4 on average, and 2 later on; the right way ran at a slower pace, 9 ms."""
+    rows = pd.DataFrame(
+        [
+            row(
+                trial=trial,
+                latencies_s=[9.0 * pace],
+                latencies_cold_s=[10.0 * pace, 2.0 * pace, 2.0 * pace, 2.0 * pace],
+            )
+            for trial, pace in ((1, 1.0), (2, 1.01))
+        ]
+    )
+    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
+    finding = verdict({"ratio_between": {**sides, "range": [1.9, 2.1]}}, rows)
+    table = latencies_of(rows).set_index("method")
+    assert finding["measured"] == pytest.approx(table.loc["latencies_cold_s", "ratio"]) == pytest.approx(2)
+    assert finding["verdict"] == "reproduced"
 
 
 def outcome(finding: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -148,6 +168,13 @@ def test_a_count_is_compared_with_the_tolerance_of_what_counts_it(
     name = "ratio_between" if "range" in claimed else "ratio_below"
     finding = verdict({name: {"metric": metric, **COUNTED, **claimed}}, counted(row, metric, of, over))
     assert (finding["verdict"], finding["measured"]) == (expected, pytest.approx(of / over))
+
+
+def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
+    rows = counted(row, "peak_rss_bytes", 900.0, 1000.0)
+    finding = verdict({"ratio_below": {"metric": "peak_rss_bytes", **COUNTED, "limit": 1}}, rows)
+    assert outcome(finding) == ("inconclusive", "first_trial", None)
+    assert finding["measured"] == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -377,6 +404,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
         ),
         ({"cuda_fp32": PLAIN}, {}, ("inconclusive", "one_seed", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": PLAIN}, {}, ("no_data", "no_accelerator", None)),
+        ({"cpu_fp32": PLAIN, "cuda_fp32": ["unsupported"]}, {}, ("no_data", "no_contender", None)),
         ({}, {}, ("no_data", "not_trained", "disc_depth")),
     ],
 )

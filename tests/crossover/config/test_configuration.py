@@ -111,6 +111,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
             {"datasets": {"higgs": {"csv": {"signal": "a.csv", "background": "b.csv"}}}},
             "datasets.higgs.csv.signal: a.csv does not exist",
         ),
+        ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' is not allowed"),
         ({"prices": {}}, "prices: no device has one; allowed: null"),
         ({"prices": {"cpu": 1}, "cluster": {"classes": {"a": {}, "b": {}}}}, "prices: they are of one machine"),
         (

@@ -125,6 +125,12 @@ def test_a_workload_may_read_a_dataset_of_ones_own(
     assert "workload: DATASET of 'disc_mlp' is 'own', which `datasets` of the config lacks" in complaint(folder.read)
 
 
+def test_the_rows_of_real_files_are_not_known_before_they_are_read(folder: Any, complaint: Complaint) -> None:
+    folder.write(workload="mnist_cnn", batch_sizes=[100])
+    assert "batch_sizes: 100 is more than" in complaint(lambda: folder.read(datasets={"mnist": {"rows": 99}}))
+    assert folder.read(datasets={"mnist": {"rows": 99, "folder": "studies"}}).studies[0].batch_sizes == (100,)
+
+
 def test_published_results_lie_beside_the_study_or_among_those_that_ship(folder: Any, tmp_path: Path) -> None:
     text = "# source\nsize,step_time_s\n1,2\n"
     (folder.path / "published" / "runs.csv").write_text(text)

@@ -110,3 +110,12 @@ def test_names_of_columns_survive_the_command_line(tmp_path: Path) -> None:
     model = Model(f"{tmp_path}/net.py", "build", size_name="units of size", table=table)
     rest = ["--size=1", "--device=cpu", "--batch-size=1", "--output=x"]
     assert cell_of(parse_arguments([*as_options(model_options(model)), *rest])).model == model
+
+
+def test_names_of_all_columns_stay_in_the_table(tmp_path: Path) -> None:
+    """20,000 names do not fit on a command line."""
+    (tmp_path / "wide.csv").write_text(",".join(f"gene-{number}" for number in range(20_000)) + ",label\n")
+    table = read_table({"file": "wide.csv", "targets": "label"}, tmp_path, "here")
+    options = as_options(model_options(Model(f"{tmp_path}/net.py", "build", table=table)))
+    assert len(inputs_of(table)) == 20_000
+    assert sum(map(len, options)) < 1_000

@@ -22,27 +22,33 @@ def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
 
 
-@pytest.fixture
-def view_of() -> Iterator[Callable[..., StudyView]]:
-    """Builds the view of a study from its rows; `changes` replace values of its file."""
+def build_view(
+    rows: Iterable[Mapping[str, Any]] | pd.DataFrame,
+    published: Sequence[Mapping[str, Any]] = (),
+    searches: Sequence[Mapping[str, Any]] = (),
+    prices: Mapping[str, float] | None = None,
+    crossover: tuple[float, float] | None = None,
+    roofs: Sequence[Mapping[str, Any]] = (),
+    references: Sequence[Reference] = (),
+    **changes: Any,
+) -> StudyView:
+    """The view of a study from its rows; `changes` replace values of its file."""
+    table = pd.DataFrame(rows)
+    spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
+    tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs, references=references)
+    return study_view(tables, spec, STUDY, "USD" if prices else None)
 
-    def build(
-        rows: Iterable[Mapping[str, Any]] | pd.DataFrame,
-        published: Sequence[Mapping[str, Any]] = (),
-        searches: Sequence[Mapping[str, Any]] = (),
-        prices: Mapping[str, float] | None = None,
-        crossover: tuple[float, float] | None = None,
-        roofs: Sequence[Mapping[str, Any]] = (),
-        references: Sequence[Reference] = (),
-        **changes: Any,
-    ) -> StudyView:
-        table = pd.DataFrame(rows)
-        spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
-        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs, references=references)
-        return study_view(tables, spec, STUDY, "USD" if prices else None)
 
-    yield build
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Closes what a test has drawn."""
+    yield
     plt.close("all")
+
+
+@pytest.fixture
+def view_of() -> Callable[..., StudyView]:
+    return build_view
 
 
 def labelled(axes: Any) -> dict[str, dict[float, float]]:

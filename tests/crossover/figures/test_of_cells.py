@@ -46,6 +46,22 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
     assert [text for text in words(held) if text] == ["3.00 MB", "2.00 MB"]
 
 
+def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -> None:
+    rows = [row(precision=precision, timed_steps=steps) for precision, steps in {"fp32": 100, "fp64": 10}.items()]
+    (axes,) = FIGURES["comparison"].draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
+
+    assert words(axes) == ["0.100 (20.0 ms)", "0.100 (20.0 ms)"]  # 5 epochs of 20 steps
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert [face == "white" for face in faces] == [False, True]
+
+
+def test_a_published_result_without_a_size_is_of_none_of_several(view_of: View, row: Row) -> None:
+    result = {"device": "cpu", "hardware": "Old C0", "label": "VGG-16", "step_time_s": 2e-3}
+    (several,) = FIGURES["comparison"].draw(view_of([row(size=2), row(size=4)], [result])).axes
+
+    assert row_names(several)[-1] == "VGG-16, Old C0"
+
+
 def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])

@@ -188,3 +188,14 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
 
     assert labelled(axes) == {f"{GPU}\n4.00 TFLOP/s, 100 % of matmul": {2: 1, 4: 4, 8: 2}}
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
+
+
+def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
+    rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
+    joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
+    (alone,) = FIGURES["energy"].draw(view_of(rows)).axes
+
+    assert labelled(joules)[GPU] == labelled(alone)[GPU] == {2: 1, 4: 2}
+    assert labelled(money)[GPU] == pytest.approx({2: 4, 4: 4})
+    assert (joules.get_title("left"), money.get_title("left")) == ("energy", "money")
+    assert money.get_ylabel() == "USD for\na million steps"

@@ -16,9 +16,8 @@ from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.view import StudyView
 from report_pages import tables_of
 
-from .conftest import STUDY, study_file
+from .conftest import STUDY, build_view, study_file
 
-View = Callable[..., StudyView]
 Row = Callable[..., dict[str, Any]]
 PowerLaws = Callable[..., pd.DataFrame]
 
@@ -72,9 +71,9 @@ def laid_out(figure: Figure) -> Figure:
     return figure
 
 
-@pytest.mark.parametrize("kind", FIGURES)
-def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> None:
-    """Panels keep their width, and nothing is written outside of the figure."""
+@pytest.fixture(scope="module")
+def crowded_views(row: Row) -> dict[bool, StudyView]:
+    """Of a crowded study, by whether its batch sizes differ too."""
     published = [
         {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a candidate to train {number}"}
         | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
@@ -85,9 +84,14 @@ def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> Non
     roofs += [{"machine": "here", "roof": "memory", "working_set_bytes": 2**size, "value": 1e12} for size in (20, 30)]
     roofs = [{"device": device, **roof} for device in ("cpu", "cuda") for roof in roofs]
     rows = crowded(row)
-    if kind == "map":
-        rows = [cell | {"batch_size": batch} for cell in rows for batch in (100, 200, 400)]
-    figure = laid_out(FIGURES[kind].draw(view_of(rows, published, roofs=roofs)))
+    batches = [cell | {"batch_size": batch} for cell in rows for batch in (100, 200, 400)]
+    return {several: build_view(batches if several else rows, published, roofs=roofs) for several in (False, True)}
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_crowded_figures_are_readable(kind: str, crowded_views: dict[bool, StudyView]) -> None:
+    """Panels keep their width, and nothing is written outside of the figure."""
+    figure = laid_out(FIGURES[kind].draw(crowded_views[kind == "map"]))
 
     whole = figure.bbox.padded(figure.dpi * 0.05)
     panels = [axes.get_window_extent() for axes in figure.axes]
@@ -110,9 +114,13 @@ SPARSE = {
 }
 
 
+@pytest.fixture(scope="module", params=SPARSE.values(), ids=SPARSE)
+def sparse_view(request: pytest.FixtureRequest, row: Row) -> StudyView:
+    return build_view([row(**cell) for cell in request.param])
+
+
 @pytest.mark.parametrize("kind", FIGURES)
-@pytest.mark.parametrize("cells", SPARSE.values(), ids=SPARSE)
-def test_a_study_with_little_in_it_has_a_figure(kind: str, cells: list[Any], view_of: View, row: Row) -> None:
-    figure = laid_out(FIGURES[kind].draw(view_of([row(**cell) for cell in cells])))
+def test_a_study_with_little_in_it_has_a_figure(kind: str, sparse_view: StudyView) -> None:
+    figure = laid_out(FIGURES[kind].draw(sparse_view))
 
     assert figure.get_suptitle() == "A title"

@@ -39,6 +39,11 @@ def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
     assert code_version() == "b" * 40
 
 
+def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
+    run = this_invocation([], "/here", {"SNAKEMAKE_PROFILE": "profiles/my slurm"})
+    assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from crossover.machine.locks import LEASES
-from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, hand_down_turns, host_turn
+from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn
 from processes import wait_for
 
 
@@ -127,6 +127,13 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
     waiting.next("begins")
     if child:
         os.kill(child, signal.SIGKILL)  # raises if it is gone
+
+
+def test_what_computes_has_the_host_alone(start: Start) -> None:
+    trial = start("a trial", "beside")
+    with computing("drawing figures"):
+        assert "which is held by drawing figures (pid " in trial.wait()
+    trial.next("begins")
 
 
 def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation_says_so(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from crossover.measurement.remedies import (
     time_remedies,
     working_s,
 )
-from crossover.measurement.step.execution import Execution
+from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 from fake_device import MILLISECOND, FakeDevice
@@ -161,13 +162,14 @@ def test_lengths_that_stay_on_the_host_stay_there() -> None:
 
 
 class Queued(Task):
-    """A step that costs host time and then device time, without a tensor."""
+    """A step that costs host time and then device time, without a tensor; its batch takes 0.1 ms of the host."""
 
     def __init__(self, device: FakeDevice) -> None:
         self.arithmetic = Arithmetic(torch.device("cuda"))
         self.fake = device
 
     def next_inputs(self) -> tuple[Any, ...]:
+        self.fake.now += MILLISECOND // 10
         return ()
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
@@ -215,12 +217,48 @@ def test_a_step_is_replayed_if_a_graph_holds_it(
         task, Execution(task.step, task.run), "eager", 0.008, lambda: Queued(device), device.watch()
     )
     assert columns["host_work_s"] == 0.005
-    assert columns["split_step_s"] == pytest.approx(0.0085)  # in a block of two the device works while the host does
+    assert columns["split_step_s"] == pytest.approx(0.0086)  # in a block of two the device works while the host does
     assert {name: columns[name] for name in ("fits_graph", "replayed_s") if name in columns} == expected
 
 
-def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(task: Loading) -> None:
+@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
+def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new model of the class compiles nothing; one of other sizes would, and has no remedy."""
+    torch._dynamo.reset()
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
+    monkeypatch.setattr(remedies, "why_not_captured", lambda _: None)
+
+    def capture(task: Any, batch: Any) -> Any:
+        task.run(*batch)
+        return SimpleNamespace(replay=lambda: None)
+
+    monkeypatch.setattr(remedies, "capture", capture)
+
+    def new(width: int) -> Loading:
+        return Loading(nn.Sequential(nn.Linear(2, width), nn.Linear(width, 1)), [torch.randn(5, 2)])
+
+    try:
+        measured = new(3)
+        prepare(measured, "compile").step()
+        methods, fits = remedies.replayed(new(3), "compile", (torch.randn(5, 2),))
+        assert (list(methods), fits) == (["replayed_s"], True)
+        with pytest.raises(RuntimeError, match="recompile"):
+            remedies.replayed(new(4), "compile", (torch.randn(5, 2),))
+    finally:
+        torch._dynamo.reset()
+
+
+def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(
+    task: Loading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     device = FakeDevice(MILLISECOND)
+
+    def next_inputs() -> tuple[torch.Tensor, ...]:
+        device.now += MILLISECOND // 10
+        return (ROWS,)
+
+    monkeypatch.setattr(task, "next_inputs", next_inputs)
 
     def run(*_inputs: torch.Tensor) -> None:
         if torch.get_num_threads() == 1:

@@ -91,6 +91,11 @@ def test_working_sets_of_a_cpu_outgrow_its_caches_within_free_memory(
     assert [size / MIB for size in sizes.working_sets] == [1, 4, 16, 64, 256, *mib]
 
 
+def test_a_slow_memory_ends_the_growing_of_working_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = probed(monkeypatch, longest_step_s=0.9)
+    assert table.loc[table["roof"] == "memory", "working_set_bytes"].tolist() == [2**12]
+
+
 def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofs, "host_sizes", lambda *_: SMALL)
     monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import nn
 
+from crossover.errors import RefusedError
 from crossover.measurement import cell as prepared
 from crossover.measurement.cell import with_rows
 from crossover.measurement.process.jobs import Outcome, TryJob
@@ -92,6 +93,14 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
     rate = {"throughput_samples_per_s": 745.0, "timed_batches": 40, "timed_s": 8.0}
     assert timed == replace(result, **rate)
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
+
+
+def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
+    result, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
+    assert timed == replace(result, throughput_reason="oom: 149 is too much")
+    assert (timed.status, timed.largest) == ("ok", 149)
+    assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
 
 
 DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
@@ -206,6 +215,14 @@ def test_a_try_that_says_nothing_about_memory_is_invalid(
     assert why.startswith(reason)
 
 
+def test_what_a_precision_may_refuse_is_left_to_a_try_on_the_cpu_in_fp32(
+    tried: Callable[..., tuple[Any, TinyTraining]],
+) -> None:
+    with pytest.raises(RefusedError, match="division by zero") as refused:
+        tried("bf16", lambda *_: 1 / 0)
+    assert refused.value.mistake == "ZeroDivisionError: division by zero"
+
+
 Tries = list[tuple[int, bool]]
 
 
@@ -233,6 +250,18 @@ def test_every_threshold_is_found(start: int, limit: int) -> None:
         largest, tries = searched(lambda size, most=threshold: size <= most, start, limit)
         assert largest == (min(threshold, limit) or None)
         assert threshold >= limit or (threshold + 1, False) in tries
+
+
+def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
+    seen: Counter[int] = Counter()
+
+    def fits(size: int) -> bool:
+        seen[size] += 1
+        return seen[size] == 1 and size <= 50_000
+
+    largest, tries = searched(fits, 1, None)
+    assert largest is None
+    assert len(tries) <= most_tries(50_000)
 
 
 def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:

@@ -25,9 +25,10 @@ from crossover.measurement.clock.profiling import DeviceProfile
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.trial import run_trial
+from crossover.measurement.trial import run_trial, step_with_transfers
 from crossover.measurement.workloads import build_task
 from crossover.tables.columns import Measurement, write_record
+from tiny_tasks import TinyInference, TinyTraining, linear
 
 CELL = replace(trials.CELL, batch_size=10)
 EFFORT = replace(trials.EFFORT, warmup_min_steps=1, warmup_max_s=0.01, blocks_min=2, timed_max_s=0.005)
@@ -186,6 +187,30 @@ def test_latencies_and_mistakes(
     assert (row.warmup_steps or 0) >= 30 * mistakes
     assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
     write_record(row, tmp_path / "row.parquet")
+
+
+class FromHost(TinyInference):
+    """Has its batch in host memory."""
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        return (torch.tensor([[5.0]]),)
+
+
+@pytest.mark.parametrize(
+    ("task", "execution", "offered"),
+    [
+        (FromHost(linear(3.0), torch.ones(1, 1)), "eager", True),
+        (FromHost(linear(3.0), torch.ones(1, 1)), "cuda-graph", False),
+        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager", False),
+        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager", False),
+    ],
+)
+def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offered: bool) -> None:
+    step = step_with_transfers(task, execution)
+    assert (step is not None) is offered
+    if step:
+        step()
+        assert [tensor.item() for tensor in task.seen] == [15.0]
 
 
 @pytest.mark.parametrize("changes", [{}, {"latency_steps": 400, "latency_mistakes": True}])
@@ -438,9 +463,33 @@ def test_a_changed_switch_is_seen(
     assert len(told) == (when == "measure_latencies")
 
 
+def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
+    def change_within_forward(task: Task) -> None:
+        forward = task.model.forward
+
+        def between(*inputs: torch.Tensor) -> torch.Tensor:
+            torch.backends.mkldnn.enabled = False
+            outputs: torch.Tensor = forward(*inputs)
+            torch.backends.mkldnn.enabled = True
+            return outputs
+
+        task.model.forward = between
+
+    changed(change_within_forward)
+    row = run_trial(job)
+    assert row.step_time_s is not None
+    assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")
+
+
 def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
     graphs = itertools.count()
     monkeypatch.setattr(trial, "compiled_graphs", lambda: next(graphs))
     assert (run_trial(job).reason or "").startswith("the model compiles itself")
     monkeypatch.setattr(trial, "compiled_graphs", lambda: 3)  # of earlier work in this process
     assert run_trial(job).reason is None
+
+
+def test_times_of_operators_are_at_most_the_devices_work() -> None:
+    work = {"products_s": 6.0, "others_s": 2.0, "flops_per_step": 5}
+    assert trial.within(work, 4.0) == {"products_s": 3.0, "others_s": 1.0}
+    assert trial.within(work, 8.0) == trial.within(work, None) == trial.within({"flops_per_step": 5}, 4.0) == {}

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from crossover.config.models import Model
+from crossover.errors import SHARED_MEMORY_ADVICE
 from crossover.measurement import user_module
 from crossover.measurement.user_module import cause_of, function_of, place_of
 from user_errors import error_line
@@ -134,6 +135,18 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     assert said.endswith("--device=cpu names the line")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unable to write to file </torch_12_345_0>: No space left on device (28)",
+        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out "
+        "of shared memory. Please try to raise your shared memory limit.",
+    ],
+)
+def test_full_shared_memory_is_explained(text: str) -> None:
+    assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
+
+
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     import importlib.machinery
 
@@ -185,6 +198,21 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
     write(net=text)
     assert said("net:build").startswith(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "build = lambda size, batch_size: (size, batch_size)",
+        "class build:\n    def __new__(cls, size, batch_size):\n        return (size, batch_size)",
+        "from functools import partial\ndef make(size, batch_size, more): return (size, batch_size)\n"
+        "build = partial(make, more=1)",
+        "build = max\ndef max_of(*given): return given\nbuild = max_of",
+    ],
+)
+def test_a_function_may_be_anything_that_can_be_called(text: str) -> None:
+    write(net=text)
+    assert function_of(model("net.py:build"))(3, 4) == (3, 4)
 
 
 def reset() -> None:

@@ -73,6 +73,11 @@ def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
     check_classes(None, None)
 
 
+def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
+    with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
+        check_executor(configured(devices=["cpu"], cluster={"classes": CLASSES}), HERE, local=True)
+
+
 def test_a_claim_names_a_metric_that_a_row_has() -> None:
     (study,) = configured(studies=["disc_depth"]).studies
     check_metrics([study])

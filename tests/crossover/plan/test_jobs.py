@@ -113,6 +113,11 @@ def test_the_compilers_count_where_something_is_compiled() -> None:
     assert made.trial(compiled) != lacking.trial(compiled)
 
 
+def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None:
+    made = jobs(KNOWN_NODES, None)
+    assert [made.threads(cell) for cell in (CPU, {**CPU, "device": "cpu-1"}, CELL)] == [64, 64, 16]
+
+
 @pytest.mark.parametrize(
     ("cores", "gpus", "together"),
     [(1, 1, 1), (16, 1, 1), (1, 2, 1), (2, 2, 2), (16, 2, 2), (16, 3, 3), (16, 4, 4), (5, 4, 5), (16, 6, 8)],

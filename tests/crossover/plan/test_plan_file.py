@@ -11,7 +11,9 @@ from crossover.plan import plan_file
 from crossover.plan.plan_file import asked_rows, repeated_rows
 from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
-from write_plan import write_plan
+from write_plan import with_rows, write_plan
+
+RESULTS = str(Path(__file__).parents[3] / "config" / "published" / "hsf_width_runtime.csv")
 
 
 def written(folder: Path, **values: object) -> Path:
@@ -69,3 +71,12 @@ def test_a_file_that_is_no_plan_is_one_line(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UserError, match=r"plan\.json: not (a readable plan|the plan of a run); delete it"):
         plan_file.read(path)
+
+
+def test_published_rows_lie_in_the_plan() -> None:
+    study = {"published": {"results": RESULTS, "crossover": [100, 1000]}}
+    published = with_rows(study)["published"]
+    assert published["crossover"] == [100, 1000]
+    assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= published["rows"][0].items()
+    for without in ({"published": None}, {"published": {"results": None}}):
+        assert with_rows(without) == without

@@ -110,3 +110,11 @@ def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_st
         # A block of so many cells on two devices.
         assert max(max(positions) - min(positions) for positions in pairs.values() if positions) < 2 * at_once
     assert set(order[:10]) == set(run.preview("disc_depth"))
+
+
+def test_what_refinement_adds_begins_its_rounds_on_several_gpus_with_theirs() -> None:
+    cells = [replace(CELL, size=size, device=device) for size in range(5) for device in ("cpu", "cuda")]
+    added = [(cell, trial) for trial in (3, 4) for cell in cells]
+    order = sorted(added, key=lambda trial: -priority_of_added(*trial, seed=0, at_once=2))
+    runs = [(key, len(list(trials))) for key, trials in groupby(order, lambda trial: (trial[1], trial[0].device))]
+    assert runs == [((3, "cuda"), 5), ((3, "cpu"), 5), ((4, "cuda"), 5), ((4, "cpu"), 5)]

@@ -6,7 +6,7 @@ import pytest
 
 from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of, figures_of
+from crossover.plan.run_plan import RunPlan, cell_of, figure_file, figures_of
 from plans import CLASSES, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
@@ -136,3 +136,11 @@ def test_figures_are_those_that_have_something_to_show(
     study = replace(config.studies[0], figures=KINDS, **changes)
     figures = figures_of(replace(planned(config), studies=(study,)), config)
     assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]
+
+
+def test_a_study_that_is_not_timed_has_no_figures() -> None:
+    config = configured(studies=["disc_depth", "quality"], prices={"cpu": 1})
+    plan = planned(config)
+    kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
+    assert list(kinds) == ["disc_depth"]
+    assert figure_file("results", "disc_depth", "times", "svg") == "results/figures/disc_depth/times.svg"

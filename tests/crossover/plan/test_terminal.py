@@ -94,6 +94,14 @@ def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     assert run.progress.finished == {"measure_cell": 2}
 
 
+@pytest.mark.parametrize(
+    ("planned", "measures"),
+    [({"measure_cell": 1}, True), ({"plan_refinement": 1}, True), ({"render_report": 1, "make_dataset": 1}, False)],
+)
+def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, int], measures: bool) -> None:
+    assert Run(**planned).progress.measures() is measures
+
+
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
     reasons = ["error: no", "error: no", "b", "c"]
     text = failure_words({"measure_cell": 2, "make_dataset": 1}, reasons, "scripts/report_rows.py", "results/quick")

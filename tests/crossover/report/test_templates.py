@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crossover.report.templates import (
     escaped_markdown,
     in_code,
     interval_text,
+    off_text,
     places_text,
     range_text,
 )
@@ -20,6 +23,11 @@ def test_places_in_several_scales_carry_their_unit_each() -> None:
     assert interval_text([29.2, 75_252.4], "parameters") == "29.2 parameters to 75.3 k parameters"
     assert interval_text([612_000, 763_000], "parameters") == "612 k to 763 k"
     assert interval_text([0.001, 2.0], "s") == "1.00 ms to 2.00 s"
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])
+def test_how_far_a_ratio_is_off(ratio: float, text: str) -> None:
+    assert off_text(ratio) == text
 
 
 def test_markdown_shows_text_literally() -> None:

@@ -71,6 +71,7 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
     [
         (gpu(loader=9), PEAK, "loader", None, "prepare", 10),
         (gpu(transfer=8), PEAK, "transfer", None, "pin", 9 / 3),
+        (gpu(transfer=8, pinned_s=9.0), PEAK, "transfer", None, "hold", 9),
         (gpu(launch=19), PEAK, "launch", None, "graph", 20),
         (gpu(), PEAK, "compute", None, None, None),
         (gpu(loader=1), PEAK, "loader", "compute", "prepare", 2),

@@ -104,6 +104,13 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
     assert plan_refinement(found, {10, 100, 400}, stage, trials, refinement) == expected
 
 
+@pytest.mark.parametrize(("first", "decision"), [(1, "add_trials"), (2, "decided")])
+def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, decision: str) -> None:
+    found = Crossover("multiple", roots=(20.0, 40.0, 60.0))
+    plan = plan_refinement(found, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
+    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 3) if first == 1 else {})
+
+
 @pytest.fixture
 def rows(row: Row) -> Rows:
     """Builds rows of sides, each a device and perhaps a precision; odd and even trials are 2 % apart.

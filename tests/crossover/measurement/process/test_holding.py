@@ -14,6 +14,7 @@ from crossover.errors import UserError
 from crossover.machine import threads
 from crossover.measurement.process import holding as module
 from crossover.measurement.process.holding import (
+    ask_slurm,
     check_whole_node,
     choose_isolation,
     holding,
@@ -117,6 +118,14 @@ def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str
 )
 def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     check(of_job, requested, cpus)
+
+
+def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(16, "2", {0, 4}, nodes=2)
+    check(8, "2", {0, 4}, job="8")
+    check(8, "2", {0, 4}, job="")
+    monkeypatch.setenv("PATH", "")
+    assert ask_slurm("7") == ""
 
 
 @pytest.mark.parametrize(

@@ -380,6 +380,12 @@ def test_a_training_is_compared_whole_unless_that_takes_long_or_much_memory(
     assert (lengths, answer.rows) == (seen, rows)
 
 
+def test_a_model_of_one_batch_size_is_compared_whole() -> None:
+    answer = checked(batch=torch.randn(2 * ROWS, 4), forward=lambda m, x: (m(x).view(2 * ROWS, 1).square().mean(),))
+    assert is_right(answer)
+    assert answer.rows is None
+
+
 def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) -> tuple[Answer, list[int], list[int]]:
     """The verdict on an inference with weight 2 whose outputs are changed; rows that ours and the exact model got."""
     ours: list[int] = []
