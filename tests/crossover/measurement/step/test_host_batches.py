@@ -195,9 +195,7 @@ def test_a_model_of_ones_own_copies_what_its_mode_needs_but_not_what_stays_on_th
 
 def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tmp_path: Path) -> None:
     text = "def build(size, batch_size):\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3){})\n"
-    with pytest.raises(
-        UnsupportedError, match="its run keeps the loss, which protocol from_host copies"
-    ):
+    with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):
         own_task(tmp_path, text.format(", run=print"))
     sparse = TinyInference(linear(1.0), torch.ones(1, 1).to_sparse())
     with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; take from_pageable"):
