@@ -85,6 +85,8 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
             *(PEAK, "unexplained", None, None, None),  # no profile and no operators
         ),
         (gpu(launch=9, host_work_s=7.0), PEAK, "host", None, None, None),
+        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # beside the device's work
+        (gpu(launch=9, host_work_s=4.0), PEAK, "launch", "host", None, None),
         (gpu(launch=9, host_work_s=1.0), PEAK, "launch", None, "graph", 10 / 2),
         (gpu(device=9, host_work_s=9.0), PEAK._replace(compute_s=9.0), "compute", None, None, None),  # overlaps
         # Without the gaps of a graph 0.6 of 1 is the running of tiny kernels.
@@ -104,6 +106,8 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (cpu(threads=4), PEAK, "threads", None, "one_thread", 5),
         (cpu(overhead=9), PEAK, "overhead", None, "larger_batch", 40 / 13),
         (cpu(host=9), PEAK, "host", None, None, None),
+        (cpu(host=9, larger_s=4 * 9 + 4), PEAK, "host", None, None, None),  # grows with the batch
+        (cpu(overhead=9, larger_s=None), PEAK, "overhead", None, None, None),
         (cpu(overhead=9, larger_s=None, execution="compile"), PEAK._replace(compute_s=9.0), "compute", *[None] * 3),
     ],
 )
