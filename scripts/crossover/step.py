@@ -41,4 +41,4 @@ class Step:
     """Called after a step of a plain function: the numbers and arrays to compare. None: what `run` returns."""
     tolerance: float | None = None
     """Largest relative difference of the results between devices, in the Euclidean norm. None: by their types, 1e-6 in
-    double precision, 1e-3 in single, 3e-2 in half, 0 for whole numbers."""
+    double precision, 1e-3 in single and for plain numbers, 3e-2 in half, 0 for whole numbers."""

@@ -6,6 +6,8 @@ made from the same seed, and random tensors are drawn on the host, so that both 
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,8 @@ from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user_module import GUARD, call_function, function_of
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
-TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: 3e-2}
+HALF_TOLERANCE = 3e-2
+TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: HALF_TOLERANCE}
 """Largest relative difference of results by their type; 0 for whole numbers and truth values."""
 
 
@@ -42,9 +45,7 @@ class OwnFunction:
 
     def build(self, _cell: Cell, _data: object, arithmetic: Arithmetic) -> FunctionTask:
         """The task that calls the function on its device."""
-        task = FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
-        self.tell({"doing": None})
-        return task
+        return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
         """What the user's function returns for a device, as a Step; raises UserError with file and line."""
@@ -67,6 +68,7 @@ class OwnFunction:
             raise
         except (Exception, SystemExit) as error:
             raise refused(error, model, f"{call} fails") from error
+        self.tell({"doing": None})
         return checked_step(returned, f"{model.shown}: {call}")
 
 
@@ -138,10 +140,13 @@ class FunctionTask(Task):
     def run(self, *_inputs: Any) -> None:
         assert self.source.cell.model is not None
         assert self.user_step.run is not None
-        with explaining(self.source.cell.model):
+        try:
             returned = self.user_step.run()
             if self.awaits is not False:
                 self._await(returned)
+        except Exception:
+            with explaining(self.source.cell.model):  # which takes as long as a short step, if it is entered in each
+                raise
 
     def next_inputs(self) -> tuple[Any, ...]:
         self.samples_taken += self.samples
@@ -157,85 +162,98 @@ class FunctionTask(Task):
             wait()
 
     def check(self) -> Answer:
-        """Compare the results with those of the same function made for the CPU, or, on the CPU, of a second step."""
+        """Compare the results with those of the same function made for the CPU.
+
+        Both are made anew and take one step, since later ones may start where the last one ended. Two such steps on the
+        device must return the same.
+        """
         assert self.source.cell.model is not None
         if not self.source.cell.model.checked:
             return Answer(unchecked="the study says check: false")
-        ours = results_of(self.user_step)
+        device = self.arithmetic.device.type
+        ours, again = (results_of(self.source.step_on(device)) for _ in range(2))
         if not ours:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) may give some"
             )
         tolerance = self.user_step.tolerance
-        again = results_of(self.user_step)
         if difference(ours, again, tolerance) is not None:
-            return Answer(unchecked="two steps return different results: it draws random numbers, or changes its data")
-        if self.arithmetic.device.type == "cpu":
+            return Answer(unchecked="made twice, it returns different results: it draws random numbers of its own")
+        if device == "cpu":
             return Answer()
         theirs = results_of(self.source.step_on("cpu"))
         if (text := difference(ours, theirs, tolerance)) is None:
-            return Answer({"result": relative_error(ours, theirs)})
+            errors = [relative_error(a.values, b.values) for a, b in zip(ours, theirs, strict=True)]
+            return Answer({"result": max(errors)})
         return Answer(
-            wrong=f"its results on {self.arithmetic.device.type} differ from those on the CPU: {text}; "
-            "Step(tolerance=...) allows more, if both have the same data"
+            wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
+            "Step(tolerance=...) allows more"
         )
 
 
-def results_of(step: Step) -> list[np.ndarray]:
+@dataclass(frozen=True)
+class Result:
+    """An array that a step returned, and the largest relative difference that rounding in its type may cause."""
+
+    values: np.ndarray
+    tolerance: float
+
+
+def results_of(step: Step) -> list[Result]:
     """The numbers and arrays of one step, in host memory."""
     assert step.run is not None
     returned = step.run()
     if step.result is not None:
         returned = step.result()
-    return [array for leaf in tree_flatten(returned)[0] if (array := as_array(leaf)) is not None]
+    return [result for leaf in tree_flatten(returned)[0] if (result := as_result(leaf)) is not None]
 
 
-def as_array(value: Any) -> np.ndarray | None:
-    """A number, array, tensor or sparse matrix as an array in host memory; None for anything else."""
+def as_result(value: Any) -> Result | None:
+    """A number, array, tensor or sparse matrix in host memory; None for anything else."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout != torch.strided else value
-        array: np.ndarray = (value.float() if value.dtype is torch.bfloat16 else value).resolve_conj().numpy()
-        return array
+        if value.dtype is torch.bfloat16:
+            return Result(value.float().numpy(), HALF_TOLERANCE)
+        return _of_array(value.resolve_conj().numpy())
     if hasattr(value, "toarray"):  # a sparse matrix
-        value = value.toarray()
+        return _of_array(value.toarray())
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
-        value = value.get()
-    if isinstance(value, bool | int | float | complex | np.ndarray | np.generic) or hasattr(value, "__array__"):
-        array = np.asarray(value)
-        return array if array.dtype.kind in "biufc" else None
-    return None
+        return _of_array(value.get())
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        return _of_array(np.asarray(value))
+    if isinstance(value, float | complex):  # perhaps taken from an array in single precision
+        return Result(np.asarray(value), TOLERANCES[np.float32])
+    return _of_array(np.asarray(value)) if isinstance(value, int) else None
 
 
-def difference(ours: list[np.ndarray], theirs: list[np.ndarray], tolerance: float | None) -> str | None:
+def _of_array(array: np.ndarray) -> Result | None:
+    return Result(array, TOLERANCES.get(array.dtype.type, 0.0)) if array.dtype.kind in "biufc" else None
+
+
+def difference(ours: list[Result], theirs: list[Result], tolerance: float | None) -> str | None:
     """How results differ by more than the tolerance; None if they do not."""
     if len(ours) != len(theirs):
         return f"{len(ours)} arrays and {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):
         name = f"array {number} of {len(ours)}: " if len(ours) > 1 else ""
-        if a.shape != b.shape:
-            return f"{name}shape {list(a.shape)} and {list(b.shape)}"
-        allowed = tolerance if tolerance is not None else max(map(tolerance_of, (a, b)))
-        error = relative_error([a], [b])
-        if not error <= allowed:
+        if a.values.shape != b.values.shape:
+            return f"{name}shape {list(a.values.shape)} and {list(b.values.shape)}"
+        allowed = max(a.tolerance, b.tolerance) if tolerance is None else tolerance
+        error = relative_error(a.values, b.values)
+        if error > allowed:
             return f"{name}relative difference {error:.2g}, allowed {allowed:g}"
     return None
 
 
-def tolerance_of(array: np.ndarray) -> float:
-    """The largest difference that rounding in an array's type may cause."""
-    return TOLERANCES.get(array.dtype.type, 0.0)
-
-
-def relative_error(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
-    """Largest difference of two arrays in the Euclidean norm, over the second's; values that are no number agree."""
-    errors = [0.0]
-    for a, b in zip(ours, theirs, strict=True):
-        kind = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-        first, second = a.astype(kind).ravel(), b.astype(kind).ravel()
-        differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))
-        if differing.any():
-            norm = float(np.linalg.norm(second[np.isfinite(second)]))
-            gap = float(np.linalg.norm(first[differing] - second[differing]))
-            errors.append(gap / norm if norm else np.inf)
-    return max(errors, key=lambda error: np.inf if np.isnan(error) else error)
+def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Difference in the Euclidean norm over the norm of the second; infinite where only one is no finite number."""
+    kind = np.complex128 if "c" in (ours.dtype.kind, theirs.dtype.kind) else np.float64
+    first, second = ours.astype(kind).ravel(), theirs.astype(kind).ravel()
+    differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))
+    if not differing.any():
+        return 0.0
+    if not (np.isfinite(first[differing]) & np.isfinite(second[differing])).all():
+        return math.inf
+    norm = float(np.linalg.norm(second[np.isfinite(second)]))
+    return float(np.linalg.norm(first[differing] - second[differing])) / norm if norm else math.inf

@@ -15,8 +15,9 @@ from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.config.words import AS_WRITTEN
 from crossover.errors import UserError
-from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, results_of
+from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, relative_error, results_of
 from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import Answer
 from crossover.measurement.trial import works_on
 
 TESTS = Path(__file__).parents[2]
@@ -86,7 +87,7 @@ def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
 
 def test_random_tensors_are_the_same_on_each_build() -> None:
     ours = OwnFunction(cell_of("sorting"), lambda _message: None)
-    first, second = (results_of(ours.step_on("cpu"))[0] for _ in range(2))
+    first, second = (results_of(ours.step_on("cpu"))[0].values for _ in range(2))
     assert (first == second).all()
     assert len(set(first.tolist())) == len(first)
 
@@ -105,8 +106,7 @@ WRONG = "def build(n, device):\n    return lambda: np.arange(n) * (2.0 if device
 )
 def test_a_wrong_result_on_one_device_is_found(function: str, text: str, tmp_path: Path) -> None:
     task = task_of(cell_of("build", file=written(tmp_path, function)))
-    task.user_step = task.source.step_on("other")
-    task.arithmetic = Arithmetic(torch.device("meta"))
+    task.arithmetic = Arithmetic(torch.device("meta"))  # stands for an accelerator
     wrong = task.check().wrong
     assert wrong is not None
     assert text in wrong
@@ -115,8 +115,7 @@ def test_a_wrong_result_on_one_device_is_found(function: str, text: str, tmp_pat
 def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
     function = WRONG.replace("lambda: ", "Step(tolerance=0.01, run=lambda: ") + ")"
     task = task_of(cell_of("build", file=written(tmp_path, function)))
-    task.user_step = task.source.step_on("other")
-    task.arithmetic = Arithmetic(torch.device("meta"))
+    task.arithmetic = Arithmetic(torch.device("meta"))  # stands for an accelerator
     answer = task.check()
     assert answer.wrong is None
     assert answer.errors["result"] == pytest.approx(0.005)
@@ -126,7 +125,7 @@ def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
     ("function", "text"),
     [
         ("lambda: None", "returns no numbers or arrays"),
-        ("lambda: np.random.rand(8)", "two steps return different results"),
+        ("lambda: torch.rand(8)", "made twice, it returns different results"),
     ],
 )
 def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
@@ -149,13 +148,44 @@ def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_pa
 )
 def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any) -> None:
     (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}))
-    assert result.tolist() == array
+    assert result.values.tolist() == array
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance"),
+    [
+        (torch.ones(2, dtype=torch.bfloat16), 3e-2),
+        (torch.ones(2), 1e-3),
+        (np.ones(2), 1e-6),
+        (np.float64(1.5), 1e-6),
+        (1.5, 1e-3),
+        (np.arange(2), 0.0),
+    ],
+)
+def test_a_difference_is_allowed_by_the_type_of_a_result(value: Any, tolerance: float) -> None:
+    (result,) = results_of(Step(run=lambda: value))
+    assert result.tolerance == tolerance
+
+
+def test_a_function_that_goes_on_from_its_last_step_is_compared_from_its_start(tmp_path: Path) -> None:
+    text = """def build(n, device):
+    state = np.zeros(1)
+    def run():
+        state[:] += 0.1 * (1 - state)
+        return state.copy()
+    return run"""
+    task = task_of(cell_of("build", file=written(tmp_path, text)))
+    for _ in range(500):
+        task.step()
+    task.arithmetic = Arithmetic(torch.device("meta"))
+    assert task.check() == Answer({"result": 0.0})
 
 
 def test_values_that_are_no_number_agree_where_both_have_them() -> None:
-    nan = np.array([1.0, np.nan, np.inf])
-    assert difference([nan], [nan.copy()], None) is None
-    assert difference([nan], [np.array([1.0, 2.0, np.inf])], None) is not None
+    values = np.array([1.0, np.nan, np.inf])
+    assert relative_error(values, values.copy()) == 0.0
+    assert relative_error(values, np.array([1.0, 2.0, np.inf])) == np.inf
+    assert relative_error(np.array([3.0, 4.5]), np.array([3.0, 4.0])) == pytest.approx(0.1)
 
 
 def test_a_step_waits_for_what_is_computed_in_the_background(tmp_path: Path) -> None:
