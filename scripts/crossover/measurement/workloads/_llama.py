@@ -10,6 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._transformers import _left_out
 
 with _left_out("sklearn", "scipy", "pandas"):
@@ -29,11 +32,6 @@ SHAPE = {
     "vocab_size": VOCABULARY,
     "max_position_embeddings": LONGEST,
 }
-
-
-def cache_bytes(tokens: int, batch_size: int, bytes_per_number: int) -> int:
-    """Bytes of the keys and values of so many tokens."""
-    return 2 * LAYERS * HEADS * HEAD_WIDTH * tokens * batch_size * bytes_per_number
 
 
 class Rotary(nn.Module):
@@ -109,3 +107,22 @@ class Llama(nn.Module):
         cache = FixedCache(self.keys, self.values, self.context)
         logits: torch.Tensor = self.model(tokens, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
         return logits[:, -1]
+
+
+class Inference(InferenceTask):
+    """The same new tokens of each sequence, behind `context` cached ones, in every step."""
+
+    sample_name = "tokens"
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic, context: int, new: int) -> None:
+        tokens = torch.randint(VOCABULARY, (cell.batch_size, new), device=arithmetic.device)
+        super().__init__(Llama(context, new, cell.batch_size), arithmetic, (tokens,))
+        self.tokens = tokens.numel()
+        self.samples_taken: int = 0
+
+    def next_inputs(self) -> tuple[Any, ...]:
+        self.samples_taken += self.tokens
+        return super().next_inputs()
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (model(*inputs),)

@@ -12,8 +12,7 @@ from torch import nn
 
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import InferenceTask
-from crossover.measurement.workloads._llama import VOCABULARY, Llama
+from crossover.measurement.workloads._llama import Inference, Llama
 
 SIZE_NAME = "tokens of context"
 SIZE_RANGE = (1, 32767)
@@ -26,16 +25,5 @@ def build_model(context: int) -> nn.Module:
     return Llama(context, 1)
 
 
-class Decode(InferenceTask):
-    sample_name = "tokens"
-
-    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        tokens = torch.randint(VOCABULARY, (cell.batch_size, 1), device=arithmetic.device)
-        super().__init__(Llama(cell.size, 1, cell.batch_size), arithmetic, (tokens,))
-
-    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (model(*inputs),)
-
-
-def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Decode:
-    return Decode(cell, arithmetic)
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Inference:
+    return Inference(cell, arithmetic, cell.size, 1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from crossover.measurement.workloads._llama import VOCABULARY, Llama, cache_bytes
+from crossover.measurement.workloads._llama import VOCABULARY, Llama
 from tiny_tasks import answer_of, cell_of, task_of
 
 
@@ -44,9 +44,9 @@ def test_tokens_are_counted(workload: str, size: int, read: int) -> None:
 def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
     """Keys and values: 2 x 8 layers x 8 heads x 64 numbers a token."""
     model = Llama(9, 1, 4)
-    assert model.keys.nbytes + model.values.nbytes == cache_bytes(10, 4, 4) == 2 * 8 * 8 * 64 * 10 * 4 * 4
+    assert model.keys.nbytes + model.values.nbytes == 2 * 8 * 8 * 64 * 10 * 4 * 4
     model.bfloat16()
-    assert model.keys.nbytes + model.values.nbytes == cache_bytes(10, 4, 2)
+    assert model.keys.nbytes + model.values.nbytes == 2 * 8 * 8 * 64 * 10 * 4 * 2
 
 
 def test_angles_are_computed_in_single_precision() -> None:
