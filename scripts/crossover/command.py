@@ -5,6 +5,7 @@
   crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
   crossover compare OLD NEW                                two results folders, cell by cell
   crossover report RESULTS                                 what has finished of a run
+  crossover doctor                                         what a run finds on this machine
 
 It prints the Snakemake command that it runs. That ends with the answers and the path of the report.
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
 
-SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py"}
+SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
 """The scripts that have a name here, and take all arguments that follow it."""
 
 
