@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
+from crossover import __version__  # noqa: E402
 from reference_pages import pages  # noqa: E402
 
 PAGES = sorted(
@@ -56,3 +58,11 @@ def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
         target = page.parent / name if name else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_version_and_date_of_the_release_agree() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    latest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert citation["version"] == __version__
+    assert latest
+    assert latest[1] in ("Unreleased", f"{__version__} - {citation['date-released']}")
