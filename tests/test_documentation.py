@@ -12,8 +12,9 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
-from crossover import __version__  # noqa: E402
 from reference_pages import pages  # noqa: E402
+
+from crossover import __version__  # noqa: E402
 
 PAGES = sorted(
     path
