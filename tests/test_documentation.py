@@ -61,6 +61,14 @@ def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*/*.md")), ids=lambda page: page.stem)
+def test_yaml_in_the_pages_is_yaml(page: Path) -> None:
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL):
+        values = yaml.safe_load(block)
+        assert all(re.fullmatch(r"\w+", key) for key in values), block
+        assert not any(value is None for value in (values.get("published") or {}).values()), block
+
+
 def test_version_and_date_of_the_release_agree() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     latest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
