@@ -39,6 +39,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     entries = {"model": models[0]} if models else {"studies": ",".join(names)}
     entries |= {key: value for key, value in options.items() if value is not None}
     snakemake = [
+        "-P",  # a queue.py in the working folder is not Python's own
         "-m",
         "snakemake",
         "-s",
@@ -87,6 +88,6 @@ def main() -> None:
         requirements = shlex.quote(os.path.relpath(CHECKOUT / "requirements.txt"))
         sys.exit(f"error: Snakemake is not installed in this environment; run `pip install -r {requirements}`")
     command = build_command(sys.argv[1:])
-    shown = command[1:] if command[0] == "-m" else ["python", *command]
+    shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
     os.execv(sys.executable, [sys.executable, *command])  # which signals then reach, and whose status is this one's
