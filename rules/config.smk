@@ -13,7 +13,7 @@ gc.set_threshold(100_000, 50, 100)
 
 REPOSITORY = Path(str(workflow.current_basedir)).parent
 # Whether another workflow uses this one as a module.
-IS_MODULE = REPOSITORY.resolve() != Path(workflow.basedir).resolve()
+IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 # Jobs import from the folder of their script, and nothing from the working directory.
