@@ -37,6 +37,7 @@ from crossover.plan.checks import (
     check_device_list,
     check_executor,
     check_metrics,
+    check_priced_machines,
 )
 from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders
 from crossover.plan.jobs import Jobs
@@ -117,7 +118,9 @@ with one_line_errors():
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(get_file("config/reference")))
+    SHIPPED = Path(get_file("config/reference"))
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, SHIPPED)
+    check_priced_machines(CONFIG.prices, REFERENCES, SHIPPED)
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results

@@ -18,6 +18,7 @@ from crossover.answers.crossovers import (
     reference_answers,
     transfers,
 )
+from crossover.answers.machines import ranking_answers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -95,7 +96,8 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return crossovers + best_answers(tables, x_axis) + paybacks + transfers(tables, x_axis) + elsewhere
+    further = paybacks + ranking_answers(tables, x_axis) + transfers(tables, x_axis)
+    return crossovers + best_answers(tables, x_axis) + further + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

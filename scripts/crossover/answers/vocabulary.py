@@ -25,6 +25,7 @@ KINDS = {
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
     "payback": ("no_run", "run_pays_back", "run_too_short", "run_inconclusive"),
+    "ranking": ("throughout", "changes", "undecided"),
     "set_up": ("measured",),
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
     **dict.fromkeys(("loading", "copying"), ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL)),

@@ -16,6 +16,7 @@ from crossover.plan.checks import (
     check_device_list,
     check_executor,
     check_metrics,
+    check_priced_machines,
     load_by_others,
     measured_elsewhere,
     reference_files,
@@ -140,6 +141,13 @@ def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Pa
     assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
+
+
+def test_a_price_is_of_a_device_of_here_or_of_a_reference(shipped: Path) -> None:
+    check_priced_machines({"cpu": 1.0, "here": 0.8, "a100": 2.0}, [], shipped)
+    check_priced_machines({"h200": 4.0}, [shipped / "h200"], shipped / "none")
+    with pytest.raises(UserError, match=r"^prices: 'h20' is unknown; allowed: here, cpu, .*\(did you mean 'h200'\?\)"):
+        check_priced_machines({"h20": 4.0}, [], shipped)
 
 
 @pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])
