@@ -41,12 +41,12 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(_in_order(tables.of_study(name), name, spec), spec)
+        for row in _of_study(in_order(tables.of_study(name), name, spec), spec)
     ]
     return table_of("answers", _with_fullest(rows))
 
 
-def _in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+def in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
     """The tables of a study, with the crossovers first that a reader asks for.
 
     Those are what its first published claim is about; without one, those that say which side is ahead.

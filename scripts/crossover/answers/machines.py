@@ -34,7 +34,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
     all_sides = rows.drop_duplicates(["machine", "device"])
     unchanged = "undecided" if len(places[0].sides) == len(all_sides) else "throughout"
     trials = trials_columns(int(rows["trials"].min()))
-    changes = [x for place in places for x in (place.low, place.high)][1:-1]
+    changes = [float(x) for place in places for x in (place.low, place.high)][1:-1]
     return [
         {
             "kind": "ranking",

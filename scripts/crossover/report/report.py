@@ -17,10 +17,11 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
+from crossover.answers.answers import in_order
 from crossover.answers.machines import ranked_line
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
-from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, X_AXES, is_cpu
+from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AXES, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
@@ -185,7 +186,7 @@ def _study(
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"] and answer not in rankings]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
-    ranked = _ranked(ranked_line(tables, spec["x_axis"]), X_AXES[spec["x_axis"]])
+    ranked = _ranked(ranked_line(in_order(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,
         "title": spec["title"],
@@ -284,21 +285,18 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """The cost on each side by point of a line of table `machines`; None without rows."""
-    sides = sorted({(row["machine"], row["device"]) for row in records(rows)})
+    """The cost on each side by point of a line of table `machines`, this machine's first; None without rows."""
+    if rows.empty:
+        return None
+    ranked = records(rows)
+    sides = sorted({(row["machine"] != HERE, row["machine"], row["device"]) for row in ranked})
     points: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for row in records(rows):
-        points.setdefault(name_by(row, [along]), {})[row["machine"], row["device"]] = row
-    first = next(iter(records(rows)), None)
-    return first and {
-        "by": first["ranked_by"],
-        "steps": first["steps"],
-        "sides": [machine_side(device, machine) for machine, device in sides],
-        "points": {
-            place: [
-                vars(interval_of(row, shown_column(row))) | {"behind": row["behind"]}
-                for row in (at_point[side] for side in sides)
-            ]
-            for place, at_point in points.items()
-        },
+    for row in ranked:
+        costs = vars(interval_of(row, shown_column(row))) | {"behind": row["behind"]}
+        points.setdefault(name_by(row, [along]), {})[row["machine"], row["device"]] = costs
+    return {
+        "by": ranked[0]["ranked_by"],
+        "steps": ranked[0]["steps"],
+        "sides": [machine_side(device, machine) for _, machine, device in sides],
+        "points": {place: [costs[machine, device] for _, machine, device in sides] for place, costs in points.items()},
     }
