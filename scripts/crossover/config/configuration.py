@@ -12,6 +12,7 @@ from crossover.config.config_keys import ConfigKeys
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
 from crossover.config.study_files import read_study, study_file, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
+from crossover.config.words import HERE
 from crossover.errors import UserError, shown_path
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
@@ -172,6 +173,11 @@ def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] |
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
+        )
+    if prices and classes and HERE in prices:
+        raise UserError(
+            f"{locate(('prices', HERE))}: prices.{HERE}: cluster.classes names the machine that measures; allowed: its "
+            "price by device, as {cpu: 0.8, cuda: 4}"
         )
     if prices is not None and not prices.keys() - {"currency"}:
         raise UserError(f"{locate(('prices',))}: prices: none is given; allowed: null, or as {{here: 0.8, h200: 4}}")

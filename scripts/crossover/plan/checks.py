@@ -150,16 +150,15 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
     return folders
 
 
-def check_priced_machines(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> None:
-    """Raise UserError if a price is of no device, not of this machine, and of no reference.
+def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> str | None:
+    """The note on prices of no device, not of this machine, and of no reference; None where there are none.
 
     `folders` are those of the run's references; one in `shipped` may have a price that other runs use.
     """
     references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}
     names = [HERE, *DEVICES, *sorted(references)]
-    for name in prices or ():
-        if name not in names:
-            raise UserError(f"prices: '{name}' is unknown; {allowed_names(name, names)}, currency")
+    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices or () if name not in names]
+    return f"prices: no reference is called {' or '.join(unused)}; such prices count for nothing" if unused else None
 
 
 def check_both_kinds(devices: Sequence[str]) -> None:
