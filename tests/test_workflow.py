@@ -59,6 +59,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
         "disc_depth/speedups",
         "hsf_width/times",
         "hsf_width/speedups",
+        "hsf_width/machines",
         "hsf_width/time_split",
         "hsf_width/memory",
     }

@@ -197,6 +197,7 @@ FIGURE_KINDS = (
         "energy",
         "host_share",
         "latency",
+        "machines",
         "map",
         "memory",
         "precisions",
