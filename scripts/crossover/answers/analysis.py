@@ -25,7 +25,7 @@ from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
-from crossover.tables.frames import headline_rows, with_cell_columns, with_x_axes
+from crossover.tables.frames import headline_rows, with_cell_columns, with_parameters, with_x_axes
 from crossover.tables.references import KEPT, Reference, with_facts
 from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
@@ -55,7 +55,7 @@ def analyse(
     in pairs `reference`, the ranking of machines, and their answers only.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
-    all_trials = measurements.reset_index(drop=True)
+    all_trials = with_parameters(measurements.reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
     # Pairs select rows of these; with all hundred columns that takes seconds.

@@ -183,6 +183,12 @@ def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
     return rows.assign(x=pd.to_numeric(rows["threads"]).astype(float).where(rows["device"].map(is_cpu).astype(bool)))
 
 
+def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
+    """Trials with the parameters of their model; one that ended before it was built has those of others like it."""
+    known = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
+    return rows.assign(parameters=rows["parameters"].fillna(known))
+
+
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
     """The x axis of each study: the requested one, or the size where parameters do not tell the sizes apart.
 
@@ -202,7 +208,7 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     counted = rows.dropna(subset="parameters")
     if requested != "parameters" or rows.empty:
         return requested
-    if counted.empty:  # functions have no parameters
+    if set(rows["size"]) > set(counted["size"]):  # of functions, and of sizes that no trial could build
         return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()

@@ -47,6 +47,23 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
     assert list(of_other.claims.columns) == list(TABLES["claims"])
 
 
+@pytest.mark.parametrize(("lost", "x_axis"), [(["cuda"], "parameters"), (["cpu", "cuda"], "size")])
+def test_a_trial_that_ended_before_its_model_was_built_has_the_parameters_of_others(
+    row: Row, lost: list[str], x_axis: str
+) -> None:
+    """Where no trial of a size was built, crossovers are read over sizes."""
+    rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in ("cpu", "cuda")]
+    rows += [
+        row(size=4, device=device, parameters=400)
+        | ({"status": "crash", "step_time_s": None, "parameters": None} if device in lost else {})
+        for device in ("cpu", "cuda")
+    ]
+    run = tables(*rows, disc_depth=study(x_axis="parameters"))
+    assert set(run.crossovers["x_axis"]) == {x_axis}
+    known = run.cells.loc[run.cells["size"] == 4, "parameters"]
+    assert known.notna().tolist() == [x_axis == "parameters"] * 2
+
+
 def test_a_studys_file_says_what_counts(row: Row) -> None:
     """Sizes beyond the file's were refined; crossovers are over its axis."""
     devices = ("cpu", "cpu-1", "cuda")
