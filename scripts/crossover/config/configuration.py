@@ -40,7 +40,7 @@ class Configuration:
     """How often a disturbed trial is measured again."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
-    """Of this machine, where it becomes a reference."""
+    """Name of this machine as a reference."""
     prices: Mapping[str, float] | None
     """Per hour, of the machine that holds each device; None: no crossovers in money."""
     currency: str | None
@@ -106,7 +106,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """The values of all layers. An effort that names a preset replaces an earlier one; others change numbers of it."""
+    """Merge all layers. An effort that names a preset replaces the effort before it; any other changes its numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -119,7 +119,7 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    """The studies that the config names, or that of its own model."""
+    """The studies that the config names, or the study of its `model`."""
     if values["model"] is not None:
         yield study_of_model(values, values["datasets"], locate(("model",)))
         return
@@ -140,7 +140,7 @@ def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, R
 
 
 def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
-    """Raise UserError if the least seconds of something are more than its most."""
+    """Raise UserError if a minimum time of the effort exceeds its maximum."""
     for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
         if low > high:

@@ -46,7 +46,7 @@ OUR_ERRORS = ("problem", "not_allowed", "repeated")
 
 
 def problem(message: str) -> PydanticCustomError:
-    """The error of a value whose message says all: `message` follows the file and the key."""
+    """A validation error with a complete message, which is shown after file and key."""
     return PydanticCustomError("problem", "{message}", {"message": message})
 
 
@@ -114,7 +114,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation of a mapping with some fields of a dataclass, which are checked as its own are."""
+    """Annotation of a mapping with some of a dataclass's fields, each validated as that field."""
 
     kind: type
 
@@ -180,7 +180,7 @@ class Keys(BaseModel):
 
 
 class GivenKeys(Keys):
-    """A mapping that keeps out of its dump what it was not given."""
+    """A mapping whose dump has only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

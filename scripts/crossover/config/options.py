@@ -97,7 +97,9 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 def add_process_options(group: argparse._ActionsContainer) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=seed)
-    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty if the workload reads none")
+    group.add_argument(
+        "--dataset", type=lambda text: text or None, help="safetensors file; empty if the workload reads none"
+    )
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
     group.add_argument("--limit-note", type=Path, help="file to note in that the time limit ended the job")
@@ -172,11 +174,6 @@ def names(text: str) -> tuple[str, ...]:
 def column_names(text: str) -> tuple[str, ...]:
     """Names as the fields of a line of CSV, so that a name in quotes may hold a comma."""
     return tuple(next(csv.reader([text]), ()))
-
-
-def path_if_any(text: str) -> str | None:
-    """A path; None for an empty text."""
-    return text or None
 
 
 def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
@@ -271,7 +268,7 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line about what is under way, at once."""
+    """Print a line of progress to the terminal."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -319,7 +316,7 @@ def model_options(model: Model | None) -> dict[str, Any]:
 
 
 def _as_csv(names: Sequence[str]) -> str:
-    """What `column_names` reads."""
+    """Names as a line of CSV, which `column_names` reads."""
     line = io.StringIO()
     csv.writer(line).writerow(names)
     return line.getvalue().removesuffix("\r\n")

@@ -98,7 +98,7 @@ class Effort:
     )
 
     def on(self, device: str) -> Effort:
-        """The effort of a trial on a device: no warm-up on an accelerator is shorter than its own least."""
+        """The effort on a device: on an accelerator, warm-ups take at least `warmup_accelerator_min_s`."""
         if is_cpu(device):
             return self
         least_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
@@ -184,7 +184,7 @@ CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
 """The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
-"""Least and most seconds of the same thing."""
+"""Minimum and maximum of the same time."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Asks:
-    """Two sides of a study's cells, by axis and value, and the metrics in which it asks for their ratio."""
+    """The ratio that a study asks for: two sides, by axis and value, and the metrics to compare."""
 
     of: Mapping[str, Any]
     over: Mapping[str, Any]
@@ -228,13 +228,13 @@ class Asks:
 
     @classmethod
     def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
-        """Those of a study's keys; None if it asks for no ratio, as no study of an earlier version does."""
+        """The ratio in a study's keys; None if it asks for none."""
         return cls(**study["asks"]) if study.get("asks") else None
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Further candidates to compute a study's cells, for devices at their best, and what its own grid holds of them."""
+    """Configurations to add to a study's cells, to compare devices at their best, and those of its own grid."""
 
     sizes: Sequence[int]
     batch_sizes: Sequence[int]
@@ -251,7 +251,7 @@ class Candidates:
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> Candidates | None:
-        """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
+        """The candidates in a study's keys; None if it has none. The default accuracy class is its first precision."""
         if not study.get("candidates"):
             return None
         candidates = study["candidates"]
@@ -295,7 +295,7 @@ class Cell:
     variant: str = PLAIN
     machine: str = HERE
     model: Model | None = field(default=None, compare=False)
-    """The user's own, for workload `model`; a study has one, so it is no axis."""
+    """The user's model, for workload `model`; a study has a single model, so it is no axis."""
 
     @property
     def path(self) -> str:
@@ -305,7 +305,7 @@ class Cell:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What names it: its value on each axis."""
+        """Its value on each axis."""
         return {axis: getattr(self, axis) for axis in AXES}
 
 
@@ -368,7 +368,7 @@ class Study:
         return [device for device in devices if self.devices is None or device in self.devices]
 
     def sides_among(self, devices: Sequence[str]) -> list[str]:
-        """The same with the CPU sides that the study asks for, after the CPU."""
+        """The run's devices that the study measures on, the CPU followed by the CPU on fewer cores."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
         measured = self.devices_among(devices)
         return [side for device in measured for side in (device, *(fewer if device == BASELINE else ()))]
@@ -437,8 +437,7 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def effort_of(study: Study, run: Effort) -> Effort:
-    """The effort of a study's trials: the run's, with the study's own numbers in place of it."""
-
+    """The effort of a study's trials: the run's, except for the numbers that the study sets."""
     numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
     return replace(run, **numbers)
 
@@ -457,7 +456,7 @@ LEAST_OF_MAP = 3
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study, by its keys, with several sizes and batch sizes: whichever its `x_axis` is not."""
+    """Size or batch size, whichever is not the study's x axis; None unless it has at least LEAST_OF_MAP of both."""
     if min(len(study["sizes"]), len(study["batch_sizes"])) < LEAST_OF_MAP:
         return None
     return {"size": "batch_size", "parameters": "batch_size", "batch_size": "size"}.get(study["x_axis"])
@@ -484,10 +483,9 @@ PREVIEW_SIZES = 5
 
 
 def preview(study: Study) -> Study:
-    """The part of a study that its first answer is given from.
+    """The part of a study that its first answer is computed from.
 
-    Of many points on its x axis these are a few, evenly spread, in its first configuration; a study of few is taken
-    whole.
+    That is PREVIEW_SIZES evenly spread points of the x axis in the first configuration, or a small study as a whole.
     """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     gaps = PREVIEW_SIZES - 1

@@ -83,12 +83,8 @@ def _load(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise UserError(f"{where}: {line}not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
-    except ValueError:  # Python's limit on the digits of a number
-        raise UserError(f"{where}: not valid YAML: a number of thousands of digits") from None
-    except RecursionError:
-        raise UserError(f"{where}: not valid YAML: nested too deeply") from None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -119,13 +115,13 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
 
 
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Both mappings, joined key by key; of two values of a key the new one."""
+    """Merge two mappings recursively; where both have a value, the new one wins."""
     both = {key for key in new if isinstance(new[key], Mapping) and isinstance(values.get(key), Mapping)}
     return {**values, **new, **{key: joined(values[key], new[key]) for key in both}}
 
 
 class Locator:
-    """Finds which layer a value comes from: the last that holds it, or as much of its key as any does."""
+    """Finds which layer a value comes from: the last with its key, or with the longest part of its key."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers

@@ -1,4 +1,4 @@
-"""The words of a benchmark: devices, precisions, executions, statuses, flags and the axes of a cell."""
+"""The vocabulary: devices, precisions, executions, statuses, flags and the axes of a cell."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ STATUSES = {
     ),
     "invalid": Word(
         "the result must not count, as the reason column says",
-        "mend what the reason names, delete the row in the results folder, run again",
+        "fix the cause given in the reason column, delete the row in the results folder, run again",
         "discarded as faulty",
     ),
 }
@@ -140,7 +140,7 @@ FLAGS = {
 """Why an `ok` result deserves less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of what comes from outside and may be gone later: such trials are measured again at the end of a run."""
+"""Flags of disturbances from outside that may be gone later; such trials are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
 """Share of a step above which the GPU mostly waits for the host, so that whatever slows the host down shows."""
@@ -151,7 +151,7 @@ HALF = "half"
 """Half of the CPU's cores, as in the side `cpu-half`."""
 
 LARGER_BATCH = 4
-"""Times the rows of a batch, for a step that some calls bound."""
+"""Factor on the batch size, as a remedy for the overhead of calling operators."""
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
@@ -192,18 +192,7 @@ ENERGY_WINDOW_MIN_S = 10.0
 """NVML updates its counter at least every 0.1 s, so the two edges of a window blur 10 s by at most 2 %."""
 
 FIGURE_KINDS = (
-    *(
-        "comparison",
-        "energy",
-        "host_share",
-        "latency",
-        "map",
-        "memory",
-        "precisions",
-        "roofline",
-        "speedups",
-        "throughput",
-    ),
-    *("time_split", "times", "trade_off", "utilisation"),
+    *("comparison", "energy", "host_share", "latency", "map", "memory", "precisions", "roofline", "speedups"),
+    *("throughput", "time_split", "times", "trade_off", "utilisation"),
 )
 """The kinds of figures, as studies name them; `figures.registry` draws them."""

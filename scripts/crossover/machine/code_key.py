@@ -122,7 +122,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
-        of_model = _followed(beside, model.file or model.place, {*files, *added})
+        of_model = _followed(beside, model.file or model.origin, {*files, *added})
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:

@@ -63,7 +63,7 @@ def cause_of(error: BaseException) -> str:
 
 def place_of(error: BaseException, model: Model) -> str:
     """File and line of the user's code where an error arose, in the model's file if that is in the traceback."""
-    file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
+    file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((Path(error.filename), error.lineno))
@@ -136,8 +136,8 @@ def _as_module(error: BaseException, model: Model) -> str:
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
     """The user's function, called with as many of size and batch size as it takes."""
-    if model.place in LIBRARIES:
-        return lambda size, batch_size: BUILDERS[model.place](model, size, batch_size)
+    if model.origin in LIBRARIES:
+        return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
     count = _arguments(function)
 
@@ -157,7 +157,7 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 def takes_batch_size(model: Model) -> bool:
     """Whether the function is called with the batch size, or the samples are the table's."""
-    return model.place in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
+    return model.origin in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
 
 
 def _named(model: Model) -> Callable[..., Any]:
@@ -206,7 +206,7 @@ def _module(model: Model) -> ModuleType:
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
-            module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
+            module = importlib.import_module(model.origin) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
         raise UserError(text + _as_module(error, model)) from error
@@ -248,7 +248,7 @@ def _as_a_library(model: Model) -> Iterator[None]:
         del parser
         raise SystemExit(f"argparse: {message}")
 
-    sys.argv[:] = [model.place]
+    sys.argv[:] = [model.origin]
     error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
     try:
         yield
