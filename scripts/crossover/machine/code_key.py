@@ -4,7 +4,7 @@ Imports are followed from the modules that a kind of job starts with, without im
 their code does; comments, docstrings and layout do not count. Installed packages count by their version, and only if
 the workload imports them.
 
-Of the user's code, the files that its texts name count too. Where it imports or reads by a computed name, everything
+Files that string literals in the user's code name count too. Where it imports or reads by a computed name, everything
 beside it counts: it is better to measure a cell again than to show an old number as new.
 """
 
@@ -45,11 +45,11 @@ NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
-"""A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
-no number depends on it."""
+"""The trial server, which a measuring process is a fork of, or imports a part of. The process that leases, starts and
+watches does not count: no number depends on it."""
 
 MOST_SOURCES = 300
-"""Sources beside a model that are followed where it imports by a name that is computed."""
+"""Maximum number of sources beside a model whose imports are followed, where it imports by a computed name."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Code:
     of_model: Collection[str] = ()
     """Names of the modules that only the workload, or the user's model, adds."""
     here: Mapping[str, object] = field(default_factory=dict)
-    """What differs between machines with the same code: times of large files, environment variables, and the packages
-    that those of the user's model depend on."""
+    """What may differ between machines with the same code: times of large files, environment variables, and versions of
+    the dependencies of the model's packages."""
 
     @property
     def model_key(self) -> str:
@@ -189,7 +189,7 @@ class Imported:
 
 
 def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """Everything that the user's code is made of, from a module or file on."""
+    """All files and packages that the user's code uses, starting from a module or file."""
     whole, roots = Imported(), [root]
     named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
     while True:
@@ -205,7 +205,7 @@ def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> I
 
 
 def _look_around(whole: Imported, named: NamedFiles) -> None:
-    """Add what the texts of the sources name: sources, data and environment variables."""
+    """Add the sources, data files and environment variables that string literals of the sources name."""
     sources = {file: _read(file) for file in whole.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML: their state before and after a trial, and who else computes on them.
+"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them.
 
 A query that a GPU, a driver or a container cannot answer is None, never a failure.
 """
@@ -177,7 +177,7 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A GPU's cumulative counters, and which processes used it."""
+    """A GPU's cumulative counters, and its use by process."""
 
     violations_ns: Mapping[str, int] = field(default_factory=dict)
     """Time lost to each limit so far; only the counters that the GPU has."""
@@ -186,7 +186,7 @@ class GpuUse:
 
 
 def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = None) -> GpuUse:
-    """Read the counters of a GPU, and with `since_us`, microseconds of the system's clock, who has used it since."""
+    """Read the counters of a GPU, and its use by each process since `since_us` (microseconds of the system's clock)."""
     with open_gpu(uuid, nvml) as gpu:
         if gpu is None:
             return GpuUse()

@@ -107,7 +107,7 @@ def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """Whether the SM clock was low under load; for GPUs without a default clock, compared with the highest."""
+    """Whether the SM clock was low under load, compared with its default, or else with its maximum."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

@@ -19,7 +19,7 @@ BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID",
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable that tells the jobs of this machine under which name they wait for each other."""
+"""The environment variable with the name of the lock under which the jobs of this machine wait for each other."""
 
 HOST = "host"
 

@@ -13,7 +13,6 @@ import inspect
 import os
 import re
 import sys
-import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,10 +28,9 @@ from torch import nn
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
+from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
-
-STANDARD_LIBRARY = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 
 FOLDERS: list[Path] = []
 """Folders of the user's modules."""
