@@ -56,7 +56,7 @@ def report_finished(folder: Path, output: Path) -> None:
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
     paths_of = {
-        "trial": plan_file.asked_rows(plan, folder),
+        "trial": plan_file.planned_rows(plan, folder),
         "training": [folder / Path(path).relative_to(results) for path in plan.trainings],
         "search": [folder / Path(path).relative_to(results) for path in plan.searches],
     }

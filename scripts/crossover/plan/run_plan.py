@@ -47,7 +47,7 @@ def cell_of(wildcards: Mapping[str, Any]) -> Cell:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run measures."""
+    """The cells, trials, trainings and searches of a run."""
 
     studies: tuple[Study, ...]
     default_devices: tuple[str, ...]
@@ -177,7 +177,7 @@ class RunPlan:
         }
 
     @property
-    def searches_asked(self) -> list[str]:
+    def planned_searches(self) -> list[str]:
         """The searches that studies include in the main job."""
         return [path for path, study in self.searches.items() if study.largest_batch]
 

@@ -99,7 +99,7 @@ METRIC_TITLES = {
 
 
 def metric_title(metric: str) -> str:
-    """What a page calls a metric: its title, or else what its column holds."""
+    """The name of a metric on a page: its title, or else the description of its column."""
     if metric in METRIC_TITLES:
         return METRIC_TITLES[metric]
     if metric in CELLS:

@@ -37,7 +37,7 @@ LARGEST_BYTES = 200_000
 
 @dataclass(frozen=True)
 class Facts:
-    """What measured a reference, when, and with which code."""
+    """Hardware, software, date and code of a reference."""
 
     name: str
     device_name: str
@@ -72,9 +72,7 @@ def read_facts(folder: Path) -> Facts:
                 f"{shown_path(path)}: {name} is not of type {getattr(kind, '__name__', kind)}; export it again"
             )
     if facts.name == HERE:
-        raise UserError(
-            f"{shown_path(path)}: name is '{HERE}', as reports call the own machine; export it under another"
-        )
+        raise UserError(f"{shown_path(path)}: name is '{HERE}', which stands for this machine; export it under another")
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
     if sha256_of(trials) != expected:

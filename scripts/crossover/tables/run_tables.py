@@ -1,4 +1,4 @@
-"""The tables of a run as one value; their names, columns and rows are said here alone.
+"""The tables of a run: their names, columns and rows.
 
 Rules take the names from here, so pandas is imported only to make a table.
 """
@@ -64,7 +64,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["column
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows or of a wider table; what is not there is missing.
+    """A derived table with all its columns and types, made of rows or of a wider table; absent values are missing.
 
     Raises KeyError for a row's column that has no entry.
     """

@@ -118,7 +118,7 @@ def test_an_edit_with_another_checksum_is_found(
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
         (lambda folder: _without(folder, "cpu_model"), "lacks some of its facts; export it again"),
         (lambda folder: _with(folder, "cpu_model", 7), "cpu_model is not of type str; export it again"),
-        (lambda folder: _with(folder, "name", "here"), "name is 'here', as reports call the own machine"),
+        (lambda folder: _with(folder, "name", "here"), "name is 'here', which stands for this machine"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )

@@ -15,7 +15,7 @@ from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
-from crossover.tables.rows import collect_rows, collect_searches, disturbed_trials, least_disturbed, resting_on_first
+from crossover.tables.rows import apply_first_trial, collect_rows, collect_searches, disturbed_trials, least_disturbed
 from crossover.tables.run_tables import TABLES
 
 Row = Callable[..., dict[str, Any]]
@@ -82,7 +82,7 @@ def test_later_trials_are_worth_what_the_first_allows(
     own = [] if first is None else [row(size=4, trial=1, **first)]
     own += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
     table = pa.Table.from_pylist([*own, *others], schema=arrow_schema())
-    found = resting_on_first(table)
+    found = apply_first_trial(table)
     assert found.schema == table.schema
     before, rows = (one.select(["status", "reason", "flags"]).to_pylist() for one in (table, found))
     assert tuple(rows[-4].values()) == later
@@ -114,7 +114,7 @@ def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
         ],
         schema=arrow_schema(),
     )
-    found = resting_on_first(table)["flags"].to_pylist()
+    found = apply_first_trial(table)["flags"].to_pylist()
     assert found == [["side_by_side"], flags, None, ["not_checked"]]
 
 
