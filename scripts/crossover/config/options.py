@@ -9,10 +9,12 @@ import argparse
 import csv
 import io
 import math
+import operator
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from decimal import Decimal
 from pathlib import Path
@@ -176,59 +178,48 @@ def column_names(text: str) -> tuple[str, ...]:
     return tuple(next(csv.reader([text]), ()))
 
 
-def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
-    """A type of option: a whole number within limits, in decimal digits, or one other value."""
-    words = f"a whole number from {least} to {most}" + ("" if other is None else f", or {other}")
+COMPARISONS = {
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "above"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "below"),
+}
+"""Each bound of a number, by pydantic's name for it."""
 
-    def read(text: str) -> int | str:
+
+def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:
+    """A type of option: a number in decimal digits within bounds, or the value `other`."""
+    name = "a whole number" if kind is int else "a number"
+    words = f"{name} {' and '.join(f'{COMPARISONS[bound][1]} {limit}' for bound, limit in bounds.items())}"
+    allowed = words if other is None else f"{words}, or {other}"
+
+    def read(text: str) -> int | float | str:
         if other is not None and text == str(other):
             return other
-        if not re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII) or not least <= int(text) <= most:
-            raise refusal(text, words)
-        return int(text)
-
-    return read
-
-
-def number(is_allowed: Callable[[float], bool], words: str) -> Callable[[str], float]:
-    """A type of option: a finite decimal number that is allowed."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not is_allowed(value):
-            raise refusal(text, words)
+        value: float = math.nan
+        with suppress(ValueError):
+            value = kind(text)
+        if not text.isascii() or not all(COMPARISONS[bound][0](value, limit) for bound, limit in bounds.items()):
+            raise refusal(text, allowed)
         return value
 
     return read
 
 
-positive = whole_number(1, MOST)
-whole = whole_number(0, MOST)
-seed = whole_number(0, MOST_SEED)
-auto_or_threads = whole_number(1, MOST_THREADS, "auto")
-seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S}")
+positive = number(int, ge=1, le=MOST)
+whole = number(int, ge=0, le=MOST)
+seed = number(int, ge=0, le=MOST_SEED)
+auto_or_threads = number(int, ge=1, le=MOST_THREADS, other="auto")
+seconds_above_0 = number(float, gt=0, le=LONGEST_S)
 
 
 def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
     """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
     (number_field,) = (f for f in fields(of) if f.name == name)
-    default, bounds = number_field.default, number_field.metadata
-    if default is None or isinstance(default, int):
-        kind = whole_number(bounds["ge"], bounds["le"])
-    else:
-        signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-        words = " and ".join(f"{sign} {bounds[bound]}" for bound, sign in signs.items() if bound in bounds)
-        kind = number(
-            lambda value: (
-                bounds.get("ge", -math.inf) <= value <= bounds.get("le", math.inf)
-                and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
-            ),
-            f"a number {words}",
-        )
-    group.add_argument(option_name(name), default=default, type=kind, **texts)
+    default = number_field.default
+    kind = int if default is None or isinstance(default, int) else float
+    bounds = {bound: limit for bound, limit in number_field.metadata.items() if bound in COMPARISONS}
+    group.add_argument(option_name(name), default=default, type=number(kind, **bounds), **texts)
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:

@@ -118,10 +118,10 @@ def write_note(path: Path, holder: str | None) -> None:
         file.write("" if holder is None else note)
 
 
-def holder_words(path: Path) -> str:
-    """Which process holds a lock, in one line, if it left a note."""
+def holder_words(path: Path, unknown: str = "a process that left no note") -> str:
+    """Which process holds a lock, in one line; `unknown` if it left no note."""
     pid, words = read_note(path)
-    return words if runs(pid) else "a process that left no note"
+    return words if runs(pid) else unknown
 
 
 def read_note(path: Path) -> tuple[int | None, str]:

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from pathlib import Path
 
-from crossover.machine.locks import folder_of_locks, locked, make_folder, read_note, runs, write_note
+from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -53,7 +52,8 @@ def host_turn(
 
     @cache
     def tell_once() -> None:
-        tell(f"waiting for a turn on this host, which {_holder(path)}")
+        holders = holder_words(path, "GPU trials, or by a process that left no note")
+        tell(f"waiting for a turn on this host, which is held by {holders}")
 
     with ExitStack() as turn:
         # Whoever comes later waits in the queue, so that GPU trials cannot keep a CPU trial waiting for ever.
@@ -70,8 +70,3 @@ def computing(what: str) -> Iterator[None]:
     """Have the host alone for work that is no trial, such as drawing figures."""
     with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
         yield
-
-
-def _holder(path: Path) -> str:
-    pid, words = read_note(path)
-    return f"is held by {words}" if runs(pid) else "GPU trials, or a process without a note, have"

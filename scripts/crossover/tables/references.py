@@ -9,7 +9,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
 
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
@@ -63,14 +65,10 @@ def read_facts(folder: Path) -> Facts:
     if not isinstance(content, dict) or content.get("version") != VERSION:
         raise UserError(f"{shown_path(path)}: not a reference of version {VERSION}; export it again")
     try:
-        facts, expected = Facts(**content["facts"]), content["files"][TRIALS_FILE]
-    except (KeyError, TypeError):
-        raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
-    for name, kind in get_type_hints(Facts).items():
-        if not isinstance(getattr(facts, name), kind):
-            raise UserError(
-                f"{shown_path(path)}: {name} is not of type {getattr(kind, '__name__', kind)}; export it again"
-            )
+        facts = TypeAdapter(Facts).validate_python(content["facts"])
+        expected = content["files"][TRIALS_FILE]
+    except (KeyError, TypeError, ValidationError):
+        raise UserError(f"{shown_path(path)}: facts are missing or of another type; export it again") from None
     if facts.name == HERE:
         raise UserError(f"{shown_path(path)}: name is '{HERE}', which stands for this machine; export it under another")
     if not trials.is_file():
