@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
 
 
 def answer_of(outcome: Outcome) -> str:
-    """What a trial found, in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
+    """The result of a trial in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 

@@ -69,7 +69,7 @@ class SameQuality:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says, and how to check it."""
+    """A statement, its source, and the test of it."""
 
     study: str
     statement: str

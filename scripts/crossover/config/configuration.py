@@ -37,7 +37,7 @@ class Configuration:
     cpu_threads: int | str
     time_limit_s: float
     repeat_disturbed: int
-    """How often a disturbed trial is measured again."""
+    """Maximum number of repeats of a disturbed trial."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
     """Name of this machine as a reference."""

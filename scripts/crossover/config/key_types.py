@@ -35,7 +35,7 @@ from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECIS
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Most characters of a text."""
+"""Maximum length of a text."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 """Characters that XML, and so a page or a figure, cannot hold."""
 MOST_PUBLISHED = 1e15
@@ -140,7 +140,7 @@ Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"u
 """A list that names each value once."""
 Several = Annotated[Set[T], Field(min_length=1)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_listed)]
-"""Such a list, or its only value, as `devices=cpu` on the command line."""
+"""A list as `Several`, or its only value, as in `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,

@@ -31,7 +31,7 @@ SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 MOST_ARGUMENTS = 2
 DEVICE = "device"
 FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
-"""What a function with an argument `device` may take beside its size, each by name."""
+"""Keyword arguments that a function with an argument `device` may take beside its size."""
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32
@@ -62,9 +62,9 @@ class Model:
     """The function, or the library's model."""
     mode: str = "train"
     size_name: str = "units of size"
-    """What its sizes count."""
+    """Name of what the sizes count."""
     names: tuple[str, ...] = ()
-    """What sizes 1, 2, ... stand for, where sizes are names."""
+    """Names that sizes 1, 2, ... stand for; empty where sizes are numbers."""
     checked: bool = True
     """Whether its answers are compared with double precision."""
     may_refuse: bool = False
@@ -107,7 +107,7 @@ class Model:
         return re.sub(r"\W+", "_", name)
 
     def argument(self, size: int) -> int | str:
-        """What the function is called with at a size."""
+        """The argument of the function at a size."""
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
@@ -190,7 +190,7 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
 
 
 def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
-    """What sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
+    """Name of what sizes count: the file's SIZE_NAME, or else the function's first argument."""
     stated = _stated(file, "SIZE_NAME")
     if stated is not None:
         shown, name = stated

@@ -34,7 +34,7 @@ METRICS = (
     "max_abs_error",
     "max_relative_error",
 )
-"""What a source may have measured, in SI units."""
+"""Metrics that a source may publish, in SI units."""
 
 UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},

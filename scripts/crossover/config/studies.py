@@ -30,7 +30,7 @@ LATENCY_STEPS_MAX = 1_000_000
 """A row holds them all."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
-"""How pydantic checks a mapping that gives some fields of a dataclass."""
+"""Pydantic's settings for a mapping with some of a dataclass's fields."""
 
 Number = TypeVar("Number", int, float, int | None)
 
@@ -43,7 +43,7 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures: seconds, and tolerances as shares. Defaults: the preset `default`.
+    """Duration of warm-up and timing of a trial, in seconds, and tolerances as shares. Defaults: the preset `default`.
 
     Trials are short, since processes differ by more than the steps of one: time is better spent on another process.
     """
@@ -109,7 +109,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Refinement:
-    """What is measured beyond the first grid to narrow crossovers down. Defaults: the preset `default`."""
+    """Measurements beyond the first grid that narrow crossovers down. Defaults: the preset `default`."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
@@ -133,7 +133,7 @@ class Refinement:
         le=MOST_TRIALS,
     )
     pairs: tuple[str, ...] = ("device",)
-    """What is compared where crossovers are narrowed down; a study with `candidates` adds `best`."""
+    """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
         4,
         "Trials of every size at first. The other `trials` go to the sizes that a crossover depends on, and to those "
@@ -150,7 +150,7 @@ class Refinement:
         return min(self.first_trials, trials)
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
-        """How many trials the sizes at a crossover have after each of the stages that follow the bisections."""
+        """Number of trials of the sizes at a crossover after each stage that follows the bisections."""
         more = (trials,) if self.first_trials < trials else ()
         return (*more, trials + self.extra_trials) if self.extra_trials else more
 
@@ -189,7 +189,7 @@ ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 
 @dataclass(frozen=True)
 class BatchSearch:
-    """Where a search for the largest batch begins and ends."""
+    """Limits of a search for the largest batch."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
@@ -206,7 +206,7 @@ class BatchSearch:
 
 @dataclass(frozen=True)
 class Quality:
-    """How models are trained to compare their quality."""
+    """Settings of the trainings that compare the quality of models."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     epochs: int = number(1, "Passes over the training part.", ge=1, le=MOST_EPOCHS)
@@ -312,7 +312,7 @@ class Cell:
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
-"""The same where machines have names."""
+"""Pattern of a cell's folder where machines have names."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""
 SEARCH_VERSION = 1
@@ -425,7 +425,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def quality_of(study: Study) -> Quality | None:
-    """How a study trains models; None if it trains none."""
+    """Settings of a study's trainings; None if it trains no models."""
     return None if study.quality is None else Quality(**study.quality)
 
 

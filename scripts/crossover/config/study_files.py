@@ -142,7 +142,7 @@ QUESTIONS = {
     "batch_size": "From which batch size on does the GPU pay off",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
-"""What a study of a model asks, by its x axis."""
+"""The default question of a study of a model, by its x axis."""
 
 
 def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:

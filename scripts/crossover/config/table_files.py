@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
-"""Of those that give a header the most columns, the first one is taken."""
+"""Possible delimiters; the first of those that give the header the most columns is taken."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
 """Fields of a CSV file, outside of quotes, that hold no value."""
 NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
@@ -34,7 +34,7 @@ BLOCK_BYTES = 1 << 26
 MOST_NAMED = 10
 """Columns of a table up to which a message lists them all."""
 MOST_CHARACTERS = 60_000
-"""Of the names of inputs: they travel within one argument of a command, which Linux limits to 128 KiB."""
+"""Maximum length of the names of inputs together: an argument of a command is limited to 128 KiB by Linux."""
 
 
 @dataclass(frozen=True)

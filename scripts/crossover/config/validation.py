@@ -97,7 +97,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 Layer = tuple[str, Mapping[str, Any]]
-"""Where some values of the config come from, as messages name it, and the values."""
+"""The source of some values of the config, as messages name it, and the values."""
 
 
 def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
@@ -233,7 +233,7 @@ def _options(schema: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def allowed_by(schema: Mapping[str, Any]) -> str:
-    """What a JSON schema allows, in words."""
+    """Allowed values of a JSON schema, in words."""
     if "anyOf" in schema:
         return ", or ".join(allowed_by(option) for option in schema["anyOf"])
     if "const" in schema:

@@ -14,9 +14,9 @@ EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
-"""Those whose data come from the host in each step."""
+"""Protocols whose data come from the host in each step."""
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
-"""Those whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
+"""Protocols whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 
@@ -28,7 +28,7 @@ class Word:
     meaning: str
     remedy: str
     count: str
-    """After a number of cells or trials: "3 cells with times that drift"."""
+    """Words after a number of cells or trials: "3 cells with times that drift"."""
 
     def __str__(self) -> str:
         """Meaning and remedy in one line."""
@@ -58,7 +58,7 @@ STATUSES = {
         "discarded as faulty",
     ),
 }
-"""How a trial, a training or a search ends."""
+"""Statuses of trials, trainings and searches."""
 
 FLAGS = {
     "drift": Word(
@@ -157,7 +157,7 @@ AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "
 """The columns that name a cell, in the order of its path under results/cells/."""
 CPU_THREADS = "cpu_threads"
 X_AXES = {"size": "size", "parameters": "size", "batch_size": "batch_size", CPU_THREADS: "device"}
-"""What a crossover is read over, and the axis of a cell that varies along it."""
+"""X axes of crossovers, each with the axis of a cell that varies along it."""
 
 
 def series_axes(x_axis: str) -> list[str]:
@@ -168,7 +168,7 @@ def series_axes(x_axis: str) -> list[str]:
 REFERENCE_FILES = ("reference.json", "trials.parquet")
 """The files of a machine that was measured elsewhere: its facts, and its trials."""
 DIRTY = "-dirty"
-"""Ends the commit of code with uncommitted changes."""
+"""Suffix of the commit of code with uncommitted changes."""
 HERE = "here"
 """The machine of a run that names none; its paths have no level for it."""
 

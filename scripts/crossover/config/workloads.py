@@ -98,7 +98,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
-"""For each constant, what it may be: in words, and as a test."""
+"""Allowed values of each constant, in words and as a test."""
 
 
 def known_workloads() -> list[str]:

@@ -17,7 +17,7 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
     "higgs": make_higgs,
     "mnist": make_mnist,
 }
-"""How each dataset is made, from its options in the config."""
+"""The function that makes each dataset from its options in the config."""
 
 
 def is_generated(name: str, options: Mapping[str, Any]) -> bool:

@@ -57,9 +57,9 @@ class Code:
     """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """By module name; the user's data files after `data: `."""
+    """Files by module name; the names of the user's data files begin with `data: `."""
     digests: Mapping[str, str]
-    """Of the files' content."""
+    """Digests of the files' content, by the same names."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
@@ -90,10 +90,10 @@ def _digest_of_values(values: object) -> str:
 
 @dataclass(frozen=True)
 class _Location:
-    """Where a module is."""
+    """Location of a module."""
 
     file: Path | None
-    """None for a folder without `__init__`."""
+    """File of the module; None for a folder without `__init__`."""
     folders: tuple[str, ...]
     """The folders of a package's modules; empty for a module."""
 
@@ -163,10 +163,10 @@ def _in_library(file: Path) -> bool:
 
 @dataclass
 class Imported:
-    """What some modules import."""
+    """Files and packages that some modules import."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """By module name."""
+    """Files by module name."""
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     """Installed packages, and those that are missing."""
@@ -329,7 +329,7 @@ class Modules:
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
     def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        """Where a module is; None if there is none, or if it is built into Python."""
+        """Location of a module; None if it is missing, or built into Python."""
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))

@@ -42,9 +42,9 @@ class Counters:
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
-    """Of the cores that this process may run on."""
+    """Time of the cores that this process may run on."""
     host_ticks: CpuTicks | None
-    """Of all CPUs of the host."""
+    """Time of all CPUs of the host."""
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
@@ -85,7 +85,7 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int:
-    """How often the kernel has taken a CPU away from this process so far."""
+    """Number of involuntary context switches of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

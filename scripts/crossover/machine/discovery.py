@@ -29,7 +29,7 @@ HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
 
 PATIENCE_S = 10
-"""Longest wait for Slurm's answer."""
+"""Maximum wait for Slurm's answer in seconds."""
 
 TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-windows")
 """Names under which triton is installed."""
@@ -40,7 +40,7 @@ class Nodes:
     """The fewest CPUs of a Slurm cluster's nodes, as Slurm counts them."""
 
     cpus: int
-    """Of a node that CPU cells go to."""
+    """CPUs of a node for CPU cells."""
     cpus_per_gpu: int | None
     """A GPU's share of its node's CPUs; None: no node has a GPU."""
 
@@ -59,7 +59,7 @@ class Machine:
     elsewhere: bool = False
     """Whether jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
-    """By device, the models of CPU and GPU and the cores in use; empty where jobs are sent to other machines."""
+    """Models of CPU and GPU and number of cores, by device; empty where jobs are sent to other machines."""
     compilers: str | None = None
     """The compilers that `torch.compile` uses."""
 

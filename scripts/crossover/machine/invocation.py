@@ -32,7 +32,7 @@ PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"
 """The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
 
 LONGEST_S = 20
-"""Longest wait for git on a slow file system."""
+"""Maximum wait for git in seconds, on a slow file system."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Invocation:
-    """How a run was started, and from which code."""
+    """The command of a run and the code that it was started from."""
 
     command: str
     """The command line, without secrets."""

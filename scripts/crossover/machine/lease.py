@@ -37,7 +37,7 @@ class Lease:
     """A leased GPU."""
 
     uuid: str | None
-    """Of the GPU or MIG instance; None for a device without one."""
+    """UUID of the GPU or MIG instance; None for a device without."""
     environment: dict[str, str]
     """Variables with which the measuring process finds this GPU and no other."""
     waited_s: float
@@ -70,7 +70,7 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """How many other GPUs or MIG instances are leased on this machine now, by their holders' notes.
+    """Number of other GPUs or MIG instances that are leased on this machine now, by their holders' notes.
 
     Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
     """

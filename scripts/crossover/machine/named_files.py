@@ -25,7 +25,7 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Of a model's files; the others count by size and time: reading them would take longer than the rest of a dry-run."""
+"""Maximum size of a model's files that are read; further ones count by size and time, to keep a dry-run short."""
 MOST_LISTED = 10_000
 """Maximum number of files and folders that are listed below a folder, in the order of their names."""
 
@@ -41,7 +41,7 @@ class NamedFiles:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Where relative names are looked for, beside the folder of the file that names them and those above it."""
+        """Folders for relative names, besides the folder of the file that names them and those above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
@@ -68,7 +68,7 @@ class NamedFiles:
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
-        """Where a file of this name may be."""
+        """Possible paths of a file of this name."""
         if text.startswith(("/", "~")):
             yield expanded(Path(text))
             return

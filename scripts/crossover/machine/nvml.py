@@ -54,7 +54,7 @@ class OpenGpu:
 
 
 NVIDIA, DISPLAY = "0x10de", "0x03"
-"""Of a device on the PCI bus: the vendor, and the beginning of the class."""
+"""Vendor, and prefix of the class, of a device on the PCI bus."""
 
 
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:

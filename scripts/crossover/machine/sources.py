@@ -38,10 +38,10 @@ ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 @dataclass(frozen=True)
 class Source:
-    """What the text of a file tells."""
+    """Facts about a file's code."""
 
     digest: str
-    """Of the syntax tree: comments, docstrings and layout do not count, unless the code reads them."""
+    """Digest of the syntax tree: comments, docstrings and layout do not count, unless the code reads them."""
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""

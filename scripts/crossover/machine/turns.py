@@ -29,7 +29,7 @@ def batch_job() -> str | None:
 
 
 def hand_down_turns() -> None:
-    """Have the jobs that run here wait for each other; within a batch job, for those of the same allocation alone."""
+    """Make the jobs that run here wait for each other; within a batch job, only for those of the same allocation."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -67,6 +67,6 @@ def host_turn(
 
 @contextmanager
 def computing(what: str) -> Iterator[None]:
-    """Have the host alone for work that is no trial, such as drawing figures."""
+    """Keep the host to this process for other work than a trial, such as drawing figures."""
     with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
         yield

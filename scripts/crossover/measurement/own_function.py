@@ -227,7 +227,7 @@ def _of_array(array: np.ndarray) -> Result | None:
 
 
 def difference(ours: list[Result], theirs: list[Result], tolerance: float | None) -> str | None:
-    """How results differ by more than the tolerance; None if they do not."""
+    """A description of results that differ by more than the tolerance; None if they agree."""
     if len(ours) != len(theirs):
         return f"{len(ours)} arrays and {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):

@@ -44,7 +44,7 @@ from crossover.measurement.workloads import Tell, not_told
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one of them"
 LEARNING_RATE = 1e-3
-"""Of the default optimizer; small, so that many steps on one batch stay finite."""
+"""Learning rate of the default optimizer; small, so that many steps on the same batch stay finite."""
 
 
 class OwnModel:
@@ -144,7 +144,7 @@ class ModelWithLoss(nn.Module):
 
 
 def trained_model(step: Step) -> nn.Module:
-    """What a training moves, casts and trains: the model, with its loss if that has weights."""
+    """The module that a training moves, casts and trains: the model, with its loss if that has weights."""
     model: nn.Module = step.model
     if step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -316,7 +316,7 @@ class _OwnTask(Task):
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """What failed, with advice for errors of known cause."""
+        """A description of what failed, with advice for errors of known cause."""
         what = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"

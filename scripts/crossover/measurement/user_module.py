@@ -114,7 +114,7 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
 
 
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
-    """What a plain function of the user's returns, called with a size and those of the axes that it takes by name."""
+    """Call a user's plain function with a size and the axes that it takes by name; returns its result."""
     function = _named(model)
     with _as_a_library(model):
         return function(size, **{name: axes[name] for name in model.takes if name in axes})
@@ -139,7 +139,7 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """How many of size and batch size a function takes."""
+    """Number of arguments that a function takes, of size and batch size."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a compiled function may have no signature

@@ -58,9 +58,9 @@ class Jobs:
     config: Configuration
     machine: Machine
     cores: int | None
-    """Those of --cores; None where a cluster's scheduler counts."""
+    """Number of --cores; None where a cluster's scheduler assigns them."""
     gpus: int = 1
-    """Those of --resources gpu."""
+    """Number of --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial."""

@@ -26,7 +26,7 @@ MOST_REASONS = 3
 """Reasons of failed jobs to repeat at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
-"""On a disk with less, a job ends without a log."""
+"""Free bytes below which a job ends without a log."""
 
 MOST_PATHS = 3
 """Paths of a job to show."""
@@ -46,7 +46,7 @@ NOTHING_TO_DO = "Nothing to be done"
 """Beginning of Snakemake's line where all files are up to date."""
 
 STEPS = 20
-"""Most lines of progress of a run."""
+"""Maximum number of lines of progress."""
 
 
 def duration_words(seconds: float) -> str:
@@ -113,7 +113,7 @@ class Progress(logging.Handler):
         self._say, self._up_to_date, self._clock = say, up_to_date, clock
         self._running: dict[int, str] = {}
         self._answers: dict[int, str] = {}
-        """What a running job of `ANSWERING` writes."""
+        """Output of each running job of `ANSWERING`."""
         self._began: float | None = None
         self._totals: list[int] = []
         self._last_step = -1

@@ -37,7 +37,7 @@ class Work:
 
     rule: str
     pattern: str
-    """Of a result's path, below its folder and without its suffix."""
+    """Pattern of a result's path, below its folder and without its suffix."""
     read: Callable[[Path], Any]
     """Raises UserError where a result is unreadable."""
 
@@ -47,7 +47,7 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""By the name of a result."""
+"""The kinds of jobs, by the name of a result."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples a batch", CPU_T
 
 
 def axis_label(row: Mapping[str, Any]) -> str:
-    """What a crossover's x axis counts: 'parameters', 'samples a batch', 'cores', or the name of the size."""
+    """Unit of a crossover's x axis: 'parameters', 'samples a batch', 'cores', or the name of the size."""
     return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Of the folder's files."""
+"""Version of the folder's files."""
 FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
@@ -34,7 +34,7 @@ KEPT = (
 """The columns of a trial that a comparison needs."""
 
 LARGEST_BYTES = 200_000
-"""Of the table of trials."""
+"""Maximum size of the table of trials."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Facts:
     code_version: str | None
     """git commit."""
     command: str | None
-    """How its run was started."""
+    """Command of its run."""
 
 
 def read_facts(folder: Path) -> Facts:

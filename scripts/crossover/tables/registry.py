@@ -91,9 +91,9 @@ class Tolerance:
     """The tolerance of a value, to either side."""
 
     absolute: float = 0
-    """In the column's unit."""
+    """Absolute tolerance, in the column's unit."""
     share: float = 0
-    """Of the value."""
+    """Relative tolerance."""
 
 
 COUNTS = ("parameters", "flops_per_step", "parameter_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
@@ -133,15 +133,15 @@ class Column:
     dtype: str = "Float64"
     """Type in pandas; `object` for lists."""
     title: str = ""
-    """What the page calls it; empty: its name."""
+    """Title on the page; empty: its name."""
     shown_unit: str = ""
     """Unit on the page."""
     factor: float = 1
-    """From the column's unit to `shown_unit`."""
+    """Factor from the column's unit to `shown_unit`."""
     trials: str = ""
-    """How a cell's value is made of its trials; empty: it has another origin."""
+    """Statistic over a cell's trials; empty for a value of another origin."""
     chart: Literal["", "seconds", "rate", "bytes", "number"] = ""
-    """How a chart writes its values; empty: no chart shows it."""
+    """Format of its values in a chart; empty: no chart shows it."""
     interval: tuple[str, str] | None = None
     """Columns with the ends of its 95 % interval."""
     always: bool = False

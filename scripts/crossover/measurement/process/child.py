@@ -26,7 +26,7 @@ from crossover.measurement.process.messages import send
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
-"""Takes the messages of a job, see `do`."""
+"""Receives the messages of a job, which `do` lists."""
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
