@@ -6,7 +6,6 @@ installed ones. So a `queue.py` of the user shadows nothing, and a copy of a pac
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import inspect
@@ -199,15 +198,6 @@ def _is_standard(folder: Path) -> bool:
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
     """Run the user's code without command-line options, and without turning warnings into errors."""
-
-    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
-        del parser
-        raise SystemExit(f"argparse: {message}")
-
     sys.argv[:] = [model.origin]
-    error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        argparse.ArgumentParser.error = error  # type: ignore[method-assign]
+    yield
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
