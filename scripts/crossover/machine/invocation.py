@@ -16,9 +16,6 @@ from crossover.config.words import DIRTY
 INVOCATION = "CROSSOVER_INVOCATION"
 """The environment variable that passes the invocation from the main process to its jobs."""
 
-LONGEST_COMMAND = 10_000
-"""A longer command, which names its targets one by one, would not fit into an environment variable."""
-
 PROFILE = "SNAKEMAKE_PROFILE"
 """The environment variable that names a profile in place of --profile."""
 
@@ -70,8 +67,6 @@ def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
-    if len(command) > LONGEST_COMMAND:
-        command = f"{command[:LONGEST_COMMAND]} ..."
     return Invocation(command, folder, find_checkout())
 
 
