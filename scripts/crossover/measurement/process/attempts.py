@@ -41,8 +41,8 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     """Run a job in a measuring process, and find out why a step failed.
 
     A step that fails here but runs on the CPU in fp32 is unsupported, and invalid if that cannot be found out in time.
-    Raises ChildFailedError if the measuring process ended by an error, which it has printed, or if the step fails on the
-    CPU too, which then is printed.
+    Raises ChildFailedError if the measuring process ended by an error, which it has printed, or if the step fails on
+    the CPU too, which then is printed.
     """
     start_s = clock()
     outcome = _run(job)
