@@ -101,7 +101,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
-    # A dataset of a user's own may have an option of that name that means something else.
+    # A user's own dataset may have an option `csv` with another meaning.
     return [csv["signal"], csv["background"]] if isinstance(csv, Mapping) else []
 
 

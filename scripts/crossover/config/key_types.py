@@ -175,7 +175,7 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """A mapping of these keys and no others."""
 
-    # Only a config and a study are built, with all that they hold: each mapping for itself would take twice as long.
+    # Validators are built for a whole config or study; one for each mapping would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 

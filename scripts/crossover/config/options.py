@@ -288,7 +288,7 @@ def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
     """The axes of a cell as values of options; a machine without a name asks for no option."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
-    return values | ({"workload": None} if values["workload"] == OWN else {})  # its --model says more
+    return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it
 
 
 def model_options(model: Model | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class _Resolver(BaseResolver):
 
 
 MERGE = "tag:yaml.org,2002:merge"
-# A profile's null reaches the workflow as Python writes it.
+# Snakemake passes a profile's null as None.
 for tag, pattern in {
     "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
     "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
@@ -149,7 +149,7 @@ def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> 
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # Of the alternatives of a value, the one that it comes closest to says most, and our words more than pydantic's.
+    # Of a value's alternatives, report the one that matches most of the path, with our message if there is one.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] in OUR_ERRORS))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))

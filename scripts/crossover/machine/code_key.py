@@ -137,7 +137,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "local_builds": local_builds(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # those of the other files read the host and write the row
+    for package in sorted(packages):  # packages of the other files only read the host and write the row
         versions |= version_of(package)
     return Code(files | added, digests, versions, list(added), here)
 
@@ -216,7 +216,7 @@ def _look_around(whole: Imported, named: NamedFiles) -> None:
         texts = [*source.texts, *filter(None, map(os.environ.get, whole.variables))]
         files_of_source = [path for text in texts for path in named.named(text, file.parent)]
         files += files_of_source
-        # A text that ends as the name of a file, and names none, is a part of a computed name: f"weights_{size}.pt".
+        # A literal with a file's suffix that names no file is part of a computed name: f"weights_{size}.pt".
         names = {path.name for path in files_of_source}
         ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
         if source.computes_names or any(" " not in end and end not in names for end in ends):
@@ -307,7 +307,7 @@ class Modules:
         in a file that is run by its path, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # The library names a module from its own package where it must not count for every workload.
+        # The library imports a module by name where it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         for dots, module, taken in (*source.imports, *by_name):
             above = package.split(".") if package else []
@@ -333,7 +333,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # By its last name alone: Python's finder would look for the parent among the imported modules.
+            # By its last name only: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
@@ -341,7 +341,7 @@ class Modules:
             self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
-                # Of a module in an archive, the archive.
+                # For a module in an archive, the file is the archive.
                 file = next((path for path in (origin, *origin.parents) if path.is_file()), None)
                 self.locations[name, start] = _Location(file, tuple(spec.submodule_search_locations or ()))
         return self.locations[name, start]

@@ -94,7 +94,7 @@ def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
 def find_checkout(root: Path = ROOT) -> Checkout:
     """The checkout in a folder, by git."""
     try:
-        # A copy inside another repository does not have that one's commits.
+        # A copy inside another repository has none of its commits.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)

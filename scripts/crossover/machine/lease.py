@@ -123,7 +123,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return None
     try:
         return find_gpus(environment, nvml)
-    except nvml.NVMLError as error:  # to go on as if there were none would share a GPU with another trial
+    except nvml.NVMLError as error:  # without the list, another trial might share the GPU
         raise UserError(
             f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
         ) from error

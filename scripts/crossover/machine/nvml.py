@@ -220,7 +220,7 @@ def gpu_between(
     first, last = before or GpuState(""), after or GpuState("")
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # Reasons that hold now, and those whose counter rose meanwhile.
+    # Reasons that are active now, and those whose counter rose meanwhile.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),

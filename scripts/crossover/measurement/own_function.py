@@ -140,7 +140,7 @@ class FunctionTask(Task):
             if self.awaits is not False:
                 self._await(returned)
         except Exception:
-            with explaining(self.source.cell.model):  # which takes as long as a short step, if it is entered in each
+            with explaining(self.source.cell.model):  # entering it in each step would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:

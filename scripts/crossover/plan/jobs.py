@@ -161,7 +161,7 @@ class Jobs:
 
         return {
             **self._class_resources(),
-            # None, never 0, for a CPU cell.
+            # For a CPU cell None, since 0 would still be a request.
             "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
             "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
             "runtime": minutes,
@@ -230,7 +230,7 @@ class Jobs:
 
 def _note(kind: str, wildcards: Wildcards) -> str:
     """The file in which a job notes that its time limit ended it."""
-    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # a first row is no repeat
+    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # `again` is empty for a first row
     return "/".join([kind, *values]) + ".json"
 
 

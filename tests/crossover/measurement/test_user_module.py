@@ -56,7 +56,7 @@ def model(text: str) -> Model:
     return Model(str(Path(source).absolute()) if source.endswith(".py") else source, name)
 
 
-def said(text: str) -> str:
+def complaint(text: str) -> str:
     """The one line on a model whose function cannot be had."""
     return error_line(function_of, model(text))
 
@@ -74,7 +74,7 @@ def test_a_file_with_the_name_of_a_module_that_is_there_disturbs_nobody(name: st
 
 def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
     write(statistics="def summarise(): pass", net=f"from statistics import summarise\n{BUILD}")
-    assert said("net.py:build") == (
+    assert complaint("net.py:build") == (
         "net.py: line 1: the import fails: ImportError: cannot import name 'summarise' from 'statistics' "
         f"({statistics.__file__}); statistics.py is hidden by the module statistics of Python: rename it"
     )
@@ -119,17 +119,17 @@ def test_an_import_that_fails_is_one_line(text: str, line: str, monkeypatch: pyt
     write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert line in said("net.py:build")
+        assert line in complaint("net.py:build")
 
 
 def test_an_assertion_on_the_gpu_is_explained() -> None:
     """The step that waited for it is not the one that failed."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
-    said = cause_of(RuntimeError(text))
-    assert said.startswith(
+    advice = cause_of(RuntimeError(text))
+    assert advice.startswith(
         "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
     )
-    assert said.endswith("--device=cpu names the line")
+    assert advice.endswith("--device=cpu names the line")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_full_shared_memory_is_explained(text: str) -> None:
 )
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
     write(net=text)
-    assert said("net:build").startswith(line)
+    assert complaint("net:build").startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def reset() -> None:
 def test_a_switch_set_at_import_is_named_with_its_key(setter: str, name: str, key: str | None) -> None:
     write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
     try:
-        line = said("net.py:build")
+        line = complaint("net.py:build")
     finally:
         reset()
     assert line.startswith(f"net.py:build: the import sets a switch: {name} changed from ")

@@ -107,7 +107,7 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # not the step's own, since the step has run before
+    except Exception as error:  # of the comparison, since the step itself has run before
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
