@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -85,9 +86,10 @@ def write_page(
     words: str | None = None,
     references: Sequence[Reference] = (),
     host: str = "here",
+    spec: Mapping[str, Any] = MappingProxyType({}),
     **changes: Any,
 ) -> Page:
-    """Write the report of plain studies on a host; `words` stand wherever a study's file has text of its author's."""
+    """Write the report of studies on a host, plain but for `spec`; `words` stand for all text of a study's author."""
     names = list(rows["study"].unique())
     published = {
         "statement": words or "it starts at 700",
@@ -96,7 +98,10 @@ def write_page(
     }
     studies = {
         name: study(
-            title=words or f"Study of {name}", question=words or f"From which of the {name} on?", published=published
+            title=words or f"Study of {name}",
+            question=words or f"From which of the {name} on?",
+            published=published,
+            **spec,
         )
         for name in names
     }

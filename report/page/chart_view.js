@@ -16,31 +16,49 @@
   const named = (row, axes) => axes.map((axis) => word(row, axis)).join(", ");
   const placeName = (row, axes) => named(row, axes) || page.sizeText(row);
 
+  const isCpu = ({ device }) => device.split("-")[0] === "cpu";
+  const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
+
+  // A cell with its speed-up over the CPU on so many cores.
+  function besideCores(row, cores) {
+    const [speedup, speedup_low, speedup_high, ahead] = data.over_cores[row.place]?.[cores] ?? [null, null, null, 0];
+    return { ...row, speedup, speedup_low, speedup_high, ahead };
+  }
+
   // What a chart can be drawn over; one place for each cell where no number varies.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "batch size" };
-    const found = Object.keys(titles).filter((key) => distinct(rows, key).size > 1);
-    return found.length ? found.map((key) => ({ key, title: titles[key] })) : [{ key: null, title: "" }];
+    const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
+    if (coresOf(rows).size > 1) choices.push({ key: "cpu_threads", title: "CPU cores" });
+    return choices.length ? choices : [{ key: null, title: "" }];
   };
 
   // The series over an axis: device, name, group (what but the device sets each apart), and its cells in the axis' order.
-  // `places` names the cells of an axis without numbers. Cells measured elsewhere are series of their own.
+  // `places` names the cells of an axis without numbers. Cells measured elsewhere are series of their own. Over CPU cores the
+  // CPU is one device, and the others stand at every number of cores.
   page.seriesOf = (rows, elsewhere, x) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
     const places = x ? null : [...new Set(rows.map((row) => placeName(row, apart)))];
-    const found = new Map();
+    const overCores = x === "cpu_threads";
+    const allCores = rows.find(({ device }) => device === "cpu")?.device_label ?? "CPU";
+    const placesOf = (row, known) => {
+      if (overCores) return isCpu(row) ? [row.threads] : [...coresOf(rows)];
+      return [x ? row[x] : places.indexOf(placeName(row, known))];
+    };
+    const byName = new Map();
     for (const row of [...rows, ...elsewhere]) {
       const known = row.elsewhere ? apart.filter((axis) => axis !== "machine") : apart;
       const group = x ? named(row, known) : "";
-      const device = row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
-      const key = [device, row.elsewhere ? row.machine : "", group].join("|");
-      if (!found.has(key)) found.set(key, { device: row.device, label: device, group, elsewhere: Boolean(row.elsewhere), points: [] });
-      const at = x ? row[x] : places.indexOf(placeName(row, known));
-      if (at !== null && at >= 0) found.get(key).points.push({ at, row });
+      const pooled = overCores && isCpu(row);
+      const label = pooled ? allCores : row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
+      const key = [label, row.elsewhere ? row.machine : "", group].join("|");
+      if (!byName.has(key)) byName.set(key, { device: pooled ? "cpu" : row.device, label, group, elsewhere: Boolean(row.elsewhere), points: [] });
+      const measuredAt = placesOf(row, known).filter((at) => at !== null && at >= 0);
+      byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? besideCores(row, at) : row })));
     }
-    const series = [...found.values()];
-    for (const one of series) one.points.sort((first, second) => first.at - second.at);
+    const series = [...byName.values()];
+    for (const line of series) line.points.sort((first, second) => first.at - second.at);
     return { series, places };
   };
 
@@ -112,33 +130,65 @@
 
   // --- Whole jobs: start-up and steps ---
 
+  // Student's t quantile of a two-sided 95 % interval; between whole degrees of freedom it is nearly linear in their inverse.
+  function quantile(freedom) {
+    const [below, largest] = [Math.floor(freedom), data.t_quantiles.length - 1];
+    const [rank, next] = below < largest ? [below, below + 1] : [largest, Infinity];
+    const share = (1 / rank - 1 / freedom) / (1 / rank - 1 / next);
+    return data.t_quantiles[rank - 1] + share * (data.t_quantiles[rank] - data.t_quantiles[rank - 1]);
+  }
+
+  // Mean time of a job of so many steps, and the squared relative error of that mean; no error with one trial.
+  function jobOf(row, steps) {
+    if (!row?.job) return null;
+    const [startup_s, step_s, ofStartup, ofBoth, ofStep, trials] = row.job;
+    const time_s = startup_s + steps * step_s;
+    const error = ofStep === null ? null : (ofStartup + 2 * steps * ofBoth + steps * steps * ofStep) / (time_s * time_s);
+    return { time_s, error, freedom: trials - 1 };
+  }
+
+  const ONE_TRIAL_LEAD = 2; // by which a single trial tells which side is ahead
+
+  // How many times as fast a job is as the CPU's, with Welch's interval on a logarithmic scale, and which side is surely ahead.
+  function jobSpeedup(own, base) {
+    const speedup = base.time_s / own.time_s;
+    const error = own.error === null || base.error === null ? null : own.error + base.error;
+    const freedom = error === null ? null : (error * error) / (own.error ** 2 / own.freedom + base.error ** 2 / base.freedom);
+    const factor = error === null ? ONE_TRIAL_LEAD : Math.exp(quantile(freedom) * Math.sqrt(error));
+    const ahead = speedup >= factor ? 1 : speedup <= 1 / factor ? -1 : 0;
+    const [low, high] = error === null ? [null, null] : [speedup / factor, speedup * factor];
+    return { speedup, speedup_low: low, speedup_high: high, ahead };
+  }
+
   // Cells with the speed-up over the CPU of jobs of so many steps; null where a start-up is not known.
   function ofJobs(rows, steps) {
     const beside = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
     const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [beside(row), row]));
-    const job_s = (row) => (row && row.startup_s !== null && row.step_time_s !== null ? row.startup_s + steps * row.step_time_s : null);
+    const unknown = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
     return rows.map((row) => {
-      const [own, base] = [job_s(row), job_s(bases.get(beside(row)))];
-      const speedup = row.speedup === null || own === null || base === null ? null : base / own;
-      return { ...row, speedup, speedup_low: null, speedup_high: null };
+      const [own, base] = [jobOf(row, steps), jobOf(bases.get(beside(row)), steps)];
+      return { ...row, ...(row.speedup === null || !own || !base ? unknown : jobSpeedup(own, base)) };
     });
   }
 
-  // Where the curves of jobs cross the CPU's, as the chart marks crossovers: place, no interval, words, and whose line it is.
-  page.jobCrossovers = (seen) => seen.shown.flatMap((one) => {
-    const points = page.pointsOf(one, seen.metric);
+  // Where the curves of jobs cross the CPU's, as the chart marks crossovers, and whose line it is: between the nearest sizes
+  // at which one side, then the other, is surely ahead.
+  page.jobCrossovers = (seen) => seen.shown.flatMap((line) => {
+    const points = page.pointsOf(line, seen.metric);
     const curve = page.curveOf(points);
-    return points.slice(1).flatMap((next, rank) => {
-      const isBehind = points[rank].value < 1;
-      if (isBehind === (next.value < 1)) return [];
-      let [low, high] = [points[rank].at, next.at];
+    const sure = points.filter(({ row }) => row.ahead);
+    return sure.slice(1).flatMap((after, rank) => {
+      const before = sure[rank];
+      if (before.row.ahead === after.row.ahead) return [];
+      let [low, high] = [before.at, after.at];
       for (let halved = 0; halved < 50; halved += 1) {
         const middle = Math.sqrt(low * high);
-        if ((curve(middle) < 1) === isBehind) low = middle;
+        if ((curve(middle) < 1) === (before.value < 1)) low = middle;
         else high = middle;
       }
-      const place = high.toPrecision(3);
-      return [[high, null, null, `${page.format.place(Number(place), seen.x.title)} (jobs of ${page.format.whole(seen.steps)} steps)`, seen.whose(next.row)]];
+      const place = (at) => page.format.place(Number(at.toPrecision(3)), seen.x.title);
+      const words = `${place(high)} (between ${place(before.at)} and ${place(after.at)}; jobs of ${page.format.whole(seen.steps)} steps)`;
+      return [[high, before.at, after.at, words, seen.whose(after.row)]];
     });
   });
 
@@ -171,8 +221,11 @@
   page.viewOf = (state) => {
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
+    const axes = page.xChoices(measured);
+    const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((one) => one.key === key));
+    const x = axes.find(({ key }) => key === wanted);
     const ofRuns = ofJobs(measured, steps ?? 1);
-    const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
+    const hasStartups = x.key !== "cpu_threads" && ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
     // Of a machine elsewhere its accelerators count, and its CPU on all cores.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
@@ -183,17 +236,14 @@
     const chosen = metrics.find(({ key }) => key === state.y) ?? metrics[0];
     const metric = rows === measured ? chosen : { ...chosen, title: `${chosen.title}, jobs of ${page.format.whole(steps)} steps` };
 
-    const axes = page.xChoices(rows);
-    const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((one) => one.key === key));
-    const x = axes.find(({ key }) => key === wanted);
     const { series, places } = page.seriesOf(rows, elsewhere, x.key);
     const own = series.filter((one) => !one.elsewhere);
-    const groupOf = new Map(own.flatMap(({ group, points }) => points.map(({ row }) => [row, group])));
+    const groupOf = new Map(own.flatMap(({ group, points }) => points.map(({ row }) => [row.place, group])));
     const groups = [...new Set(groupOf.values())];
     const lines = groups.length < 2 ? [] : [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
     const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
     const isMine = (group) => line === page.ALL || group === line;
-    const mine = new Set(rows.filter((row) => isMine(groupOf.get(row))).map(({ place }) => place));
+    const mine = new Set(rows.filter((row) => isMine(groupOf.get(row.place))).map(({ place }) => place));
     const hasValue = (one) => one.points.some(({ row }) => page.pointOf(row, metric));
     const shown = !metric || metric === page.SPLIT ? []
       : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
@@ -202,8 +252,8 @@
     for (const one of shown) {
       one.base = series.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
     }
-    const splits = split.filter((row) => isMine(groupOf.get(row))).sort((one, other) => one.size - other.size);
-    const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row) : "");
+    const splits = split.filter((row) => isMine(groupOf.get(row.place))).sort((one, other) => one.size - other.size);
+    const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row.place) : "");
     const isSplit = metric === page.SPLIT;
     const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(found)].sort((one, other) => one - other);

@@ -33,24 +33,21 @@
   function speedText(seen, one, name) {
     const found = page.valueAt(one, SPEEDUP, seen.size, !seen.places);
     if (!found) return "";
-    if (seen.steps) {
-      const [winner, loser] = found.value > 1 ? [name, "CPU"] : ["CPU", name];
-      return `${winner} ${format.number(Math.max(found.value, 1 / found.value))}x faster than ${loser} in all, start-up included`;
-    }
     const rests = restsOn(page.pointsOf(one, SPEEDUP), seen.size);
     const single = rests.some(({ low }) => low === null);
     const ends = [Math.min(...rests.map(({ low }) => low)), Math.max(...rests.map(({ high }) => high))];
     // Of a machine elsewhere the ratio is as measured there, beside another CPU.
     const interval = (turn) => (one.elsewhere ? "as measured" : single ? "single trial" : `95 % CI ${ends.map(turn).sort((first, second) => first - second).map(format.number).join(" to ")}`);
-    const around = crossoverAround(seen, one);
+    const around = seen.steps ? null : crossoverAround(seen, one);
+    const what = seen.steps ? " in all, start-up included" : "";
     const [ahead, ...others] = rests.map(({ row }) => row.ahead);
     if (!ahead || others.some((side) => side !== ahead) || around) {
       const range = around && one.elsewhere ? `; the crossover beside this CPU is estimated at ${around.on[seen.x.key][3]} ${seen.x.title}` : "";
-      return `inconclusive (ratio ${format.number(found.value)}, ${interval((ratio) => ratio)}${range})`;
+      return `inconclusive${what} (ratio ${format.number(found.value)}, ${interval((ratio) => ratio)}${range})`;
     }
     const turn = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
     const [winner, loser] = ahead > 0 ? [name, "CPU"] : ["CPU", name];
-    return `${winner} ${format.number(turn(found.value))}x faster than ${loser} (${interval(turn)})`;
+    return `${winner} ${format.number(turn(found.value))}x faster than ${loser}${what} (${interval(turn)})`;
   }
 
   // What one series says at the size; where a cell there, or the next one, has no value, how that ended.

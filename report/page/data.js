@@ -18,8 +18,7 @@ window.Crossover = {};
   page.data = () => {
     if (known) return known;
     known = JSON.parse(document.getElementById("page-data").textContent);
-    const startups = column(known.startups, known.count);
-    known.rows = rowsOf(known, (place) => ({ place, startup_s: startups[place] }));
+    known.rows = rowsOf(known, (place) => ({ place, job: known.jobs[place] }));
     for (const row of known.rows) row.key = known.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
     known.elsewhere.rows = rowsOf(known.elsewhere, () => ({ elsewhere: true }));
     known.commands = known.commands.map((encoded) => column(encoded, known.count));

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.tables.columns import COLUMNS
@@ -171,8 +172,10 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert any(words.startswith("crossover 100") for words in opened.texts)
     steps.fill("1,000")
     opened.page.keyboard.press("Enter")
-    assert "crossover 1,100 (jobs of 1,000 steps)" in opened.texts
-    assert ask(opened, "jobs", "10000").endswith(": GPU 9.09x faster than CPU in all, start-up included.")
+    assert "crossover 1,100 (between 10 and 10,000; jobs of 1,000 steps)" in opened.texts
+    assert ask(opened, "jobs", "10000").endswith(
+        ": GPU 9.09x faster than CPU in all, start-up included (single trial)."
+    )
     assert "steps=1000" in opened.page.url
     steps.fill("")
     opened.page.keyboard.press("Enter")
@@ -180,6 +183,57 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     steps.fill("none")
     opened.page.keyboard.press("Enter")
     assert opened.readout.startswith("“none” is no number of steps")
+
+
+def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
+    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms a step, and about 1 s to start.
+
+    At 1,000 neurons the CPU is ahead by 9 %, which start-ups 10 % apart do not tell.
+    """
+    spreads = (0.9, 0.97, 1.0, 1.12)
+    rows = [
+        row(
+            **{"study": "jobs", "size": size, "parameters": size, "size_name": "neurons", "device": device},
+            **{"trial": trial, "step_time_s": step_s, "first_step_s": step_s},
+            spent_s=json.dumps({"context": 0, "build": build * spread}),
+        )
+        for size in (10, 1000, 10_000)
+        for device, step_s, build in (("cpu", size * 1e-6, 0.0), ("cuda", 1e-4, 1.0))
+        for trial, spread in enumerate(spreads, 1)
+    ]
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
+    opened.choose("show", "speedup")
+    opened.chart.locator("[name=steps]").fill("1,000")
+    opened.page.keyboard.press("Enter")
+    totals_s = 0.1 + np.array(spreads)
+    half = stats.t.ppf(0.975, 3) * totals_s.std(ddof=1) / 2 / totals_s.mean()
+    speedup = 10 / totals_s.mean()
+    low, high = speedup * np.exp(-half), speedup * np.exp(half)
+    assert ask(opened, "jobs", "10000").endswith(
+        f": GPU {speedup:.3g}x faster than CPU in all, start-up included (95 % CI {low:.3g} to {high:.3g})."
+    )
+    assert ": inconclusive in all, start-up included (ratio 0.911, 95 % CI " in ask(opened, "jobs", "1000")
+    assert any("(between 10 and 10,000; jobs of 1,000 steps)" in words for words in opened.texts)
+
+
+def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, tmp_path: Path, open_page: Open) -> None:
+    """A CPU that is as fast as its cores are many, and takes the GPU's 1 ms on 6 of 16."""
+    threads = {"cpu-1": 1, "cpu-4": 4, "cpu-8": 8, "cpu": 16, "cuda": 16}
+    rows = [
+        row(study="cores", device=device, threads=count, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
+        for device, count in threads.items()
+        for seconds in [1e-3 if device == "cuda" else 6e-3 / count]
+        for trial in (1, 2, 3)
+    ]
+    spec = {"x_axis": "cpu_threads", "cpu_threads": [1, 4, 8]}
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path, spec=spec).path)
+    assert opened.chart.locator("[name=over]").input_value() == "cpu_threads"
+    assert any(words.startswith("crossover 6") for words in opened.texts)
+    assert "At 1 CPU cores: CPU 6.00 ms" in ask(opened, "cores", "1", "cpu_threads")
+    assert ": GPU 6.00x faster than CPU (95 % CI 5." in opened.readout
+    assert ": CPU 1.33x faster than GPU (95 % CI 1." in ask(opened, "cores", "8", "cpu_threads")
+    opened.choose("show", "speedup")
+    assert opened.readout.startswith("At 8 CPU cores: CPU 1.33x faster than GPU")
 
 
 def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_with(run: Page, open_page: Open) -> None:

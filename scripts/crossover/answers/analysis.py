@@ -64,6 +64,7 @@ def analyse(
     cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
+    runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
     # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
@@ -77,7 +78,8 @@ def analyse(
         reference_cells=with_facts(summarise(elsewhere, prices=prices, origin="reference"), references),
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
-            _joined(crossovers_of(all_compared, x_axes, prices, candidates), across), _second_axes(compared, studies)
+            _joined(crossovers_of(all_compared, x_axes, prices, candidates, runs), across),
+            _second_axes(compared, studies),
         ),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
@@ -86,8 +88,7 @@ def analyse(
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
     ]
-    steps = {name: study["steps_per_run"] for name, study in studies.items()}
-    tables = replace(tables, claims=check_claims(claims, tables, steps))
+    tables = replace(tables, claims=check_claims(claims, tables, runs))
     return replace(tables, answers=answers_of(tables, studies))
 
 
@@ -96,16 +97,21 @@ def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """The crossovers of devices over the second axis of studies that have one, at the points of their own grid."""
+    """The crossovers of devices over the second axis of studies that have one, at the points of their own grid.
+
+    Over sizes beside cores, those over the CPU on each number of cores.
+    """
     second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
-    first = {name: X_AXES[studies[name]["x_axis"]] for name in second}
-    on_grid = [
-        measurements[(measurements["study"] == name) & measurements[axis].isin(studies[name][f"{axis}s"])]
-        for name, axis in first.items()
-    ]
+    on_grid = []
+    for name in second:
+        axis, points = _first_points(studies[name], measurements)
+        on_grid.append(measurements[(measurements["study"] == name) & measurements[axis].isin(points)])
     if not on_grid:
         return table_of("crossovers")
-    return headline_rows(crossovers_of(pd.concat(on_grid), second)).assign(second_axis=True)
+    crossovers = crossovers_of(pd.concat(on_grid), second).assign(second_axis=True)
+    over_cores = crossovers["study"].map({name: studies[name]["x_axis"] == CPU_THREADS for name in second})
+    is_headline = crossovers.index.isin(headline_rows(crossovers, second=True).index)
+    return crossovers[is_headline | (over_cores & (crossovers["pair"] == "device") & (crossovers["cost"] == "time"))]
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:

@@ -85,8 +85,8 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     x_axis = spec["x_axis"]
     if not asks_for_crossovers(spec["figures"]):
         return comparison_answers(tables, spec)
-    crossovers = crossover_answers(tables)
-    paybacks = payback_answers(tables, x_axis, spec["steps_per_run"])
+    crossovers = crossover_answers(tables, spec["steps_per_run"])
+    paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
     if alone:

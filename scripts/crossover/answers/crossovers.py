@@ -37,11 +37,13 @@ from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
+StepsPerRun = int | Mapping[str, int] | None
+
 RESIDENT = PROTOCOLS[0]
 """The protocol with data on the device."""
 
 
-def crossover_answers(tables: RunTables) -> list[Row]:
+def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row]:
     """One answer for each crossover of a study's tables, the main ones first, those over a second axis last."""
     crossovers, main = _crossovers_to_answer(tables)
     labelled = _is_labelled(crossovers)
@@ -49,7 +51,17 @@ def crossover_answers(tables: RunTables) -> list[Row]:
     rows = [(row, index in main) for index, row in zip(order, records(crossovers.loc[order]), strict=True)]
     rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
     several = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
-    return [_answer(row, tables, several[row["x_axis"]], labelled) | {"main": is_main} for row, is_main in rows]
+    return [
+        _answer(row, tables, several[row["x_axis"]], labelled)
+        | {"main": is_main, "capacity": _steps_of_run(steps_per_run, row)}
+        for row, is_main in rows
+    ]
+
+
+def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
+    """Steps of the run that a crossover is about; None where they differ along the x axis, or it is of single steps."""
+    given = steps_per_run is not None and (row["batch_size"] is not None or isinstance(steps_per_run, int))
+    return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 
 
 def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
@@ -90,11 +102,11 @@ def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
     return name_by(row, [axis for axis in several if axis != row["pair"]])
 
 
-def payback_answers(tables: RunTables, x_axis: str, steps_per_run: int | Mapping[str, int] | None) -> list[Row]:
+def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
     """From how many steps on start-up is paid back at the largest size, or other point, of each main crossover in time.
 
-    They are main answers where the study gives the steps of its run. None where the steps of both sides do not differ
-    significantly; without a run, none either where the side ahead starts no later.
+    They are main answers where the study has a run. None where the steps of both sides do not differ significantly;
+    without a run, none either where the side ahead starts no later.
     """
     crossovers, main = _crossovers_to_answer(tables)
     several, labelled = varying(tables.cells, series_axes(x_axis)), _is_labelled(crossovers)
@@ -104,40 +116,28 @@ def payback_answers(tables: RunTables, x_axis: str, steps_per_run: int | Mapping
         speedups = speedups_of(row | {"pair": pair_of_ratios}, tables.ratios)
         for speedup in records(speedups.tail(1)):
             contender, baseline = _sides(row, labelled)
-            sign = sign_of(speedup)
-            run_steps = steps_of_run(steps_per_run, speedup["batch_size"])
-            steps = speedup["payback_steps"]
-            if sign and steps is not None and (steps >= 1 or run_steps is not None):
-                winner, loser = (contender, baseline) if sign > 0 else (baseline, contender)
-                sides = {"series": _series_name(row, several), "winner": winner, "loser": loser}
+            sign, steps = sign_of(speedup), speedup["payback_steps"]
+            if sign and steps is not None and (steps >= 1 or has_run):
                 if x_axis == CPU_THREADS:
                     place = side_word(speedup["baseline"])
                 else:
                     place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [X_AXES[x_axis]])
-                answers.append(_payback(speedup, run_steps) | sides | {"place": place})
+                answers.append(
+                    {
+                        "kind": "payback",
+                        "main": has_run,
+                        "machine": row["machine"],
+                        "series": _series_name(row, several),
+                        "status": "measured",
+                        **estimate(speedup, "payback_steps", "steps"),
+                        "winner": contender if sign > 0 else baseline,
+                        "loser": baseline if sign > 0 else contender,
+                        "place": place,
+                        "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
+                        **trials_columns(speedup["trials"]),
+                    }
+                )
     return answers
-
-
-def _payback(speedup: Mapping[str, Any], run_steps: int | None) -> Row:
-    low, high = speedup["payback_steps_low"], speedup["payback_steps_high"]
-    if run_steps is None:
-        status = "no_run"
-    elif low is None:  # a single trial
-        status = "run_inconclusive"
-    elif high is not None and run_steps > high:
-        status = "run_pays_back"
-    else:
-        status = "run_too_short" if run_steps < low else "run_inconclusive"
-    return {
-        "kind": "payback",
-        "main": run_steps is not None,
-        "machine": speedup["machine"],
-        "status": status,
-        **estimate(speedup, "payback_steps", "steps"),
-        "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
-        "capacity": run_steps,
-        **trials_columns(speedup["trials"]),
-    }
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")

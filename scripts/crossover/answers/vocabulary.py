@@ -24,7 +24,7 @@ KINDS = {
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
-    "payback": ("no_run", "run_pays_back", "run_too_short", "run_inconclusive"),
+    "payback": ("measured",),
     "set_up": ("measured",),
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
     **dict.fromkeys(("loading", "copying"), ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL)),

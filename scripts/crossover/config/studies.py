@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, TypeVar
 
 from crossover.config.models import Model
-from crossover.config.words import AXES, BASELINE, CPU_THREADS, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, CUDA_GRAPH, HERE, PLAIN, X_AXES, is_cpu, threads_of_side
 from crossover.errors import UserError
 
 MOST = 1_000_000_000
@@ -456,10 +456,14 @@ LEAST_OF_MAP = 3
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """Size or batch size, whichever is not the study's x axis; None unless it has at least LEAST_OF_MAP of both."""
-    if min(len(study["sizes"]), len(study["batch_sizes"])) < LEAST_OF_MAP:
+    """The second axis of a study, by its keys: the batch size beside sizes, the size beside batch sizes or cores.
+
+    None unless the study has at least LEAST_OF_MAP values on both.
+    """
+    others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
+    if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
         return None
-    return {"size": "batch_size", "parameters": "batch_size", "batch_size": "size"}.get(study["x_axis"])
+    return "batch_size" if X_AXES[study["x_axis"]] == "size" else "size"
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}

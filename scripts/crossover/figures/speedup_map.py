@@ -1,4 +1,4 @@
-"""The map of a study with two axes: the speed-up of an accelerator over the CPU by size and batch size."""
+"""The map of a study with two axes: the speed-up of an accelerator over the CPU by size and batch size, or cores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from crossover.config.studies import second_axis
-from crossover.config.words import BASELINE, X_AXES, series_axes
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
 from crossover.figures.panels import Floats, blank_figure
 from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, size_ticks, use_style
 from crossover.figures.view import Kind, StudyView
@@ -36,7 +36,8 @@ def _draw_map(view: StudyView) -> Figure:
     ratios = _speedups(view.tables.ratios)
     if other is None or ratios.empty:
         return blank_figure(view.title, "No cell has both sides, or the study has a single axis.")
-    across, along = X_AXES[view.x_axis], X_AXES[other]
+    over_cores = view.x_axis == CPU_THREADS
+    across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[other]
     apart = [axis for axis in series_axes(view.x_axis) if axis != along]
     panels = [rows for _, rows in ratios.groupby([*apart, "device"], sort=False)]
     named = varying(view.cells, apart)
@@ -49,9 +50,12 @@ def _draw_map(view: StudyView) -> Figure:
     for axes, panel in zip(grid[:, 0], panels, strict=True):
         first = first_row(panel)
         axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))
-        _draw_cells(axes, panel[panel[across].isin(view.spec[f"{across}s"])], across, along)
+        points = _measured_throughout(panel) if over_cores else view.spec[f"{across}s"]
+        _draw_cells(axes, panel[panel[across].isin(points)], across, along)
         _draw_crossovers(axes, view, first, across, along)
-        axes.set_xlabel(axis_label({"x_axis": across, "size_name": view.cells["size_name"].iloc[0]}))
+        axes.set_xlabel(
+            axis_label({"x_axis": view.x_axis if over_cores else across, "size_name": view.cells["size_name"].iloc[0]})
+        )
         axes.set_ylabel(axis_label({"x_axis": along, "size_name": view.cells["size_name"].iloc[0]}))
     return figure
 
@@ -60,6 +64,12 @@ def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
     """The ratios of accelerators over all cores of the CPU beside them."""
     beside = ratios["baseline_machine"] == ratios["machine"]
     return ratios[(ratios["pair"] == "device") & (ratios["baseline"] == BASELINE) & beside]
+
+
+def _measured_throughout(panel: pd.DataFrame) -> list[float]:
+    """The numbers of cores that all sizes have; refinement adds others to some."""
+    sizes = panel.groupby("baseline_threads")["size"].nunique()
+    return [float(threads) for threads in sizes.index[sizes == sizes.max()]]
 
 
 def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> None:
@@ -138,9 +148,9 @@ def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, flo
 
 
 MAP = Kind(
-    "How many times as fast the accelerator is as the CPU, by size and batch size: orange where it is faster, blue "
-    "where the CPU is. Hatched: no significant difference. Circles: the crossover along a row, squares: along a "
-    "column, with their 95 % intervals. Line through them: equally fast.",
+    "How many times as fast the accelerator is as the CPU, by size and batch size, or cores: orange where it is "
+    "faster, blue where the CPU is. Hatched: no significant difference. Circles: the crossover along a row, squares: "
+    "along a column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
 )

@@ -149,7 +149,7 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
     tables = tables.of_study(name)
     spec = with_x_axes({name: spec}, tables.cells)[name]
-    headlines = pd.concat([headline_rows(tables.crossovers, second=second) for second in (False, True)])
+    headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
 
     def on_axis(rows: pd.DataFrame) -> pd.DataFrame:
         placed = with_x(rows, spec["x_axis"])
@@ -164,6 +164,13 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
         crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
     return StudyView(spec, tables, published_table(spec), currency)
+
+
+def _over_second_axis(tables: RunTables) -> pd.DataFrame:
+    """The crossovers over the second axis, with the threads of their CPU."""
+    threads_of = dict(zip(tables.ratios["baseline"], tables.ratios["baseline_threads"], strict=True))
+    second = tables.crossovers[tables.crossovers["second_axis"].astype(bool)]
+    return second.assign(baseline_threads=second["baseline"].map(threads_of), baseline=BASELINE)
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:

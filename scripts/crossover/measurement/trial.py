@@ -143,7 +143,7 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
-        if task.is_function and works_on(watch.cpu_ns):
+        if task.is_function and job.trial == 1 and works_on(watch.cpu_ns):
             self.flags.append("left_running")
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples

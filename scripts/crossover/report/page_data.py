@@ -12,11 +12,12 @@ import pandas as pd
 
 from crossover.config.published_rows import AXES_OF_RESULTS
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, series_axes
+from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, X_AXES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
-from crossover.statistics.payback import startups_of
+from crossover.statistics.intervals import t_quantile
+from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
@@ -47,7 +48,9 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
         "cells": _cells(cells, headlines),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
-        "startups": encoded(plain(_startups(tables))),
+        "jobs": _jobs(tables),
+        "over_cores": _over_cores(cells, headlines),
+        "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
         "published": {name: _published(spec) for name, spec in studies.items()},
         "splits": _splits(cells),
@@ -171,11 +174,42 @@ def _repeats(tables: RunTables) -> list[list[float]]:
     return [plain(times_s) if isinstance(times_s, list) else [] for times_s in merged]
 
 
-def _startups(tables: RunTables) -> pd.Series:
-    """The start-up of each cell, the mean of its trials that ended ok, in seconds."""
+def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int, list[Any]]]:
+    """Of each accelerator's cell beside a CPU on several numbers of cores: what `OVER_CPU` has over each of them."""
+    ratios = ratios.dropna(subset=["baseline_threads"])
+    by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
+    return {
+        index: {
+            int(row["baseline_threads"]): plain([*(row[f"ratio{end}"] for end in ("", "_low", "_high")), sign_of(row)])
+            for row in records(by_cell[key])
+        }
+        for index, key in enumerate(cells[CELL_AXES].itertuples(index=False, name=None))
+        if key in by_cell
+    }
+
+
+MOST_FREEDOM = 30
+"""Degrees of freedom up to which the page has a quantile for each; the last is that without limit."""
+
+
+def _jobs(tables: RunTables) -> list[list[Any] | None]:
+    """Of each cell whose start-up is known: means of start-up and step in seconds, their covariances, and trials.
+
+    The covariances are those of the means: of the start-up, of both, of the step; None with one trial.
+    """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
-    means = ok.assign(startup_s=startups_of(ok)).groupby(CELL_AXES, dropna=False)["startup_s"].mean().reset_index()
-    return tables.cells[CELL_AXES].merge(means, on=CELL_AXES, how="left")["startup_s"]
+    ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
+    jobs = {
+        key: Jobs(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
+        for key, rows in ok.groupby(CELL_AXES, dropna=False)
+    }
+    of_cells = (jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None))
+    return [_job(job) if job else None for job in of_cells]
+
+
+def _job(job: Jobs) -> list[Any]:
+    trials = len(job.steps_s)
+    return plain([job.startup_s, job.step_s, *(job.covariances() if trials > 1 else [None] * 3), trials])
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,13 +290,13 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
     "size": ("size", "parameters"),
     "parameters": ("size", "parameters"),
     "batch_size": ("batch_size",),
-    CPU_THREADS: (),
+    CPU_THREADS: (CPU_THREADS,),
 }
 """The axes of the chart that can mark a crossover read over another."""
 
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
-    column = "crossover" if axis == "batch_size" else f"crossover_{axis}"
+    column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
     if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))

@@ -177,8 +177,9 @@ def _study(
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     why = [answer for answer in said if answer["kind"] == "bottleneck"]
     said = [answer for answer in said if answer not in why]
-    paybacks = [answer for answer in said if answer["kind"] == "payback" and answer["main"]]
-    main = main_answers([answer for answer in said if answer not in paybacks])
+    paybacks = [answer for answer in said if answer["main"] and answer["kind"] == "payback"]
+    runs = [answer for answer in said if answer["main"] and answer["cost"] == "run"]
+    main = main_answers([answer for answer in said if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"]]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
@@ -188,6 +189,7 @@ def _study(
         "question": spec["question"],
         "published": spec["published"],
         "main": main,
+        "runs": runs,
         "paybacks": paybacks,
         "row": row_of(main, claims),
         "others": others,

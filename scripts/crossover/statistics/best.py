@@ -146,7 +146,7 @@ class Device(CandidatesAtSizes):
             rows = self.trials[candidate, size]
             rows = rows[_is_timed(rows)] if len(logs) else rows.head(1)
             time_s = np.exp(logs) if len(logs) else math.nan
-            parts.append(rows.assign(step_time_s=time_s, time=time_s, energy=math.nan, money=math.nan))
+            parts.append(rows.assign(step_time_s=time_s, time=time_s, energy=math.nan, money=math.nan, run=math.nan))
         return pd.concat(parts).assign(device=self.device, side=self.device) if parts else pd.DataFrame()
 
 

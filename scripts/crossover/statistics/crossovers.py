@@ -11,15 +11,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, is_cpu
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
-from crossover.statistics.cells import SECONDS_PER_HOUR
+from crossover.statistics.cells import SECONDS_PER_HOUR, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
+from crossover.statistics.payback import startups_of
 from crossover.tables.frames import device_name_of
 from crossover.tables.registry import COSTS
 from crossover.tables.run_tables import table_of
+
+StepsOfRuns = Mapping[str, int | Mapping[str, int] | None]
+"""The key `steps_per_run` of each study."""
 
 
 def crossovers_of(
@@ -27,13 +32,14 @@ def crossovers_of(
     x_axes: XAxes,
     prices: Mapping[str, float] | None = None,
     candidates: CandidatesByStudy | None = None,
+    runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
     """One row for each series, pair and cost that a side has; always one for the time of the headline pair.
 
     `prices` maps a device to the price of an hour on its machine, `candidates` are of the studies that compare devices
-    at their best.
+    at their best, and `runs` the steps of the run of the studies that have one.
     """
-    priced = with_costs(of_own_grid(measurements, candidates or {}), prices)
+    priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
     rows = [
         _row(pairing, cost)
@@ -44,12 +50,14 @@ def crossovers_of(
     return table_of("crossovers", rows)
 
 
-def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -> pd.DataFrame:
-    """The rows with a column for each cost of a step: seconds, joules, and the currency of the prices.
+def with_costs(
+    measurements: pd.DataFrame, prices: Mapping[str, float] | None, runs: StepsOfRuns | None = None
+) -> pd.DataFrame:
+    """The rows with a column for each cost: of a step seconds, joules and the currency of the prices, of a run seconds.
 
     NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
-    measured nothing), or its device has no price. A price is that of the whole machine that holds the device, so all
-    sides of a CPU have the same.
+    measured nothing), its device has no price, or its study no run. A price is that of the whole machine that holds the
+    device, so all sides of a CPU have the same.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -61,7 +69,17 @@ def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -
         time=time_s,
         energy=joules.where(ok & (joules > 0)),
         money=time_s / SECONDS_PER_HOUR * measurements["device"].map(prices_of).astype(float),
+        run=_run_times(measurements, runs or {}).where(ok),
     )
+
+
+def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
+    """Seconds of the whole run of each trial's study, start-up included."""
+    of_runs = measurements[measurements["study"].isin([study for study, steps in runs.items() if steps])]
+    keys = zip(of_runs["study"], of_runs["batch_size"], strict=True)
+    steps = np.array([steps_of_run(runs[study], batch_size) for study, batch_size in keys], dtype=float)
+    times_s = startups_of(of_runs) + steps * numbers_of(of_runs["step_time_s"])
+    return pd.Series(times_s, of_runs.index, dtype=float).reindex(measurements.index)
 
 
 class Interpolation:

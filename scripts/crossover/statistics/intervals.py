@@ -47,8 +47,13 @@ A counter moves at each update by what the device drew since the last one, so it
 update every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
 2024), CPU packages every millisecond.
 """
-RESOLUTIONS = {"time": CLOCK_RESOLUTION, "energy": ENERGY_RESOLUTION, "money": CLOCK_RESOLUTION}
-"""By cost of a step; money is time by a price."""
+RESOLUTIONS = {
+    "time": CLOCK_RESOLUTION,
+    "energy": ENERGY_RESOLUTION,
+    "money": CLOCK_RESOLUTION,
+    "run": CLOCK_RESOLUTION,
+}
+"""By cost; money is time by a price."""
 
 
 def reading_error(resolution: float) -> float:

@@ -35,8 +35,9 @@ PAIRS = {
 }
 """The kinds of comparison."""
 
-COSTS = ("time", "energy", "money")
-"""The costs of a step: seconds, joules, and the currency of the prices."""
+COSTS = ("time", "energy", "money", "run")
+"""The costs: of a step in seconds, joules, and the currency of the prices; of the study's whole run in seconds, start-up
+included."""
 
 CROSSOVER_STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
@@ -362,7 +363,10 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
         "`reference`, the GPU of a machine measured elsewhere with the CPU here"
     ),
     "cost": _text(
-        "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"
+        "in what: "
+        + ", ".join(COSTS[:-1])
+        + " of a step, or the time of the study's whole `run`, start-up included; money "
+        "only where the config gives prices, run where the study gives its steps; of `best` time alone"
     ),
     "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
     "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
@@ -623,8 +627,8 @@ ANSWERS = {
     "loser_s": Column("time of a step on the side behind", "s"),
     "startup_s": Column("what the start-up of the side ahead takes beyond that of the other", "s"),
     "capacity": Column(
-        "what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent; of a payback, "
-        "the steps of the study's run"
+        "what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent; of a "
+        "run, its steps"
     ),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
