@@ -36,8 +36,7 @@ PAIRS = {
 """The kinds of comparison."""
 
 COSTS = ("time", "energy", "money", "run")
-"""The costs: of a step in seconds, joules, and the currency of the prices; of the study's whole run in seconds, start-up
-included."""
+"""Costs of a step in seconds, joules and the currency of the prices, and seconds of a whole run with its start-up."""
 
 CROSSOVER_STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
