@@ -90,8 +90,6 @@ class OwnModel:
         step = _with_fresh_weights(step, where)
         if any(map(is_lazy, _tensors_in(step))):
             self._infer_lazy_shapes(step)
-        if any(tensor.is_meta for tensor in _tensors_in(step)):
-            raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
 
     def _infer_lazy_shapes(self, step: Step) -> None:
@@ -325,8 +323,6 @@ class _OwnTask(Task):
             what += ", since lengths must stay in host memory: Step(host=[NAME])"
         if "is out of bounds" in str(error):
             what += ", since a class label has no output: number classes from 0, write a regression's targets as floats"
-        if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
-            what += ", since its loss is not a tensor of one number"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -385,7 +381,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The step's optimizer; raises UserError for one that trains something else or needs a closure."""
+        """The step's optimizer; raises UserError for one that trains other parameters."""
         shown = self.source.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
@@ -400,10 +396,6 @@ class OwnTraining(_OwnTask, TrainingTask):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {OPTIMIZER}")
-        if self.user_step.run is None and _needs_closure(optimizer):
-            raise UserError(
-                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...)"
-            )
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
@@ -434,10 +426,6 @@ class OwnTraining(_OwnTask, TrainingTask):
                 super().run(*inputs)
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
-
-
-def _needs_closure(optimizer: Any) -> bool:
-    return any(argument.default is argument.empty for argument in positional(optimizer.step))
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
