@@ -21,11 +21,11 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import check_parts, counts_samples, explaining, refused
+from crossover.measurement.own_model import call_user, check_parts, counts_samples, explaining
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
-from crossover.measurement.user_module import GUARD, call_function, function_of
+from crossover.measurement.user_module import call_function
 from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -57,18 +57,12 @@ class OwnFunction:
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
         given = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
         call = f"{model.name}({size!r}{given})"
-        self.tell(
-            {"doing": f"the import of {model.shown.rpartition(':')[0]}", "remedy": f"raise time_limit_s, or {GUARD}"}
-        )
-        function_of(model)
-        self.tell({"doing": f"{call} of {model.shown.rpartition(':')[0]}"})
-        try:
+
+        def make() -> Any:
             with SameDraws():
-                returned = call_function(model, size, **axes)
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise refused(error, model, f"{call} fails") from error
+                return call_function(model, size, **axes)
+
+        returned = call_user(model, call, self.tell, make)
         self.tell({"doing": None})
         return checked_step(returned, f"{model.shown}: {call}")
 

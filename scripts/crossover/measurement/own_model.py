@@ -75,16 +75,8 @@ class OwnModel:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        file = self.model.shown.rpartition(":")[0]
-        self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
-        function = function_of(self.model)
-        self.tell({"doing": f"{call} of {file}"})
-        try:
-            returned = function(size, self.cell.batch_size)
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise refused(error, self.model, f"{call} fails") from error
+        batch_size = self.cell.batch_size
+        returned = call_user(self.model, call, self.tell, lambda: function_of(self.model)(size, batch_size))
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
@@ -226,6 +218,23 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The error with file and line: a UserError, or UnsupportedError if the function rejects a default size."""
     text = f"{line_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
+
+
+def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
+    """Import the user's module and return the result of `make`, which calls its function as `call` shows.
+
+    Raises UserError with file and line where that fails.
+    """
+    file = model.shown.rpartition(":")[0]
+    tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+    function_of(model)
+    tell({"doing": f"{call} of {file}"})
+    try:
+        return make()
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise refused(error, model, f"{call} fails") from error
 
 
 @contextmanager
