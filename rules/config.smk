@@ -13,7 +13,7 @@ gc.set_threshold(100_000, 50, 100)
 
 REPOSITORY = Path(str(workflow.current_basedir)).parent
 # Whether another workflow uses this one as a module.
-IS_MODULE = REPOSITORY.resolve() != Path(workflow.basedir).resolve()
+IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 # Jobs import from the folder of their script, and nothing from the working directory.
@@ -38,7 +38,7 @@ from crossover.plan.checks import (
     check_executor,
     check_metrics,
 )
-from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders
+from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders, unused_prices
 from crossover.plan.jobs import Jobs
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
@@ -117,7 +117,8 @@ with one_line_errors():
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(get_file("config/reference")))
+    SHIPPED = Path(get_file("config/reference"))
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, SHIPPED)
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
@@ -126,6 +127,7 @@ with one_line_errors():
         tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
         notes = [
             *map(left_out, tables),
+            unused_prices(CONFIG.prices, REFERENCES, SHIPPED),
             None if SEVERAL_HOSTS else measured_elsewhere(Path(RESULTS), platform.node()),
         ]
         for note in filter(None, notes):

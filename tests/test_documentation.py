@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
 from reference_pages import pages  # noqa: E402
+
+from crossover import __version__  # noqa: E402
 
 PAGES = sorted(
     path
@@ -56,3 +59,24 @@ def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
         target = page.parent / name if name else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*/*.md")), ids=lambda page: page.stem)
+def test_yaml_in_the_pages_is_yaml(page: Path) -> None:
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL):
+        values = yaml.safe_load(block)
+        assert all(re.fullmatch(r"\w+", key) for key in values), block
+        assert not any(value is None for value in (values.get("published") or {}).values()), block
+
+
+def test_no_page_has_the_marks_of_a_conflict() -> None:
+    marked = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [page for page in PAGES if marked.search(page.read_text())] == []
+
+
+def test_version_and_date_of_the_release_agree() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    latest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert citation["version"] == __version__
+    assert latest
+    assert latest[1] in ("Unreleased", f"{__version__} - {citation['date-released']}")

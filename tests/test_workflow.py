@@ -59,6 +59,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
         "disc_depth/speedups",
         "hsf_width/times",
         "hsf_width/speedups",
+        "hsf_width/machines",
         "hsf_width/time_split",
         "hsf_width/memory",
     }
@@ -313,11 +314,14 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 
 
-def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
+def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path, snakefile: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert fresh.would_run("--directory", str(elsewhere)) == fresh.would_run()
-    module = f'module crossover:\n    snakefile: "{fresh.path}/Snakefile"\n    config: {{"studies": ["disc_depth"]}}\n'
+    assert fresh.would_run("--snakefile", snakefile, "--directory", str(elsewhere)) == fresh.would_run()
+    module = (
+        f'module crossover:\n    snakefile: "{fresh.path}/{snakefile}"\n    config: {{"studies": ["disc_depth"]}}\n'
+    )
     target = 'rule mine:\n    default_target: True\n    input: "results/report.html"\n'
     (elsewhere / "Snakefile").write_text(f"{module}use rule * from crossover as their_*\n{target}")
     jobs = fresh.would_run("--snakefile", str(elsewhere / "Snakefile"), "--directory", str(elsewhere))

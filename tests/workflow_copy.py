@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
+PARTS = ("Snakefile", "workflow", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
 """What a copy of the workflow needs."""
 
 TINY = {

@@ -2,4 +2,4 @@
 
 from crossover.step import Step as Step
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

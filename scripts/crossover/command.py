@@ -5,6 +5,7 @@
   crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
   crossover compare OLD NEW                                two results folders, cell by cell
   crossover report RESULTS                                 what has finished of a run
+  crossover doctor                                         what a run finds on this machine
 
 It prints the Snakemake command that it runs. That ends with the answers and the path of the report.
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
 
-SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py"}
+SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
 """The scripts that have a name here, and take all arguments that follow it."""
 
 
@@ -38,6 +39,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     entries = {"model": models[0]} if models else {"studies": ",".join(names)}
     entries |= {key: value for key, value in options.items() if value is not None}
     snakemake = [
+        "-P",  # a queue.py in the working folder is not Python's own
         "-m",
         "snakemake",
         "-s",
@@ -86,6 +88,6 @@ def main() -> None:
         requirements = shlex.quote(os.path.relpath(CHECKOUT / "requirements.txt"))
         sys.exit(f"error: Snakemake is not installed in this environment; run `pip install -r {requirements}`")
     command = build_command(sys.argv[1:])
-    shown = command[1:] if command[0] == "-m" else ["python", *command]
+    shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
     os.execv(sys.executable, [sys.executable, *command])  # which signals then reach, and whose status is this one's

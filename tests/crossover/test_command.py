@@ -12,7 +12,7 @@ import pytest
 from crossover.command import build_command
 from workflow_copy import ROOT
 
-START = ["-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--cores", "1", "--resources", "gpu=1"]
+START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--cores", "1", "--resources", "gpu=1"]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,9 @@ def test_a_mistake_ends_in_its_line(line: str, capsys: pytest.CaptureFixture[str
 
 def test_a_run_shows_its_command_and_ends_as_snakemake_does(tmp_path: Path) -> None:
     program = "import sys; from crossover.command import main; sys.argv = ['crossover', *sys.argv[1:]]; main()"
-    command = [sys.executable, "-c", program, "disc_dept", "--effort", "quick"]
+    command = [sys.executable, "-P", "-c", program, "disc_dept", "--effort", "quick"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
+    (tmp_path / "queue.py").write_text("raise SystemExit('not the one of Python')")
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr.startswith("$ snakemake -s ")

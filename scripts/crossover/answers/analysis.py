@@ -11,13 +11,14 @@ import pandas as pd
 from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
-from crossover.config.studies import Candidates, second_axis
+from crossover.config.studies import Candidates, asks_for_crossovers, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
+from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
@@ -48,10 +49,10 @@ def analyse(
 
     `measurements` has one row a trial, `trainings` one a training, `searches` is what `collect_searches` gives and
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
-    completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
-    runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `candidates` added count where devices at their best are compared; `references`, machines
-    measured elsewhere, in pairs `reference` and their answers only.
+    completed with defaults, `prices` is as `hourly_price` takes it. `grids_known` is False for runs of other machines,
+    which may have begun with other sizes than the studies here: then no size counts as refined. Trials of cells that
+    only `candidates` added count where devices at their best are compared; `references`, machines measured elsewhere,
+    in pairs `reference`, the ranking of machines, and their answers only.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = measurements.reset_index(drop=True)
@@ -70,17 +71,20 @@ def analyse(
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
+    elsewhere_cells = with_facts(summarise(elsewhere, prices=prices, origin="reference"), references)
+    ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
-        reference_cells=with_facts(summarise(elsewhere, prices=prices, origin="reference"), references),
+        reference_cells=elsewhere_cells,
         ratios=_joined(ratios_of(compared), ratios_across),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates, runs), across),
             _second_axes(compared, studies),
         ),
+        machines=machines_of(_joined(cells, elsewhere_cells), ranked, runs),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         largest_batches=searches,

@@ -18,6 +18,7 @@ from crossover.answers.crossovers import (
     reference_answers,
     transfers,
 )
+from crossover.answers.machines import ranking_answers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -40,12 +41,12 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(_in_order(tables.of_study(name), name, spec), spec)
+        for row in _of_study(in_order(tables.of_study(name), name, spec), spec)
     ]
     return table_of("answers", _with_fullest(rows))
 
 
-def _in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+def in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
     """The tables of a study, with the crossovers first that a reader asks for.
 
     Those are what its first published claim is about; without one, those that say which side is ahead.
@@ -95,7 +96,8 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = []
-    return crossovers + best_answers(tables, x_axis) + paybacks + transfers(tables, x_axis) + elsewhere
+    further = paybacks + ranking_answers(tables, x_axis) + transfers(tables, x_axis)
+    return crossovers + best_answers(tables, x_axis) + further + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from crossover.config.key_types import (
     CONTROL,
@@ -138,6 +138,14 @@ class Datasets(Keys):
 
 
 class Prices(GivenKeys):
+    """Any other key is the name of a reference."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Price | None]
+
+    here: Price | None = Field(
+        None, description="Price per hour of this machine, for its devices without a price of their own."
+    )
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
     cuda: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
     mps: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
@@ -317,8 +325,8 @@ class ConfigKeys(Keys):
     )
     prices: Prices | None = Field(
         None,
-        description="Price per hour of the machine that holds each device, for crossovers in money; null for none. The "
-        "CPU's price is that of a machine without an accelerator.",
+        description="Price per hour of whole machines, for crossovers and a ranking in money; null for none. Keys are "
+        "`here`, names of references, and devices: the CPU's price is that of a machine without an accelerator.",
     )
     largest_batch: BatchSearchKeys = Field(
         default_factory=BatchSearchKeys,

@@ -12,6 +12,7 @@ from crossover.config.config_keys import ConfigKeys
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
 from crossover.config.study_files import read_study, study_file, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
+from crossover.config.words import HERE
 from crossover.errors import UserError, shown_path
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
@@ -42,7 +43,7 @@ class Configuration:
     name: str
     """Name of this machine as a reference."""
     prices: Mapping[str, float] | None
-    """Per hour, of the machine that holds each device; None: no crossovers in money."""
+    """Per hour, by device, by name of a reference, or of this machine (`here`); None: nothing in money."""
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
@@ -168,10 +169,15 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError if no device has a price, or if the nodes of several classes would share one."""
+    """Raise UserError if no machine has a price, or if the nodes of several classes would share one."""
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
         )
+    if prices and classes and HERE in prices:
+        raise UserError(
+            f"{locate(('prices', HERE))}: prices.{HERE}: cluster.classes names the machine that measures; allowed: its "
+            "price by device, as {cpu: 0.8, cuda: 4}"
+        )
     if prices is not None and not prices.keys() - {"currency"}:
-        raise UserError(f"{locate(('prices',))}: prices: no device has one; allowed: null, or as {{cpu: 0.8, cuda: 4}}")
+        raise UserError(f"{locate(('prices',))}: prices: none is given; allowed: null, or as {{here: 0.8, h200: 4}}")

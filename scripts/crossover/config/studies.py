@@ -338,7 +338,7 @@ class Study:
     devices: tuple[str, ...] | None = None
     cpu_threads: tuple[int | str, ...] = ()
     x_axis: str = "size"
-    figures: tuple[str, ...] = ("times", "speedups", "map", "precisions", "time_split", "memory", "energy")
+    figures: tuple[str, ...] = ("times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
     trials: int | None = None
     refinement: Mapping[str, Any] | None = field(default_factory=dict)

@@ -330,7 +330,7 @@ class StudyKeys(Keys):
         "in a cell's first trial.",
     )
     figures: Several[Text] = Field(
-        ["times", "speedups", "map", "precisions", "time_split", "memory", "energy"],
+        ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
         description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those that have "
         "nothing to show on the run's devices are left out.",
     )

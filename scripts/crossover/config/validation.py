@@ -219,7 +219,8 @@ def _rule(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, 
             schema = next(option["items"] for option in _options(schema) if "items" in option)
         else:
             mapping = _mapping(schema)
-            schema = mapping["properties"][part] if "properties" in mapping else mapping["additionalProperties"]
+            keys = mapping.get("properties", {})
+            schema = keys[part] if part in keys else mapping["additionalProperties"]
     return schema
 
 

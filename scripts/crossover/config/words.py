@@ -192,7 +192,7 @@ ENERGY_WINDOW_MIN_S = 10.0
 """NVML updates its counter at least every 0.1 s, so the two edges of a window blur 10 s by at most 2 %."""
 
 FIGURE_KINDS = (
-    *("comparison", "energy", "host_share", "latency", "map", "memory", "precisions", "roofline", "speedups"),
-    *("throughput", "time_split", "times", "trade_off", "utilisation"),
+    *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
+    *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
 )
 """The kinds of figures, as studies name them; `figures.registry` draws them."""

@@ -16,6 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from crossover.figures.bars import MEMORY, TIME_SPLIT
 from crossover.figures.comparison import COMPARISON
 from crossover.figures.latency import LATENCY
+from crossover.figures.machines import MACHINES
 from crossover.figures.over_axis import ENERGY, HOST_SHARE, PRECISIONS, SPEEDUPS, THROUGHPUT, TIMES, UTILISATION
 from crossover.figures.panels import blank_figure
 from crossover.figures.scatter import ROOFLINE, TRADE_OFF
@@ -39,6 +40,7 @@ FIGURES: Mapping[str, Kind] = {
     "energy": ENERGY,
     "host_share": HOST_SHARE,
     "latency": LATENCY,
+    "machines": MACHINES,
     "map": MAP,
     "memory": MEMORY,
     "precisions": PRECISIONS,

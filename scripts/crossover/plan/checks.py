@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
 from crossover.config.studies import Study
-from crossover.config.words import BASELINE, HERE, REFERENCE_FILES, is_cpu
+from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names, did_you_mean
 from crossover.machine.counters import Counters, counters_between
 from crossover.machine.discovery import Machine
@@ -134,7 +134,7 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
 
     Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
     """
-    shipped_folders = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
+    shipped_folders = _shipped_folders(shipped)
     if config.reference in ("none", ("none",)):
         return []
     if config.reference == "auto":
@@ -150,11 +150,26 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
     return folders
 
 
+def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> str | None:
+    """The note on prices of no device, not of this machine, and of no reference; None where there are none.
+
+    `folders` are those of the run's references; one in `shipped` may have a price that other runs use.
+    """
+    references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}
+    names = [HERE, *DEVICES, *sorted(references)]
+    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices or () if name not in names]
+    return f"prices: no reference is called {' or '.join(unused)}; such prices count for nothing" if unused else None
+
+
 def check_both_kinds(devices: Sequence[str]) -> None:
     """Raise UserError unless a run measures what a reference must have: the CPU and an accelerator."""
     if BASELINE not in devices or all(map(is_cpu, devices)):
         measured = ", ".join(devices) or "nothing"
         raise UserError(f"export_reference: the run measures {measured}; allowed: the CPU and an accelerator together")
+
+
+def _shipped_folders(shipped: Path) -> list[Path]:
+    return sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
 
 
 def _folder(name: str, shipped: Sequence[Path]) -> Path:

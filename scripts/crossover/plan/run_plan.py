@@ -24,7 +24,7 @@ from crossover.config.studies import (
     second_axis,
     trained_cells,
 )
-from crossover.config.words import AXES, BASELINE, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
 from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
 
@@ -272,9 +272,9 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
     """The figures of a run that have data, each a study and a kind, in the order of the study's file.
 
-    Speed-ups need two devices or a reference machine (`held_against`), a map two devices and axes, the host's share an
-    accelerator, precisions several of them, the split of time and the roofline a model, energy prices or trials long
-    enough for its counter.
+    Speed-ups need two devices or a reference machine (`held_against`), a ranking of machines the latter, a map two
+    devices and axes, the host's share an accelerator, precisions several of them, the split of time and the roofline a
+    model, energy prices or trials long enough for its counter.
     """
     figures = []
     for study in plan.studies:
@@ -285,6 +285,7 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
         long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
         shown = {
             "speedups": (accelerated or held_against) and BASELINE in devices,
+            "machines": held_against and study.x_axis != CPU_THREADS,
             "map": accelerated and BASELINE in devices and second_axis(vars(study)) is not None,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,

@@ -17,9 +17,11 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
+from crossover.answers.answers import in_order
+from crossover.answers.machines import ranked_line
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
-from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, is_cpu
+from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AXES, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
@@ -30,8 +32,9 @@ from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
+from crossover.statistics.machines import interval_of, shown_column
 from crossover.tables.frames import records, with_x_axes
-from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.labels import machine_side, name_by, side_word, varying
 from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
@@ -179,10 +182,12 @@ def _study(
     said = [answer for answer in said if answer not in why]
     paybacks = [answer for answer in said if answer["main"] and answer["kind"] == "payback"]
     runs = [answer for answer in said if answer["main"] and answer["cost"] == "run"]
+    rankings = [answer for answer in said if answer["kind"] == "ranking"]
     main = main_answers([answer for answer in said if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
-    others = [answer for answer in said if not answer["main"]]
+    others = [answer for answer in said if not answer["main"] and answer not in rankings]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
+    ranked = _ranked(ranked_line(in_order(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,
         "title": spec["title"],
@@ -191,6 +196,7 @@ def _study(
         "main": main,
         "runs": runs,
         "paybacks": paybacks,
+        "rankings": rankings,
         "row": row_of(main, claims),
         "others": others,
         "why": _why(tables, why),
@@ -199,7 +205,8 @@ def _study(
         "figures": shown,
         "quality": quality,
         "machines": machines,
-        "more": bool(others or shown or quality or machines),
+        "ranked": ranked,
+        "more": bool(others or shown or quality or machines or ranked),
     }
 
 
@@ -277,3 +284,21 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
         row | {"series": name_by(row, several), "device": side_word(row["device"])}
         for row in records(tables.ratios[tables.ratios["pair"] == "machine"])
     ]
+
+
+def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
+    """The cost on each side by point of a line of table `machines`, this machine's first; None without rows."""
+    if rows.empty:
+        return None
+    ranked = records(rows)
+    sides = sorted({(row["machine"] != HERE, row["machine"], row["device"]) for row in ranked})
+    points: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for row in ranked:
+        costs = vars(interval_of(row, shown_column(row))) | {"behind": row["behind"]}
+        points.setdefault(name_by(row, [along]), {})[row["machine"], row["device"]] = costs
+    return {
+        "by": ranked[0]["ranked_by"],
+        "steps": ranked[0]["steps"],
+        "sides": [machine_side(device, machine) for _, machine, device in sides],
+        "points": {place: [costs[machine, device] for _, machine, device in sides] for place, costs in points.items()},
+    }

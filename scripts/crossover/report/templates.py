@@ -45,9 +45,19 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
     return template.render(row=row_of(answers_shown, ()), measured=measured, sizes=sizes)
 
 
+class Templates(Environment):
+    """Templates in which `mapping[key]` is an item, and never a method of that name: a unit may be called "values"."""
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        try:
+            return obj[argument]
+        except (LookupError, TypeError):
+            return self.undefined(obj=obj, name=argument)
+
+
 def environment_of(templates: Path, html: bool = False) -> Environment:
     """The Jinja environment of a folder of templates; with `html`, output is escaped."""
-    environment = Environment(
+    environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,
         undefined=StrictUndefined,

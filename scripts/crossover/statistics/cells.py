@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossover.config.words import BASELINE, is_cpu
+from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, share_over_trials, time_over_trials
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
@@ -45,9 +45,9 @@ def summarise(
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
     `first_points` holds by study the axis that refinement adds points to and those of the first grid, where they are
-    known; refinement added the others. `prices` holds the price of an hour on the machine of each device. `origin` is
-    one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status
-    of the first trial that is not, and its time comes from the ok trials.
+    known; refinement added the others. `prices` is as `hourly_price` takes it. `origin` is one of ORIGINS. A cell is
+    `ok` if all its trials are; otherwise it has the status of the first trial that is not, and its time comes from the
+    ok trials.
     """
     # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
     columns = {
@@ -79,8 +79,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     times_s = numbers_of_ok["step_time_s"].tolist()
     time = time_over_trials(times_s) if times_s else Interval(math.nan)
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
-    # The price of the whole machine, whatever part of it a step uses.
-    price = prices.get(BASELINE if is_cpu(device) else device, math.nan)
+    price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
     # A counter that did not move measured nothing.
     joules = _present(numbers_of_ok["energy_per_step_j"][numbers_of_ok["energy_per_step_j"] > 0])
@@ -108,6 +107,16 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "trials_not_ok": len(failed),
         "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | differing),
     }
+
+
+def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
+    """Price of an hour on the whole machine, whatever part of it a step uses; NaN where none is given.
+
+    That of a reference is given by its name; else that of the device counts, and for this machine the one of `here`.
+    """
+    keys = [BASELINE if is_cpu(device) else device]
+    keys = [*keys, HERE] if machine == HERE else [machine, *keys]
+    return next((price for key in keys if (price := prices.get(key)) is not None), math.nan)
 
 
 def _named(name: str, interval: Interval | None) -> dict[str, float | None]:

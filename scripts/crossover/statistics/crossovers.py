@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, is_cpu
+from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
-from crossover.statistics.cells import SECONDS_PER_HOUR, numbers_of
+from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
@@ -36,8 +36,8 @@ def crossovers_of(
 ) -> pd.DataFrame:
     """One row for each series, pair and cost that a side has; always one for the time of the headline pair.
 
-    `prices` maps a device to the price of an hour on its machine, `candidates` are of the studies that compare devices
-    at their best, and `runs` the steps of the run of the studies that have one.
+    `prices` is as `hourly_price` takes it, `candidates` are of the studies that compare devices at their best, and
+    `runs` the steps of the run of the studies that have one.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
@@ -56,19 +56,18 @@ def with_costs(
     """The rows with a column for each cost: of a step seconds, joules and the currency of the prices, of a run seconds.
 
     NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
-    measured nothing), its device has no price, or its study no run. A price is that of the whole machine that holds the
-    device, so all sides of a CPU have the same.
+    measured nothing), its machine has no price, or its study no run. A price is that of the whole machine that holds
+    the device, so all sides of a CPU have the same.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
     time_s = pd.to_numeric(measurements["step_time_s"]).astype(float).where(ok)
-    prices_of = {
-        device: (prices or {}).get(BASELINE if is_cpu(device) else device) for device in measurements["device"].unique()
-    }
+    sides = [*zip(measurements["machine"], measurements["device"], strict=True)]
+    prices_of = {side: hourly_price(prices or {}, *side) for side in set(sides)}
     return measurements.assign(
         time=time_s,
         energy=joules.where(ok & (joules > 0)),
-        money=time_s / SECONDS_PER_HOUR * measurements["device"].map(prices_of).astype(float),
+        money=time_s / SECONDS_PER_HOUR * np.array([prices_of[side] for side in sides], dtype=float),
         run=_run_times(measurements, runs or {}).where(ok),
     )
 

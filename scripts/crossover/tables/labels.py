@@ -56,6 +56,11 @@ def machine_words(preposition: str, machine: str) -> str:
     return "" if machine == HERE else f" {preposition} {machine}"
 
 
+def machine_side(device: str, machine: str) -> str:
+    """A device among those of several machines: 'this CPU', 'GPU of h200'."""
+    return f"this {side_word(device)}" if machine == HERE else side_word(device) + machine_words("of", machine)
+
+
 def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:
     """The axes in which the rows of a table differ."""
     return [axis for axis in axes if axis in table and table[axis].nunique() > 1]

@@ -267,7 +267,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "price_per_million_steps{}",
-        "price of a million steps, in the currency of the config's prices; empty without a price of the device",
+        "price of a million steps, in the currency of the config's prices; empty without a price of the machine",
         trials=MEAN,
     ),
     "peak_allocated_bytes": _bytes("peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN),
@@ -393,6 +393,30 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
+}
+
+MACHINES = _axes(CELL_AXES) | {
+    **_of_record(["device_name", "size_name", "size_label", "parameters"]),
+    "measured_elsewhere": _yes("whether it is a reference, whose interval holds no spread between machines"),
+    "ranked_by": _text("what the ranks are by: time, or money where at least two sides of the line have a price"),
+    "rank": _count("rank among the sides of its line at the point, the least cost first"),
+    "behind": _yes("whether it is significantly behind the first; with one trial, by twice as much at least"),
+    **_estimate(
+        "ratio{}",
+        "its cost over that of the first",
+        ends="end of its 95 % interval, together with those of the other sides; empty with one trial, and of the first",
+    ),
+    **{
+        name: column
+        for name, column in SUMMARIES.items()
+        if name.startswith(("step_time", "energy_per_step", "price_per_million_steps"))
+    },
+    "steps": _count("steps of the study's run; empty where it has none, and then so are the next columns"),
+    **_estimate("run_time{}_s", "time of the run, without its start-up", "s"),
+    **_estimate("run_energy{}_j", "energy of the run, where it was measured", "J"),
+    **_estimate("run_price{}", "price of the run"),
+    "trials": _count("trials that ended ok"),
+    "flags": _many("flags of its cell"),
 }
 
 ROOF_KINDS = {
@@ -599,7 +623,8 @@ ANSWERS = {
     "winner": _text("the side that is ahead; the contender where no side is"),
     "loser": _text("the other side"),
     "winner_configurations": _many(
-        "at their best: the fastest configurations of the side ahead, beside the crossover or at both ends"
+        "at their best: the fastest configurations of the side ahead, beside the crossover or at both ends; of a "
+        "ranking, who is first, from left to right along the x axis"
     ),
     "loser_configurations": _many("and of the other side"),
     "moved_status": _text("how the search for the crossover of the plain candidates ended"),
@@ -621,7 +646,7 @@ ANSWERS = {
     ),
     "ratio_low": Column("where one side wins everywhere: how many times as fast it is at least"),
     "ratio_high": Column("and at most"),
-    "near": _many("sizes that the status or a caveat names"),
+    "near": _many("sizes that the status or a caveat names; of a ranking, up to and from which the sides are first"),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
     "startup_s": Column("what the start-up of the side ahead takes beyond that of the other", "s"),

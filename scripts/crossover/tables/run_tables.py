@@ -39,6 +39,7 @@ class RunTables:
     reference_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: how many times as fast one is as the other")
     crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost: where they cross")
+    machines: pd.DataFrame = _table(registry.MACHINES, "a device of a machine, ranked at a point of its line")
     latencies: pd.DataFrame = _table(registry.LATENCIES, "a cell and method to measure its latency")
     quality: pd.DataFrame = _table(
         registry.QUALITY, "a training, and how its cell's models differ from the CPU's in fp32"

@@ -92,6 +92,12 @@ def with_startups(rows: list[dict[str, Any]], startups_s: Mapping[str, float], a
     ]
 
 
+@pytest.mark.parametrize("unit", ["values", "keys", "items", "get"])
+def test_a_unit_may_be_called_as_a_method_of_a_mapping(series: Row, unit: str) -> None:
+    answer = only(answers(series(50e-6, size_name=unit)), "crossover")
+    assert WORDS.said(answer).startswith("GPU faster at every size measured, ")
+
+
 @pytest.mark.parametrize("steps", [None, 2000])
 def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
     """At the largest size the CPU takes 10 ms and the GPU 2 ms a step, and 2 s more to start: 250 steps."""

@@ -100,6 +100,32 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(cpu_rows: Any, elsewhere: An
     assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, other])
 
 
+@pytest.mark.parametrize(
+    ("prices", "steps", "said"),
+    [
+        (None, None, "Fastest: CPU of h200 up to 1,000 linear layers, GPU of h200 from 10,000 on"),
+        ({"here": 0.01, "h200": 1.0}, None, "Cheapest: this CPU at every size measured"),
+        (
+            {"here": 1.0, "h200": 1.0},
+            500,
+            "Cheapest: CPU of h200 up to 1,000 linear layers, GPU of h200 from 10,000 on",
+        ),
+    ],
+)
+def test_a_ranking_says_which_machine_is_first_where(
+    cpu_rows: Any, elsewhere: Any, prices: Any, steps: Any, said: str
+) -> None:
+    """4 us x size here, 1 us x size and 2 ms there."""
+    run = tables_of(
+        pd.DataFrame(cpu_rows), {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()]
+    )
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    (answer,) = of_kind(run, "ranking")
+    assert words.said(answer) == said
+    assert (answer["main"], answer["value"]) == (False, 3)
+    assert not of_kind(tables(cpu_rows), "ranking")
+
+
 @pytest.mark.parametrize("here", [False, True])
 def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     """The GPU is 4 times as fast from 1000 on, but for 4000, where trials scatter: from 10,000 on."""

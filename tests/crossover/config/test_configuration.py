@@ -112,8 +112,10 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
             "datasets.higgs.csv.signal: a.csv does not exist",
         ),
         ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' is not allowed"),
-        ({"prices": {}}, "prices: no device has one; allowed: null"),
+        ({"prices": {}}, "prices: none is given; allowed: null, or as {here: 0.8, h200: 4}"),
+        ({"prices": {"h200": -1}}, "prices.h200: -1 is not allowed; allowed: a number at least 1e-06"),
         ({"prices": {"cpu": 1}, "cluster": {"classes": {"a": {}, "b": {}}}}, "prices: they are of one machine"),
+        ({"prices": {"here": 1}, "cluster": {"classes": {"a": {}}}}, "prices.here: cluster.classes names the machine"),
         (
             {"cluster": {"classes": {"a b": {}}}},
             "cluster.classes.a b: 'a b' is not allowed; allowed: a name of letters",

@@ -16,7 +16,7 @@ from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.view import StudyView
 from crossover.tables.references import Facts, Reference
 
-from .conftest import as_points, labelled, marked
+from .conftest import as_points, labelled, marked, words
 
 View = Callable[..., StudyView]
 Row = Callable[..., dict[str, Any]]
@@ -67,6 +67,24 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
     assert shown[f"measured elsewhere (far): {GPU}"] == pytest.approx({4: 3e-3, 8: 3e-3})
     assert shown[f"measured elsewhere (far): {CPU}"] == pytest.approx({4: 3e-3, 8: 3e-2})
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
+
+
+def test_machines_are_drawn_by_time_or_money_with_their_names_beside(view_of: View, power_laws: PowerLaws) -> None:
+    """1 ms of a step at 0.36 an hour is 0.1 for a million steps."""
+    facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
+    rows = power_laws(SIZES).assign(model_key="key")
+    elsewhere = Reference(facts, rows.assign(machine="far"))
+    here = rows[rows["device"] == "cpu"]
+    (by_time,) = FIGURES["machines"].draw(view_of(here, references=[elsewhere])).axes
+    assert as_points(by_time.lines[0]) == pytest.approx({2: 1e-4, 4: 1e-3, 8: 1e-2})
+    assert sorted(words(by_time)) == ["CPU of far", "GPU of far", "this CPU"]
+    heights = sorted(text.get_position()[1] for text in by_time.texts)
+    assert min(np.diff(heights)) >= 0.069  # the CPUs end at the same time, their names do not lie on each other
+
+    view = view_of(here, references=[elsewhere], prices={"here": 0.36, "far": 3.6})
+    (by_money,) = FIGURES["machines"].draw(view).axes
+    assert as_points(by_money.lines[0]) == pytest.approx({2: 0.01, 4: 0.1, 8: 1.0})
+    assert by_money.get_ylabel() == "USD for a million steps"
 
 
 def test_the_crossover_and_the_published_one_are_vertical_lines(view_of: View, power_laws: PowerLaws) -> None:

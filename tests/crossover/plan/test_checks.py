@@ -20,6 +20,7 @@ from crossover.plan.checks import (
     measured_elsewhere,
     reference_files,
     reference_folders,
+    unused_prices,
 )
 from crossover.tables.references import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
@@ -140,6 +141,16 @@ def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Pa
     assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
+
+
+def test_a_price_is_of_a_device_of_here_or_of_a_reference(shipped: Path) -> None:
+    assert unused_prices(None, [], shipped) is None
+    assert unused_prices({"cpu": 1.0, "here": 0.8, "a100": 2.0}, [], shipped) is None
+    assert unused_prices({"h200": 4.0}, [shipped / "h200"], shipped / "none") is None
+    note = unused_prices({"here": 0.8, "h20": 4.0, "mine": 1.0}, [], shipped)
+    assert (
+        note == "prices: no reference is called 'h20' (did you mean 'h200'?) or 'mine'; such prices count for nothing"
+    )
 
 
 @pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])

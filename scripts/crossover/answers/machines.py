@@ -1,0 +1,54 @@
+"""The answer on which machine is fastest, or cheapest, at which sizes."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from crossover.answers.vocabulary import Row, flags_of, trials_columns
+from crossover.config.words import BASELINE
+from crossover.statistics.machines import LEAST_RANKED, first_places, line_axes
+from crossover.statistics.references import PAIR as REFERENCE
+from crossover.tables.frames import records, rows_with
+from crossover.tables.labels import axis_label, machine_side, name_by, varying
+from crossover.tables.run_tables import RunTables
+
+
+def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
+    """The rows of table `machines` for the line of a study's first crossover that has at least LEAST_RANKED sides."""
+    crossovers = tables.crossovers
+    of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
+    large = tables.machines[tables.machines["rank"] >= LEAST_RANKED].drop_duplicates(line_axes(x_axis))
+    for crossover in records(crossovers[of_devices] if len(large) else large):
+        if len(rows_with(large, line_axes(x_axis), crossover)):
+            return rows_with(tables.machines, line_axes(x_axis), crossover)
+    return tables.machines.head(0)
+
+
+def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
+    """Who is first where, on the main line of a study; none where fewer than LEAST_RANKED sides were measured."""
+    rows = ranked_line(tables, x_axis)
+    if rows.empty:
+        return []
+    first = records(rows)[0]
+    places = first_places(rows, x_axis)
+    all_sides = rows.drop_duplicates(["machine", "device"])
+    unchanged = "undecided" if len(places[0].sides) == len(all_sides) else "throughout"
+    trials = trials_columns(int(rows["trials"].min()))
+    changes = [float(x) for place in places for x in (place.low, place.high)][1:-1]
+    return [
+        {
+            "kind": "ranking",
+            "series": name_by(first, varying(tables.cells, line_axes(x_axis))),
+            "status": "changes" if len(places) > 1 else unchanged,
+            "quantity": first["ranked_by"],
+            "value": len(all_sides),
+            "unit": axis_label(first | {"x_axis": x_axis}),
+            "winner_configurations": [
+                " or ".join(machine_side(device, machine) for machine, device in sorted(place.sides))
+                for place in places
+            ],
+            "near": changes,
+            **trials,
+            "caveats": trials["caveats"] + flags_of(rows),
+        }
+    ]

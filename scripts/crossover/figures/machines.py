@@ -1,0 +1,64 @@
+"""Time or money of each machine over size, with the name of each line at its right end."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from crossover.config.words import HERE
+from crossover.figures.panels import DASHES, MARKERS, Line, Look, arrange, column, draw_panels
+from crossover.figures.style import DEVICE_COLOURS, worded
+from crossover.figures.view import Kind, StudyView
+from crossover.statistics.machines import ENDS, LEAST_RANKED, MONEY, line_axes, shown_column
+from crossover.tables.frames import first_row, records, with_x
+from crossover.tables.labels import machine_side
+from crossover.text import money_text, seconds_text
+
+LABEL_GAP = 0.07
+"""Least distance of two labels, as a share of the panel's height."""
+
+
+def _draw_machines(view: StudyView) -> Figure:
+    """The cost that machines are ranked by over the x axis: a panel a line, a curve a device of a machine."""
+    table = with_x(view.tables.machines, view.x_axis)
+    table = table[table["ranked_by"] == table["ranked_by"].max()]  # all of a study's lines by time, or all by money
+    machines = [HERE, *(name for name in table["machine"].unique() if name != HERE)]
+
+    def maker(rows: pd.DataFrame, _name: str, _look: Look) -> Line:
+        first, x = first_row(rows), column(rows, "x")
+        rank = machines.index(first["machine"])
+        look = Look(DEVICE_COLOURS[first["device"]], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
+        y, low, high = (column(rows, shown_column(first).format(end)) for end in ENDS)
+        return Line("_", look, x, y, low, high, refined=x[:0])  # its name stands at its end, not in a legend
+
+    per_panel = [axis for axis in line_axes(view.x_axis) if axis != "study"]
+    panels = arrange(view, table, maker, (per_panel, ["machine", "device"]), _name_lines)
+    of_run, by_money = table["steps"].notna().any(), (table["ranked_by"] == MONEY).any()
+    what = "run, without its start-up" if of_run else "million steps" if by_money else "step"
+    label = f"{view.currency or 'money'} for a {what}" if by_money else f"time of a {what}"
+    return draw_panels(view, panels, label, worded(money_text if by_money else seconds_text))
+
+
+def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
+    """Write each line's name right of its last point, higher where another name would lie below it."""
+    last = records(rows[rows["x"] == rows["x"].max()])
+    low, high = map(math.log, axes.get_ylim())
+    height = -math.inf
+    for row in sorted(last, key=lambda row: row[shown_column(row).format("")]):
+        value = row[shown_column(row).format("")]
+        height = max((math.log(value) - low) / (high - low), height + LABEL_GAP)
+        words = machine_side(row["device"], row["machine"])
+        colour = DEVICE_COLOURS[row["device"]]
+        axes.text(1.01, height, words, color=colour, va="center", fontsize=9, transform=axes.transAxes)
+
+
+MACHINES = Kind(
+    "What a step, or the study's run without its start-up, takes on each device of each machine: time, or money where "
+    "the config gives prices; with the 95 % interval over trials. A reference is one machine, measured elsewhere: its "
+    "interval carries no spread between machines of its kind.",
+    _draw_machines,
+    lambda tables: bool((tables.machines["rank"] >= LEAST_RANKED).any()),
+)

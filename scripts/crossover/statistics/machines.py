@@ -1,0 +1,147 @@
+"""Machines ranked by what a step costs on each of their devices: those here, and those measured elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.studies import steps_of_run
+from crossover.config.words import CPU_THREADS, X_AXES, series_axes
+from crossover.statistics.cells import MILLION
+from crossover.statistics.intervals import Interval, SampleMean, ratio_of
+from crossover.statistics.pairings import XAxes
+from crossover.statistics.ratios import sign_of
+from crossover.tables.frames import of_study, on_all_cores, records
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import table_of
+
+Row = Mapping[str, Any]
+Side = tuple[str, str]
+"""A machine and its device."""
+
+TIME, MONEY = "time", "money"
+OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
+"""By cost, its columns of a step, and in money of a million steps; braces stand for `_low` and `_high`."""
+OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
+"""The same of a run."""
+ENDS = ("", "_low", "_high")
+
+LEAST_RANKED = 3
+"""Sides from which on a ranking says more than a crossover."""
+
+
+def line_axes(x_axis: str) -> list[str]:
+    """The axes of a line whose sides are ranked."""
+    return [axis for axis in series_axes(x_axis) if axis != "machine"]
+
+
+def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
+    """Table `machines`: the ranks of a line's sides at each point where all of them have a time.
+
+    `x_axes` are those of the studies to rank; over `cpu_threads` nothing is ranked. Sides are devices, a CPU on all its
+    cores. They are ranked by money where at least two have a price, which leaves the others out, else by time.
+    """
+    timed = on_all_cores(cells).dropna(subset=["step_time_s"])
+    rows = [
+        row
+        for study, x_axis in x_axes.items()
+        if x_axis != CPU_THREADS
+        for _, line in of_study(timed, study).groupby(line_axes(x_axis), sort=False)
+        for row in _ranked_line(line, X_AXES[x_axis], steps_per_run[study])
+    ]
+    return table_of("machines", rows)
+
+
+def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator[Row]:
+    priced = line.dropna(subset=[OF_STEPS[MONEY].format("")])
+    by_money = len(priced.drop_duplicates(["machine", "device"])) > 1
+    points: dict[int, dict[Side, Row]] = {}
+    for row in records(priced if by_money else line):
+        points.setdefault(row[along], {})[row["machine"], row["device"]] = row
+    all_sides = max((sides.keys() for sides in points.values()), key=len)
+    for _, sides in sorted(points.items()):
+        if sides.keys() == all_sides and len(all_sides) > 1:
+            yield from _ranked([*sides.values()], MONEY if by_money else TIME, steps_per_run)
+
+
+def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
+    """The rows of one point, the first place first.
+
+    The intervals of the others' ratios to it hold together, since it was chosen (see `crossover.statistics.choices`).
+    """
+    means = [SampleMean.of_interval(interval_of(cell, OF_STEPS[cost]), cell["trials"]) for cell in cells]
+    order = sorted(range(len(cells)), key=lambda index: means[index].mean)
+    for rank, index in enumerate(order, 1):
+        cell = cells[index]
+        ratio = ratio_of(means[order[0]], means[index], len(cells) - 1) if rank > 1 else Interval(1.0)
+        steps = steps_of_run(steps_per_run, cell["batch_size"])
+        row = {
+            **{name: cell[name] for name in (*CELL_AXES, "size_name", "size_label", "parameters", "device_name")},
+            **{name.format(end): cell[name.format(end)] for name in OF_STEPS.values() for end in ENDS},
+            "measured_elsewhere": cell["origin"] == "reference",
+            "steps": steps,
+            **(_of_run(cell, steps) if steps else {}),
+            "ranked_by": cost,
+            "rank": rank,
+            **{f"ratio{end}": value for end, value in zip(ENDS, vars(ratio).values(), strict=True)},
+            "trials": cell["trials"],
+            "flags": cell["flags"],
+        }
+        yield row | {"behind": rank > 1 and sign_of(row) > 0}
+
+
+def interval_of(row: Row, name: str) -> Interval:
+    """The value and the ends of a column whose name has braces for `_low` and `_high`."""
+    return Interval(*(row[name.format(end)] for end in ENDS))
+
+
+def _of_run(cell: Row, steps: int) -> dict[str, float]:
+    """What a run costs, without its start-up."""
+    return {
+        OF_RUN[cost].format(end): value * (steps / MILLION if cost == MONEY else steps)
+        for cost, name in OF_STEPS.items()
+        for end in ENDS
+        if (value := cell[name.format(end)]) is not None
+    }
+
+
+def shown_column(row: Row) -> str:
+    """The columns of the cost that a row is ranked by, of a run where the study has one; braces as in OF_STEPS."""
+    return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
+
+
+@dataclass(frozen=True)
+class FirstPlace:
+    """Sides that nobody is significantly ahead of, and the points from and up to which that is so."""
+
+    sides: frozenset[Side]
+    low: float
+    high: float
+
+
+def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
+    """Who is first on a line of table `machines`, from left to right along the x axis.
+
+    Each stretch is as long as some side is not significantly behind at any of its points, so that the first place
+    changes only where it must. It ends before the points at which the next ones are not behind either.
+    """
+    leading: dict[float, frozenset[Side]] = {}
+    for row in records(rows[~rows["behind"].astype(bool)]):
+        leading[row[x_axis]] = leading.get(row[x_axis], frozenset()) | {(row["machine"], row["device"])}
+    stretches: list[FirstPlace] = []
+    for x, sides in sorted(leading.items()):
+        if stretches and (common := stretches[-1].sides & sides):
+            stretches[-1] = replace(stretches[-1], sides=common, high=x)
+        else:
+            stretches.append(FirstPlace(sides, x, x))
+    for index, following in enumerate(stretches[1:]):
+        alone = [
+            x
+            for x, sides in leading.items()
+            if stretches[index].low <= x <= stretches[index].high and not sides & following.sides
+        ]
+        stretches[index] = replace(stretches[index], high=max(alone, default=stretches[index].low))
+    return stretches

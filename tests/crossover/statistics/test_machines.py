@@ -1,0 +1,137 @@
+"""Machines ranked by time and by money, by rows worked out by hand and by simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from crossover.statistics.cells import hourly_price, summarise
+from crossover.statistics.machines import first_places, machines_of
+from crossover.tables.frames import records
+
+Row = Callable[..., dict[str, Any]]
+STUDY = "disc_depth"
+SIDES = {"laptop": ("here", "cpu"), "host": ("h200", "cpu"), "gpu": ("h200", "cuda")}
+
+
+def ranked(
+    row: Row,
+    seconds: Mapping[str, Mapping[int, list[float]]],
+    prices: Mapping[str, float] | None = None,
+    steps: Any = None,
+    **values: Any,
+) -> pd.DataFrame:
+    """Table `machines` of the times of trials, by side and size."""
+    rows = [
+        row(machine=SIDES[side][0], device=SIDES[side][1], size=size, trial=trial, step_time_s=time_s, **values)
+        for side, by_size in seconds.items()
+        for size, times_s in by_size.items()
+        for trial, time_s in enumerate(times_s, 1)
+    ]
+    columns = pd.DataFrame(rows)
+    return machines_of(summarise(columns, prices=prices), {STUDY: "size"}, {STUDY: steps})
+
+
+def by_side(table: pd.DataFrame, column: str) -> list[tuple[str, Any]]:
+    names = {side: name for name, side in SIDES.items()}
+    return [(names[row["machine"], row["device"]], row[column]) for row in records(table)]
+
+
+def around(seconds: float, spread: float = 0.01) -> list[float]:
+    """Three trials whose logarithms have this standard deviation."""
+    return [seconds * math.exp(spread * deviation) for deviation in (-1, 0, 1)]
+
+
+def test_the_ratio_to_the_first_allows_for_the_choice_among_all(row: Row) -> None:
+    """Two sides against the first: t of 1 - 0.025 / 2 with 4 degrees of freedom, error sqrt(2 / 3) x 1 %."""
+    table = ranked(row, {"laptop": {4: around(3.0)}, "host": {4: around(1.01)}, "gpu": {4: around(1.0)}})
+    assert by_side(table, "rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
+    assert by_side(table, "behind") == [("gpu", False), ("host", False), ("laptop", True)]
+    half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.01
+    last = records(table)[-1]
+    assert last["ratio"] == pytest.approx(3)
+    assert (last["ratio_low"], last["ratio_high"]) == pytest.approx(
+        (3 * math.exp(-half_width), 3 * math.exp(half_width))
+    )
+    assert set(table["ranked_by"]) == {"time"}
+
+
+def test_money_is_time_by_the_price_of_the_machine(row: Row) -> None:
+    """2 s at 0.9 an hour cost half of 1 s at 3.6; 500 steps of 1 ms at 3.6 an hour cost 0.0005."""
+    seconds = {"laptop": {4: around(2e-3)}, "gpu": {4: around(1e-3)}}
+    table = ranked(row, seconds, {"here": 0.9, "h200": 3.6}, steps=500, energy_per_step_j=7.0)
+    assert by_side(table, "rank") == [("laptop", 1), ("gpu", 2)]
+    assert by_side(table, "run_price") == [("laptop", pytest.approx(0.00025)), ("gpu", pytest.approx(0.0005))]
+    assert by_side(table, "run_time_s") == [("laptop", pytest.approx(1.0)), ("gpu", pytest.approx(0.5))]
+    assert by_side(table, "run_energy_j") == [("laptop", pytest.approx(3500)), ("gpu", pytest.approx(3500))]
+    assert set(table["ranked_by"]) == {"money"}
+
+
+def test_a_side_without_a_price_has_no_place_among_the_priced(row: Row) -> None:
+    seconds = {"laptop": {4: [1.0]}, "host": {4: [2.0]}, "gpu": {4: [3.0]}}
+    assert len(ranked(row, seconds, {"h200": 1.0})) == 2
+    assert by_side(ranked(row, seconds, {"here": 1.0}), "ranked_by") == [(side, "time") for side in seconds]
+
+
+def test_of_single_trials_only_twice_the_cost_is_behind(row: Row) -> None:
+    table = ranked(row, {"laptop": {4: [1.0]}, "host": {4: [1.9]}, "gpu": {4: [2.1]}})
+    assert by_side(table, "behind") == [("laptop", False), ("host", False), ("gpu", True)]
+    assert table["ratio_low"].isna().all()
+
+
+def test_sides_are_ranked_where_all_have_a_time_and_never_alone(row: Row) -> None:
+    table = ranked(row, {"laptop": {4: [1.0], 8: [2.0], 9: [2.0]}, "host": {4: [1.0], 8: [1.0]}, "gpu": {8: [3.0]}})
+    assert set(table["size"]) == {8}
+    assert ranked(row, {"laptop": {4: [1.0]}}).empty
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "price"),
+    [
+        ("here", "cpu-4", 1.0),
+        ("here", "cuda", 8.0),
+        ("h200", "cuda", 4.0),
+        ("h200", "cpu", 4.0),
+        ("a100", "cpu", 1.0),
+        ("a100", "cuda", None),
+    ],
+)
+def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, device: str, price: float | None) -> None:
+    found = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
+    assert found == price or (price is None and math.isnan(found))
+
+
+def test_the_first_place_changes_only_where_it_must(row: Row) -> None:
+    """The laptop leads up to 4, all three tie at 8, the host and the GPU at 16, the GPU leads from 32 on."""
+    leaders = {2: ("laptop",), 4: ("laptop",), 8: tuple(SIDES), 16: ("host", "gpu"), 32: ("gpu",), 64: ("gpu",)}
+    seconds = {side: {size: around(1.0 if side in first else 5.0) for size, first in leaders.items()} for side in SIDES}
+    places = first_places(ranked(row, seconds), "size")
+    assert [(place.sides, place.low, place.high) for place in places] == [
+        ({SIDES["laptop"]}, 2, 4),
+        ({SIDES["gpu"]}, 16, 64),
+    ]
+
+
+@pytest.mark.parametrize(("truth", "least_declared"), [((1.0, 0.99, 0.98), 0), ((1.0, 0.7, 0.5), 950)])
+def test_a_machine_that_is_put_behind_seldom_is_ahead(
+    row: Row, truth: tuple[float, float, float], least_declared: int
+) -> None:
+    """Of 1,000 points of four trials that differ by 5 %, at most 5 % put a side behind one that is slower in truth."""
+    times_s = dict(zip(SIDES, truth, strict=True))
+    draws = np.random.default_rng(1).normal(0, 0.05, (3, 1000, 4))
+    seconds = {
+        side: {size: (times_s[side] * np.exp(logs)).tolist() for size, logs in enumerate(of_side, 1)}
+        for side, of_side in zip(SIDES, draws, strict=True)
+    }
+    table = ranked(row, seconds)
+    table["true_s"] = [times_s[side] for side, _ in by_side(table, "rank")]
+    first_s = table[table["rank"] == 1].set_index("size")["true_s"]
+    behind = table[table["behind"].astype(bool)]
+    assert behind.loc[behind["true_s"] < behind["size"].map(first_s), "size"].nunique() <= 50
+    assert behind["size"].nunique() >= least_declared
