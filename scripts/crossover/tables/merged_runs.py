@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +37,13 @@ def join_runs(runs: Sequence[Run]) -> JoinedRuns:
     """The rows and the roofs of all runs, in the order of the runs.
 
     A run that names its machines itself keeps these names; otherwise a machine is named by the user, or after its host.
-    Raises UserError for a name that two runs share, for a row that cannot be read, and for rows of a machine that do
-    not belong together.
+    Raises UserError for a folder or name that two runs share, for a row that cannot be read, and for rows of one
+    machine that do not belong together.
     """
+    _check_folders(runs)
     owners: dict[str, Path] = {}
     tables, roofs = [], []
     for name, folder in runs:
-        if name == HERE:
-            raise UserError(f"{folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
         table = _read_run(folder)
         names = _names(table, name)
         tables.append(with_column(table, "machine", [names[machine] for machine in table["machine"].to_pylist()]))
@@ -57,6 +57,15 @@ def join_runs(runs: Sequence[Run]) -> JoinedRuns:
                 )
             owners[machine] = folder
     return JoinedRuns(pa.concat_tables(tables), pd.concat(roofs, ignore_index=True))
+
+
+def _check_folders(runs: Sequence[Run]) -> None:
+    times_given = Counter(folder.resolve() for _, folder in runs)
+    for name, folder in runs:
+        if times_given[folder.resolve()] > 1:
+            raise UserError(f"{folder}: it is given twice; allowed: each folder once")
+        if name == HERE:
+            raise UserError(f"{folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
 
 
 def _read_run(folder: Path) -> pa.Table:

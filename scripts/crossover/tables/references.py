@@ -33,6 +33,9 @@ KEPT = (
 )
 """The columns of a trial that a comparison needs."""
 
+LARGEST_BYTES = 200_000
+"""Maximum size of the table of trials."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -162,5 +165,7 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
     table = valid[list(KEPT)].sort_values([*KEPT[: KEPT.index("status")]]).reset_index(drop=True)
     with atomic_path(trials) as temporary:
         table.to_parquet(temporary, compression="zstd", index=False)
+    if (size := trials.stat().st_size) > LARGEST_BYTES:
+        raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
     write_facts(facts, folder)
     return read_reference(folder)

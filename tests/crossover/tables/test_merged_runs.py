@@ -95,6 +95,8 @@ def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path], 
     folder = run("a")
     with pytest.raises(UserError, match=r"neither measurements\.parquet nor rows in cells/"):
         names(tmp_path)
+    with pytest.raises(UserError, match="a: it is given twice"):
+        names(folder, ("x", folder / ".." / "a"))
     with pytest.raises(UserError, match="'here' stands for a machine without a name"):
         names(("here", folder))
     with pytest.raises(UserError, match=r"are both of machine 'here'; give each a name, as in laptop="):

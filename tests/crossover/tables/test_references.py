@@ -21,6 +21,7 @@ from crossover.tables.frames import records, write_rows, write_run
 from crossover.tables.references import (
     FACTS_FILE,
     KEPT,
+    LARGEST_BYTES,
     TRIALS_FILE,
     read_reference,
     with_cell_flags,
@@ -175,7 +176,7 @@ def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder
     assert check_reference(folder) == []
     assert reference.facts.name == folder.name
     assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
-    assert (folder / TRIALS_FILE).stat().st_size <= 200_000
+    assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
     assert reference.facts.command
     keys = reference.trials.groupby("workload")["model_key"].unique()
     assert {name: list(model_keys) for name, model_keys in keys.items()} == {
