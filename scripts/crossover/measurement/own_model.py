@@ -82,6 +82,8 @@ class OwnModel:
         step = _with_fresh_weights(step, where)
         if any(map(is_lazy, _tensors_in(step))):
             self._infer_lazy_shapes(step)
+        if any(tensor.is_meta for tensor in _tensors_in(step)):
+            raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
 
     def _infer_lazy_shapes(self, step: Step) -> None:
@@ -332,6 +334,8 @@ class _OwnTask(Task):
             what += ", since lengths must stay in host memory: Step(host=[NAME])"
         if "is out of bounds" in str(error):
             what += ", since a class label has no output: number classes from 0, write a regression's targets as floats"
+        if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
+            what += ", since its loss is not a tensor of one number"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -390,7 +394,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The step's optimizer; raises UserError for one that trains other parameters."""
+        """The step's optimizer; raises UserError for one that trains something else or needs a closure."""
         shown = self.source.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
@@ -405,6 +409,10 @@ class OwnTraining(_OwnTask, TrainingTask):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {OPTIMIZER}")
+        if self.user_step.run is None and _needs_closure(optimizer):
+            raise UserError(
+                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...)"
+            )
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
@@ -435,6 +443,10 @@ class OwnTraining(_OwnTask, TrainingTask):
                 super().run(*inputs)
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
+
+
+def _needs_closure(optimizer: Any) -> bool:
+    return any(argument.default is argument.empty for argument in positional(optimizer.step))
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:

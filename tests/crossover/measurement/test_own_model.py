@@ -372,6 +372,10 @@ class TestPrecision:
         with pytest.raises(UserError, match=r"its step fails \(the model is in float64 .* precisions: \[fp64\]"):
             task.step()
 
+    def test_a_model_without_values_is_one_line(self, build: Build) -> None:
+        with pytest.raises(UserError, match="returns a model on the meta device, without values; build it on the CPU"):
+            build("def build():\n    return nn.Linear(3, 1, device='meta'), torch.ones(4, 3)")
+
 
 class TestCachedModels:
     TEXT = """
@@ -618,7 +622,9 @@ class TestDerivatives:
 
 
 class TestOptimizers:
-    def test_one_that_needs_a_closure_takes_a_whole_step(self, build: Build) -> None:
+    def test_one_that_needs_a_closure_needs_a_whole_step(self, build: Build) -> None:
+        with pytest.raises(UserError, match=r"the step of LBFGS needs a closure; give the whole step, Step\(run=...\)"):
+            build(LINEAR.format("optimizer=torch.optim.LBFGS"))
         task = build(
             """
             def run(model, inputs, targets, optimizer):
@@ -704,6 +710,14 @@ class TestAmp:
         (
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output.detach().sum())",
             "its step fails: RuntimeError: element 0 of tensors does not require grad",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output)",
+            "since its loss is not a tensor of one number",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: (output.mean(), 1))",
+            "since its loss is not a tensor of one number",
         ),
     ],
 )
