@@ -1,14 +1,56 @@
-"""The default loss of a user's model."""
+"""The default loss of a user's model, and the check that it has an output for each class label."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn import functional
 
+from crossover.errors import UserError
 from crossover.measurement.step.trees import tensors_of
+
+IGNORED_LABEL = -100
+"""The default `ignore_index` of torch's cross entropy."""
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """The range of class labels, as far as it is known before a step."""
+
+    least: int
+    most: int
+    shown: str
+    """The first half of an error message about the labels."""
+    advice: str
+
+    @classmethod
+    def of_table(cls, column: str, classes: int, numeric: bool) -> ClassLabels:
+        """Labels of a table's column, numbered from 0."""
+        what = "different whole numbers, which are taken as classes" if numeric else "classes"
+        regression = "for a regression write them as 1.0; for classes " if numeric else ""
+        return cls(0, classes - 1, f"{column} has {classes} {what}", f"{regression}give it {classes} outputs")
+
+    @classmethod
+    def of_targets(cls, targets: Any) -> ClassLabels | None:
+        """Labels of a batch on the host; None if its targets are not whole numbers."""
+        if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
+            return None
+        targets = targets.long()  # torch has no minimum of uint16
+        labels = targets[targets != IGNORED_LABEL]
+        if not labels.numel():
+            return None
+        least, most = int(labels.min()), int(labels.max())
+        advice = "number them from 0" if least else f"give it {most + 1} outputs, or number them without gaps"
+        return cls(least, most, f"its targets are class labels from {least} to {most}", advice)
+
+    def check(self, outputs: int) -> None:
+        """Raise UserError if a label has none of a model's outputs."""
+        if self.least < 0 or self.most >= outputs:
+            have = f"{outputs} outputs, for labels 0 to {outputs - 1}" if outputs > 1 else "1 output, for label 0"
+            raise UserError(f"{self.shown}, but the model has {have}; {self.advice}")
 
 
 def kind_of(value: Any) -> str:
@@ -22,10 +64,11 @@ def outputs_of(output: Any) -> list[torch.Tensor]:
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
-def default_loss(output: Any, targets: Any) -> torch.Tensor:
+def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
     """The output's own loss, or one that suits the targets: cross entropy, mean squared error.
 
-    Without targets the mean square of the output, which costs as much. Raises ValueError if no default loss applies.
+    Without targets the mean square of the output, which costs as much. Raises UserError if the model has too few
+    outputs for `labels`, ValueError if no default loss applies.
     """
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(loss, torch.Tensor):
@@ -43,14 +86,16 @@ def default_loss(output: Any, targets: Any) -> torch.Tensor:
             scores = scores.reshape(targets.shape)
             return functional.mse_loss(scores, targets) if is_real else _mean_square(scores - targets)
     elif scores.shape[:-1] == targets.shape:
-        return functional.cross_entropy(scores.flatten(0, -2), targets.flatten().long())
+        return _cross_entropy(scores.flatten(0, -2), targets.flatten(), labels)
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
-        return functional.cross_entropy(scores, targets.long())
+        return _cross_entropy(scores, targets, labels)
     elif scores.dim() > 1 and scores.shape == targets.shape:
         raise ValueError(
             "targets in whole numbers have the shape of the outputs: make them floats, or give a crossover.Step with a "
             "loss, such as nn.BCEWithLogitsLoss()"
         )
+    elif scores.numel() == targets.numel() and labels is not None:
+        labels.check(outputs=1)
     raise ValueError(
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
@@ -78,6 +123,13 @@ def _scores(output: Any) -> torch.Tensor:
     raise ValueError(
         f"the model returns {kind_of(output)} without a tensor of floating point; give a crossover.Step with a loss"
     )
+
+
+def _cross_entropy(scores: torch.Tensor, targets: torch.Tensor, labels: ClassLabels | None) -> torch.Tensor:
+    """Cross entropy of (batch, classes, ...) scores, for labels of any whole type."""
+    if labels is not None:
+        labels.check(scores.shape[1])
+    return functional.cross_entropy(scores, targets.long())
 
 
 def _mean_square(values: torch.Tensor) -> torch.Tensor:

@@ -32,8 +32,8 @@ from crossover.measurement.own_batches import (
     is_list_of_dicts,
     sample_counter,
 )
-from crossover.measurement.own_loss import default_loss, kind_of, outputs_of
-from crossover.measurement.own_table import samples_of
+from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
+from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
@@ -332,8 +332,6 @@ class _OwnTask(Task):
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
             what += ", since lengths must stay in host memory: Step(host=[NAME])"
-        if "is out of bounds" in str(error):
-            what += ", since a class label has no output: number classes from 0, write a regression's targets as floats"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
@@ -376,6 +374,9 @@ class OwnTraining(_OwnTask, TrainingTask):
         super().__init__(step, model, cell, arithmetic)
         self.model.train()
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else step.loss
+        of_table = isinstance(step.inputs, TableSamples)
+        labels = step.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
+        self.labels = labels and replace(labels, shown=f"{model.shown}: {labels.shown}")
         trained = list(self.model.parameters())
         if step.run is not None and isinstance(step.loss, nn.Module):
             trained += arithmetic.place_model(step.loss).parameters()
@@ -433,7 +434,7 @@ class OwnTraining(_OwnTask, TrainingTask):
         values, targets = inputs
         if self.loss is None:
             output = _call(model, values, targets)
-            return (default_loss(output, None if is_list_of_dicts(targets) else targets),)
+            return (default_loss(output, None if is_list_of_dicts(targets) else targets, self.labels),)
         loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
         return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 

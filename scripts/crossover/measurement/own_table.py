@@ -13,16 +13,25 @@ from torch.utils.data import TensorDataset
 from crossover.config.models import Table
 from crossover.config.table_files import inputs_of, read_columns
 from crossover.errors import UserError, shown_path, shown_value
+from crossover.measurement.own_loss import ClassLabels
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
-def samples_of(table: Table) -> TensorDataset:
-    """Inputs, float32 (rows, columns), and targets (rows): float32, or classes numbered from 0 as int64.
+class TableSamples(TensorDataset):
+    """Inputs, float32 (rows, columns), and targets (rows): float32, or classes numbered from 0 as int64."""
 
-    Targets that are whole numbers, booleans or texts are classes, in sorted order. Raises UserError for a column of
-    other values, for missing and infinite ones, and for a table without rows.
+    def __init__(self, inputs: npt.NDArray[np.float32], targets: npt.NDArray[np.generic], labels: ClassLabels | None):
+        super().__init__(torch.from_numpy(inputs), torch.from_numpy(targets))
+        self.labels = labels
+        """The classes of all rows; None where the targets are numbers."""
+
+
+def samples_of(table: Table) -> TableSamples:
+    """The rows of a table; targets that are whole numbers, booleans or texts become classes, in sorted order.
+
+    Raises UserError for a column of other values, for missing and infinite ones, and for a table without rows.
     """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
@@ -34,11 +43,11 @@ def samples_of(table: Table) -> TensorDataset:
     is_text = _is_any(TEXTS, targets)
     without_fraction = pa.types.is_decimal(targets.type) and targets.type.scale <= 0
     if not (is_text or without_fraction or _is_any((pa.types.is_integer, pa.types.is_boolean), targets)):
-        numbers = _numbers(targets, of_targets, "numbers, true and false, or texts")
-        return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(numbers))
+        return TableSamples(inputs, _numbers(targets, of_targets, "numbers, true and false, or texts"), None)
     _check_present(targets, targets.null_count, of_targets)
-    _, classes = np.unique(targets.to_numpy(), return_inverse=True)
-    return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(classes.astype(np.int64)))
+    values, classes = np.unique(targets.to_numpy(), return_inverse=True)
+    numeric = not is_text and not pa.types.is_boolean(targets.type)
+    return TableSamples(inputs, classes.astype(np.int64), ClassLabels.of_table(of_targets, len(values), numeric))
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -145,6 +145,12 @@ class TestTables:
         (loss,) = task.forward(task.model, inputs, targets)
         assert torch.equal(loss, functional.cross_entropy(task.model(inputs), targets))
 
+    def test_a_model_of_too_few_outputs_is_one_line(self, build: Build, table: Table) -> None:
+        """Whichever classes the first batch holds."""
+        task = build("def build(size):\n    return nn.Linear(2, 7)", table=table)
+        with pytest.raises(UserError, match=r"'label' has 8 different whole numbers.* but the model has 7 outputs"):
+            task.step()
+
     def test_a_model_with_inputs_of_its_own_or_too_few_rows_is_one_line(self, build: Build, table: Table) -> None:
         with pytest.raises(UserError, match="returns a tuple of 3; allowed with a table: the model alone"):
             build(CLASSES, table=table)
@@ -705,7 +711,7 @@ class TestAmp:
         ("return nn.Linear(3, 1), torch.ones(4, 5)", "its step fails: RuntimeError: mat1 and mat2"),
         (
             "return nn.Linear(3, 4), torch.ones(4, 3), torch.arange(1, 5)",
-            "since a class label has no output: number classes from 0",
+            "its targets are class labels from 1 to 4",
         ),
         (
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output.detach().sum())",

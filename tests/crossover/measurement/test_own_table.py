@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch.utils.data import TensorDataset
 
 from crossover.config.models import Table
 from crossover.errors import UserError
-from crossover.measurement.own_table import samples_of
+from crossover.measurement.own_table import TableSamples, samples_of
 
 COLUMNS = {
     "count": [3, 1, 2],
@@ -44,24 +43,26 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("targets", "expected"),
+    ("targets", "expected", "classes"),
     [
-        ("kind", torch.tensor([1, 0, 1])),
-        ("passed", torch.tensor([1, 0, 1])),
-        ("count", torch.tensor([2, 0, 1])),
-        ("sign", torch.tensor([1, 0, 1])),
-        ("gap", torch.tensor([2, 0, 1])),
-        ("same", torch.tensor([0, 0, 0])),
-        ("share", torch.tensor([0.5, 0.25, 1.0])),
+        ("kind", torch.tensor([1, 0, 1]), 2),
+        ("passed", torch.tensor([1, 0, 1]), 2),
+        ("count", torch.tensor([2, 0, 1]), 3),
+        ("sign", torch.tensor([1, 0, 1]), 2),
+        ("gap", torch.tensor([2, 0, 1]), 3),
+        ("same", torch.tensor([0, 0, 0]), 1),
+        ("share", torch.tensor([0.5, 0.25, 1.0]), None),
     ],
 )
 def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
-    file: str, targets: str, expected: torch.Tensor
+    file: str, targets: str, expected: torch.Tensor, classes: int | None
 ) -> None:
-    inputs, numbered = samples_of(Table(file, targets, ("height", "floors", "constant"))).tensors
+    samples = samples_of(Table(file, targets, ("height", "floors", "constant")))
+    inputs, numbered = samples.tensors
     assert torch.equal(inputs, torch.tensor([[2.5, 1, 7], [4.0, 2, 7], [1.5, 3, 7]]))
     assert torch.equal(numbered, expected)
     assert numbered.dtype == expected.dtype
+    assert (samples.labels and samples.labels.most + 1) == classes
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[st
     assert "\n" not in str(raised.value)
 
 
-def of_parquet(tmp_path: Path, **columns: Any) -> TensorDataset:
+def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
     path = tmp_path / "samples.parquet"
     pd.DataFrame(columns).to_parquet(path)
     return samples_of(Table(str(path), "label"))
