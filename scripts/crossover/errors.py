@@ -34,12 +34,13 @@ class InvalidError(Exception):
 class RefusedError(Exception):
     """A step failed, by the user's mistake or because the device, the precision or the execution refuses it.
 
-    `mistake` is the error as the user's mistake.
+    `mistake` is the error as the user's mistake; `is_lacking` says that its words are those of a device.
     """
 
-    def __init__(self, message: str, mistake: str) -> None:
+    def __init__(self, message: str, mistake: str, is_lacking: bool) -> None:
         super().__init__(message)
         self.mistake = mistake
+        self.is_lacking = is_lacking
 
 
 LONGEST_SHOWN = 100

@@ -40,9 +40,9 @@ def measure(job: RowJob) -> Outcome:
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
     """Run a job in a measuring process, and find out why a step failed.
 
-    A step that fails here but runs on the CPU in fp32 is unsupported, and invalid if that cannot be found out in time.
-    Raises ChildFailedError if the measuring process ended by an error, which it has printed, or if the step fails on
-    the CPU too, which then is printed.
+    A step that fails here but runs on the CPU in fp32 is unsupported. If that cannot be found out in time, it is
+    unsupported if its message is known to mean that, else invalid. Raises ChildFailedError if the measuring process
+    ended by an error, which it has printed, or if the step fails on the CPU too, which then is printed.
     """
     start_s = clock()
     outcome = _run(job)
@@ -55,7 +55,7 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     mistake = outcome.result["mistake"]
     if tried.status == "invalid":
         raise ChildFailedError(mistake)
-    if tried.status in ("ok", "unsupported"):
+    if tried.status in ("ok", "unsupported") or outcome.result["is_lacking"]:
         return replace(outcome, status="unsupported", result={})
     reason = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
     return replace(outcome, status="invalid", reason=reason, result={})

@@ -115,7 +115,8 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
     try:
         result = do(job, tell)
     except RefusedError as refused:
-        return {"done": REFUSED, "reason": str(refused), "result": {"mistake": refused.mistake}}
+        details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
+        return {"done": REFUSED, "reason": str(refused), "result": details}
     if not isinstance(job, RowJob):
         return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))

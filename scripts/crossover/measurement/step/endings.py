@@ -37,6 +37,13 @@ PERHAPS_OUT_OF_MEMORY = re.compile(
 )
 """Messages of libraries that often, but not always, mean that the memory is full."""
 
+LACKING = re.compile(
+    r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
+    r"|only supports\b|Could not run '\w+::|Low precision dtypes",
+    re.IGNORECASE,
+)
+"""Messages of devices that lack an operation or a precision."""
+
 NEARLY_FULL_SHARE = 0.02
 """Share of free memory below which a device counts as full: a library's workspace does not fit."""
 
@@ -84,8 +91,9 @@ def free_memory_share(device: torch.device) -> float | None:
 
 def refusal(error: Exception) -> RefusedError:
     """The RefusedError for a step that may run on the CPU in fp32."""
+    source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
-    return RefusedError(first_line(original(error)), mistake)
+    return RefusedError(first_line(source), mistake, is_lacking(source))
 
 
 def is_mistake(error: Exception) -> bool:
@@ -102,6 +110,12 @@ def first_line(error: BaseException) -> str:
     """The first line of an error's message, with the second if the first ends in a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
+
+
+def is_lacking(error: BaseException) -> bool:
+    """Whether an error is a compiler's, or its message is that of a device without an operation or a precision."""
+    compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
+    return compiling or LACKING.search(str(error)) is not None
 
 
 def is_surely_out_of_memory(error: BaseException) -> bool:

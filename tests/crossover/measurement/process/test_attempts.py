@@ -66,26 +66,29 @@ def test_only_what_may_pass_is_measured_once_more(
 
 
 FFT = "Unsupported dtype BFloat16"
-REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}"})
+REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}", "is_lacking": False})
+LACKING = replace(REFUSAL, result={**REFUSAL.result, "is_lacking": True})
 
 
 @pytest.mark.parametrize(
-    ("tried", "status"),
+    ("refusal", "tried", "status"),
     [
-        ("ok", "unsupported"),
-        ("unsupported", "unsupported"),
-        ("invalid", None),  # it fails there too
-        ("oom", "invalid"),
+        (REFUSAL, "ok", "unsupported"),
+        (REFUSAL, "unsupported", "unsupported"),
+        (REFUSAL, "invalid", None),  # it fails there too
+        (LACKING, "invalid", None),
+        (REFUSAL, "oom", "invalid"),
+        (LACKING, "timeout", "unsupported"),  # its words are known
     ],
 )
 def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tried: str, status: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusal: Outcome, tried: str, status: str | None
 ) -> None:
     jobs: list[Any] = []
 
     def run(job: Any) -> Outcome:
         jobs.append(job)
-        return REFUSAL if len(jobs) == 1 else Outcome(tried, None, False, {})
+        return refusal if len(jobs) == 1 else Outcome(tried, None, False, {})
 
     monkeypatch.setattr(attempts, "_run", run)
     cell = replace(CELL, device="cuda", precision="bf16", execution="compile")

@@ -13,6 +13,7 @@ from crossover.measurement.step.endings import (
     early_end,
     ending,
     first_line,
+    is_lacking,
     is_out_of_memory,
     original,
 )
@@ -119,6 +120,20 @@ def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
         ending(RuntimeError(text), GPU)
     assert early_end(RuntimeError(text)) not in (None, "oom")
     assert ending(RuntimeError("out of resource: shared memory, Required: 300000"), CPU) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Could not run 'quantized::linear_dynamic' with arguments from the 'CUDA' backend.", True),
+        ("The operator 'aten::_fft_r2c' is not currently implemented for the MPS device.", True),
+        ("cuFFT only supports dimensions whose sizes are powers of two when computing in half precision", True),
+        ("\"addmm_impl_cpu_\" not implemented for 'Half'", True),
+        ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", False),
+    ],
+)
+def test_words_of_devices_that_lack_something(text: str, expected: bool) -> None:
+    assert is_lacking(RuntimeError(text)) is expected
 
 
 def test_an_error_without_words_is_its_type() -> None:
