@@ -25,7 +25,7 @@ from pathlib import Path
 
 from crossover.config.models import Model
 from crossover.config.workloads import NULL
-from crossover.machine.installed import NOT_INSTALLED, is_installed, local_builds, version_of
+from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, read_source
 
@@ -65,8 +65,8 @@ class Code:
     of_model: Collection[str] = ()
     """Names of the modules that only the workload, or the user's model, adds."""
     here: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code: times of large files, environment variables, and digests of
-    packages that were installed from a folder or a repository."""
+    """What may differ between machines with the same code: times of large files, environment variables, and versions of
+    the dependencies of the model's packages."""
 
     @property
     def model_key(self) -> str:
@@ -134,7 +134,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         here = {
             "times": times,
             "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.variables)},
-            "local_builds": local_builds(of_model.packages),
+            "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted(packages):  # packages of the other files only read the host and write the row

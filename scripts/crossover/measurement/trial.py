@@ -35,7 +35,7 @@ from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
-from crossover.measurement.step.conditions import read_switches
+from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import (
     early_end,
@@ -327,8 +327,11 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build, self.watch)
 
     def _count(self) -> Columns:
-        """Operations, bytes and operator times of a step."""
-        work = count_work(self.task.step, self.job.cell.execution, self.cell.target)
+        """Operations of a step; the watch also sees a switch that a step changes and sets back."""
+        watch = SwitchWatch(self.cell.switches)
+        work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
+        if reason := changes(watch.expected, watch.seen):
+            raise InvalidError(reason)
         return {**work, **within(work, self.columns.get("device_work_s"))}
 
 

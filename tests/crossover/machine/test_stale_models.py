@@ -241,13 +241,14 @@ class Site:
         self.install("mylib", "x = 1\n")
         monkeypatch.setattr(sys, "path", [str(self.folder), *sys.path])
 
-    def install(self, name: str, text: str, version: str = "1.0", source: str | None = None) -> None:
+    def install(self, name: str, text: str, version: str = "1.0", needs: str = "", source: str | None = None) -> None:
         """As pip does, from an index, or from a `source`."""
         write(self.folder, f"{name}/__init__.py", text)
         facts = f"{name}-{version}.dist-info"
         for old in self.folder.glob(f"{name}-*.dist-info"):
             shutil.rmtree(old)
-        write(self.folder, f"{facts}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        requires = f"Requires-Dist: {needs}\n" if needs else ""
+        write(self.folder, f"{facts}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}")
         if source:
             write(self.folder, f"{facts}/direct_url.json", source)
         write(self.folder, f"{facts}/RECORD", f"{name}/__init__.py,sha256={hash(text)},{len(text)}\n")
@@ -269,7 +270,12 @@ def test_an_installed_package_counts_by_its_version(project: Path, site: Site) -
     before = installed_key(net)
     assert code(net).packages["mylib"] == "1.0"
     site.install("mylib", "x = 1\n", version="1.1")
-    assert installed_key(net) != before
+    newer = installed_key(net)
+    site.install("mylib", "x = 1\n", version="1.1", needs="needed>=2")
+    site.install("needed", "x = 1\n", version="2.0")
+    needing = installed_key(net)
+    site.install("needed", "x = 1\n", version="2.1")
+    assert len({before, newer, needing, installed_key(net)}) == 4
 
 
 def test_a_package_from_a_checkout_counts_by_its_files(project: Path, site: Site) -> None:

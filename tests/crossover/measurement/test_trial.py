@@ -463,6 +463,24 @@ def test_a_changed_switch_is_seen(
     assert len(told) == (when == "measure_latencies")
 
 
+def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
+    def change_within_forward(task: Task) -> None:
+        forward = task.model.forward
+
+        def between(*inputs: torch.Tensor) -> torch.Tensor:
+            torch.backends.mkldnn.enabled = False
+            outputs: torch.Tensor = forward(*inputs)
+            torch.backends.mkldnn.enabled = True
+            return outputs
+
+        task.model.forward = between
+
+    changed(change_within_forward)
+    row = run_trial(job)
+    assert row.step_time_s is not None
+    assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")
+
+
 def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
     graphs = itertools.count()
     monkeypatch.setattr(trial, "compiled_graphs", lambda: next(graphs))

@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.words import DEVICES
 from crossover.measurement.step.devices import OpenDevice
@@ -87,8 +88,7 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 
 def read_switches() -> dict[str, Any]:
     """The current switches and threads, as plain values."""
-    names = [*_switches("fp32"), *PARENTS]
-    return {name: getattr(*_attribute(name)) for name in names} | {name: read() for name, read in _not_set().items()}
+    return _read([*_switches("fp32"), *PARENTS]) | {name: read() for name, read in _not_set().items()}
 
 
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
@@ -100,11 +100,29 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
     return f"{changed}: the workload, or what it imports, must not set it{instead}" if names else None
 
 
+class SwitchWatch(TorchDispatchMode):
+    """Reads switches and threads at each operator, to notice a step that sets one and sets it back."""
+
+    def __init__(self, switches: Mapping[str, Any]) -> None:
+        TorchDispatchMode.__init__(self)
+        self.expected = {name: switches[name] for name in (*_switches("fp32"), "threads") if name in switches}
+        self.seen = dict(self.expected)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        now = _read(_switches("fp32")) | {"threads": torch.get_num_threads()}
+        self.seen |= {name: now[name] for name, value in self.expected.items() if now[name] != value}
+        return func(*args, **(kwargs or {}))
+
+
 def _switches(precision: str) -> dict[str, Any]:
     """The switches to set, by their path below torch.backends."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS
+
+
+def _read(names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(*_attribute(name)) for name in names}
 
 
 @cache

@@ -13,7 +13,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -35,10 +35,15 @@ BACKWARD = (
 """Fused attention on devices other than CUDA, which torch's counter (2.13) leaves out."""
 
 
-def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -> dict[str, Any]:
+def count_work(
+    step: Callable[[], object],
+    execution: str,
+    target: OpenDevice,
+    watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
+) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count what its operators do, as columns of `Measurement`.
 
-    The counters about triple the step's launch time.
+    `watch` is another mode that sees each operator. The counters about triple the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
     formulas = {**flop_registry, **_attention()}
@@ -47,7 +52,7 @@ def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -
     counting.mod_tracker = NoModules()
     with eager, work:
         work.find_least(target.device)
-        with counting as counter:  # innermost, so that operators' times do not include it
+        with counting as counter, watch:  # innermost, so that operators' times do not include them
             step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}

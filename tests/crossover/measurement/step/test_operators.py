@@ -11,6 +11,7 @@ import torch
 import torch._inductor.config
 from torch import nn
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
@@ -154,9 +155,14 @@ def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -
         for _ in range(count):
             number.add_(1)
 
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            host_us[0] += 400
+            return func(*args, **(kwargs or {}))
+
     number = torch.zeros(16)
     queue = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
-    assert count_work(step, "eager", replace(queue, occupy=occupy))["others_s"] == count * (5 - 1)
+    assert count_work(step, "eager", replace(queue, occupy=occupy), Watch())["others_s"] == count * (5 - 1)
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 4), lambda x: functional.bilinear(x, x, torch.ones(2, 3, 3))])
