@@ -1,4 +1,4 @@
-"""A user's plain function as a step, which runs unchanged on the device that it was made for.
+"""A user's plain function as a step: it runs as it stands, on the device that it was made for.
 
 Its results on an accelerator are compared with those of the same function made for the CPU, at the same size. Both are
 made from the same seed, and random tensors are drawn on the host, so that both have the same data.
@@ -96,7 +96,7 @@ def checked_step(returned: Any, where: str) -> Step:
 
 
 class FunctionTask(Task):
-    """Calls the user's function and drops its result, as in a loop."""
+    """Calls the user's function; what it returns is dropped, as in a loop."""
 
     is_function = True
 
@@ -142,7 +142,7 @@ class FunctionTask(Task):
         return ()
 
     def _await(self, returned: Any) -> None:
-        """Wait for results that are computed in the background, as JAX does; only if the first step returns any."""
+        """Wait for results that are computed in the background, as JAX's; only if the first step returns any."""
         waits = [
             wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
         ]
@@ -163,7 +163,7 @@ class FunctionTask(Task):
         ours, again = (results_of(self.source.step_on(device)) for _ in range(2))
         if not ours:
             return Answer(
-                unchecked="the function returns no numbers or arrays to compare; Step(result=...) may return some"
+                unchecked="the function returns no numbers or arrays to compare; Step(result=...) may give some"
             )
         tolerance = self.user_step.tolerance
         if difference(ours, again, tolerance) is not None:
@@ -236,7 +236,7 @@ def difference(ours: list[Result], theirs: list[Result], tolerance: float | None
 
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Euclidean norm of the difference over that of `theirs`; infinite where only one value is finite."""
+    """Difference in the Euclidean norm over the norm of the second; infinite where only one is no finite number."""
     kind = np.complex128 if "c" in (ours.dtype.kind, theirs.dtype.kind) else np.float64
     first, second = ours.astype(kind).ravel(), theirs.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

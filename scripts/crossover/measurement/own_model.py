@@ -1,4 +1,4 @@
-"""A user's model as a workload: the Step that its function returns, and the training or inference task."""
+"""A user's model as a workload: what its function returns, and the steps made of that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_batches import (
-    SAMPLES_ADVICE,
+    COUNT_THEM,
     Batch,
     batches_of,
     host_reader,
@@ -69,14 +69,27 @@ class OwnModel:
         self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
+        dtype = _default_dtypes[self.model]
+        if dtype is arithmetic.dtype and dtype is not torch.get_default_dtype():
+            torch.set_default_dtype(dtype)
+            task.switches = {"default_dtype": str(dtype)}
         return task
 
     def _user_step(self) -> Step:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        batch_size = self.cell.batch_size
-        returned = call_user(self.model, call, self.tell, lambda: function_of(self.model)(size, batch_size))
+        file = self.model.shown.rpartition(":")[0]
+        with _default_dtype_of(self.model):
+            self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+            function = function_of(self.model)
+            self.tell({"doing": f"{call} of {file}"})
+            try:
+                returned = function(size, self.cell.batch_size)
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
@@ -95,12 +108,28 @@ class OwnModel:
         step.model.train(was_training)
 
 
+_default_dtypes: dict[Model, torch.dtype] = {}
+"""Torch's default type as each model's file set it."""
+
+
+@contextmanager
+def _default_dtype_of(model: Model) -> Iterator[None]:
+    """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(_default_dtypes.get(model, before))
+    try:
+        yield
+    finally:
+        _default_dtypes[model] = torch.get_default_dtype()
+        torch.set_default_dtype(before)
+
+
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
-"""Parameters and buffers that users' functions have returned so far, by `id`."""
+"""Parameters and buffers that users' functions have returned, by `id`."""
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with a copy of its model, loss and optimizer if a cached function returned the same weights before."""
+    """The step, with copies of what holds weights if the function has returned these before, as with a cache."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -213,11 +242,11 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
-"""Errors by which a function or model rejects a size; any other error is a mistake."""
+"""Errors by which a function or model refuses a size; others are mistakes."""
 
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
-    """The error with file and line: a UserError, or UnsupportedError if the function rejects a default size."""
+    """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
     text = f"{line_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
@@ -245,8 +274,8 @@ def explaining(
 ) -> Iterator[None]:
     """Raise an error as the user's mistake, with file and line, unless it stands for a status.
 
-    `what` says what failed. The error stays the cause, since the device may lack something, which `process.attempts`
-    finds out by a step on the CPU. With `certain`, for code that uses no device, it does not.
+    `what` says what failed. The error stays the cause, since the device may be what refused: `process.attempts` finds
+    out by a step on the CPU. Not so with `certain`, for code that uses no device.
     """
     try:
         yield
@@ -272,7 +301,7 @@ class _OwnTask(Task):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
         self.count = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
-        with explaining(model, f"the count of its samples fails; {SAMPLES_ADVICE}"):
+        with explaining(model, f"the count of its samples fails; {COUNT_THEM}"):
             self.first_samples = self.samples = self.count(*self.first)
         self.samples_taken: int = 0
         self.host = host_reader(step, self.first, model.shown)
@@ -362,7 +391,7 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The common type of all floating-point tensors, if any: a loader turns single numbers of Python into doubles."""
+    """The type that all floating-point tensors share; a loader turns single numbers of Python into doubles."""
     dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
     return dtypes if len(dtypes) == 1 else set()
 
@@ -466,7 +495,7 @@ class OwnInference(_OwnTask, InferenceTask):
     """The forward pass alone."""
 
     has_run = False
-    """Whether a step has succeeded, so that missing gradients are not the cause of a later error."""
+    """Whether a step has succeeded, so that a later error is not one of missing gradients."""
 
     def move_batches(self, move: Change) -> None:
         self.resident_batch = (self.resident_batch[0], None)  # an inference has no use for targets
@@ -486,7 +515,7 @@ class OwnInference(_OwnTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Try the forward pass with gradients on, in case it takes derivatives; if it succeeds, they stay on."""
+        """Try the forward pass with gradients on, as one that takes derivatives needs; if it runs, they stay on."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

@@ -156,9 +156,12 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """The user's module; raises UserError if its import fails or sets a switch."""
+    """The user's module; raises UserError if its import fails or sets a switch.
+
+    Torch's default type may be set: `own_model` applies it to the user's code only.
+    """
     find_beside(*([model.file.parent] if model.file else []), Path.cwd())
-    before = read_switches()
+    before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
             module = importlib.import_module(model.origin) if model.file is None else _of_file(model.file)

@@ -340,16 +340,28 @@ class TestPrecision:
         assert not torch.equal(weight, before)
 
     DOUBLE = "def build():\n    return nn.Linear(3, 1).double(), torch.ones(4, 3).double()"
+    BY_DEFAULT = """
+    torch.set_default_dtype(torch.float64)
+    def build():
+        return nn.Linear(3, 1), torch.ones(4, 3)
+    """
 
-    @pytest.mark.parametrize("text", [DOUBLE, DOUBLE.replace(".double(),", ",")])
+    @pytest.mark.parametrize("text", [DOUBLE, BY_DEFAULT, DOUBLE.replace(".double(),", ",")])
     def test_a_model_in_double_precision_is_noted_where_it_is_cast(self, build: Build, text: str) -> None:
-        task = build(text)
-        subject = "the model is" if "double()," in text else "its inputs are"
-        note = f"{subject} in float64 and measured in fp32; precisions: [fp64] measures it as it is"
-        assert (task.notes, task.flags, task.model.weight.dtype) == ((note,), ("cast",), torch.float32)
-        task.step()
-        exact = build(text, precision="fp64")
-        assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
+        try:
+            task = build(text)
+            whose = "its inputs are" if "double()," not in text and "set_default" not in text else "the model is"
+            note = f"{whose} in float64 and measured in fp32; precisions: [fp64] measures it as it is"
+            assert (task.notes, task.flags, task.switches) == ((note,), ("cast",), {})
+            assert torch.get_default_dtype() == task.model.weight.dtype == torch.float32
+            task.step()
+            exact = build(text, precision="fp64")
+            assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
+            by_default = "set_default" in text
+            assert exact.switches == ({"default_dtype": "torch.float64"} if by_default else {})
+            assert torch.get_default_dtype() == (torch.float64 if by_default else torch.float32)
+        finally:
+            torch.set_default_dtype(torch.float32)
 
     def test_double_buffers_count_and_numbers_of_python_do_not(self, build: Build) -> None:
         text = """

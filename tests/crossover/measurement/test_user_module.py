@@ -177,14 +177,12 @@ def test_a_function_may_be_anything_that_can_be_called(text: str) -> None:
 
 def reset() -> None:
     torch.set_default_device("cpu")
-    torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.parametrize(
     ("setter", "name", "key"),
     [
         ("torch.set_default_device('meta')", "default_device", "devices"),
-        ("torch.set_default_dtype(torch.float64)", "default_dtype", "precisions: [fp64]"),
         (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),

@@ -1,4 +1,4 @@
-"""The frame of each measuring command: waits for its turn and a GPU, sets threads, handles signals."""
+"""What each measuring command does around its work: wait for its turn and a GPU, set threads, handle signals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The status of a job that an error ended: unsupported, timeout, invalid or oom.
 
-Any other error is the user's mistake, a bug, or something that the device, the precision or the execution lacks.
-Messages do not tell which: `process.attempts` tries the same step on the CPU in fp32.
+Any other error is the user's mistake, our bug, or a refusal of the device, the precision or the execution. Messages do
+not tell which: `process.attempts` tries the same step on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PERHAPS_OUT_OF_MEMORY = re.compile(
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages of libraries that often, but not always, mean that the memory is full."""
+"""Messages that libraries give when memory is full, but for other reasons too."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
@@ -45,7 +45,7 @@ LACKING = re.compile(
 """Messages of devices that lack an operation or a precision."""
 
 NEARLY_FULL_SHARE = 0.02
-"""Share of free memory below which a device counts as full: a library's workspace does not fit."""
+"""With less of its memory free a device is full: a library's workspace does not fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
@@ -90,7 +90,7 @@ def free_memory_share(device: torch.device) -> float | None:
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The RefusedError for a step that may run on the CPU in fp32."""
+    """The error to raise for a step that may run on the CPU in fp32."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))

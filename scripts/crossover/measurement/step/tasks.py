@@ -7,8 +7,9 @@ A step takes inputs (`next_inputs`), runs the device's work on them (`run`, whic
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ class Task(ABC):
     """Whether the host reads results within a step, which a CUDA graph cannot hold."""
     optimizer: torch.optim.Optimizer | None = None
     is_function: bool = False
-    """Whether the step is a plain function, without a model."""
+    """Whether it is a plain function's, which has no model to look into or to change."""
     checked_rows: int = 32
     """Rows that the numerical check compares where the whole batch would take long in double precision."""
     batched: bool = True
@@ -63,9 +64,11 @@ class Task(ABC):
     samples_taken: int | None = None
     """Samples of all batches so far; None if each has the cell's batch size."""
     sample_name: str = "samples"
-    """Name of the samples, in the plural: images, tokens."""
+    """What samples are, in the plural: images, tokens."""
     notes: tuple[str, ...] = ()
     """Remarks on the step for readers of the row."""
+    switches: Mapping[str, Any] = MappingProxyType({})
+    """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
     """Names in `config.words.FLAGS`."""
     copies: bool = False
