@@ -78,11 +78,8 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
     except UserError:
         raise
     except Exception:  # perhaps the meta device lacks an operator
-        try:
-            output = _forward(make(), images)
-        except Exception as error:
-            what = f"a first forward on images of {pixels} x {pixels} pixels fails ({_shown(error)})"
-            raise UserError(f"{library}:{name}: {what}; take other sizes, or {OWN_FILE}") from None
+        shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
+        output = _on_cpu(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
     if isinstance(output, list):
         raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
     scores = getattr(output, "logits", output)
@@ -92,23 +89,31 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
     """A model of a config's class with `size` layers, or the config's default number if `size` names the config."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
-    if layers is not None:
-        _check_layers(name, layers)
+    _check_transformers(name, layers)
     network = _transformers_network(name, layers)
     return Step(model=network, inputs=_inputs(network, name, batch_size))
 
 
 @cache
-def _check_layers(name: str, layers: int) -> None:
-    """Raise UserError if the number of layers does not change the forward pass."""
+def _check_transformers(name: str, layers: int | None) -> None:
+    """Raise UserError if the layers change nothing, or if the model takes other inputs than it is given."""
+    make = partial(_transformers_network, name)
     with torch.device("meta"):
-        networks = [_transformers_network(name, count) for count in (layers, layers + 1)]
-        inputs = _inputs(networks[0], name, PROBED_ROWS)
-    try:
-        calls = {_calls(network, inputs) for network in networks}
-    except Exception:  # other inputs, or an operator that the meta device lacks: the step tells
-        return
-    if len(calls) < 2:
+        network = make(layers)
+        inputs = _inputs(network, name, PROBED_ROWS)
+        larger = None if layers is None else make(layers + 1)
+    calls: list[int] = []
+    for probed in filter(None, (network, larger)):
+        try:
+            calls.append(_calls(probed, inputs))
+        except RuntimeError:  # perhaps the meta device lacks an operator; wrong inputs fail in the step
+            break
+        except Exception:
+            texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
+            shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
+            _on_cpu(partial(make, layers), [], texts, shown, f"it may want other inputs: {OWN_FILE}")
+            break
+    if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
         raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
 
 
@@ -158,9 +163,24 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
     return inputs
 
 
+def _on_cpu(
+    make: Callable[[], nn.Module], arguments: Sequence[Any], keywords: Mapping[str, Any], shown: str, advice: str
+) -> Any:
+    """A model's output; raises UserError, which begins with `shown`, if it fails."""
+    try:
+        return _forward(make(), *arguments, **keywords)
+    except Exception as error:
+        raise UserError(f"{shown} fails ({_shown(error)}); {advice}") from None
+
+
 def _forward(network: nn.Module, *arguments: Any, **keywords: Any) -> Any:
     with torch.no_grad():
         return network.eval()(*arguments, **keywords)
+
+
+def _extent(network: nn.Module) -> tuple[int, int]:
+    """Numbers of parameters and of modules."""
+    return sum(parameter.numel() for parameter in network.parameters()), len(list(network.modules()))
 
 
 def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:

@@ -157,5 +157,16 @@ def _names(model: nn.Module, inputs: Any) -> list[str]:
     return list(fields) if fields else list(getattr(inputs, "__dict__", {}))
 
 
+def lengths_among(model: nn.Module, inputs: Any) -> list[str]:
+    """Names of inputs that may be lengths of sequences: whole numbers in one dimension."""
+    names = _names(model, inputs)
+    parts = inputs if type(inputs) is tuple else [_field(inputs, name) for name in names]
+    return [
+        name
+        for name, part in zip(names, parts, strict=False)
+        if isinstance(part, torch.Tensor) and part.dtype == torch.int64 and part.dim() == 1
+    ]
+
+
 def _field(inputs: Any, name: str) -> Any:
     return inputs[name] if hasattr(inputs, "keys") else getattr(inputs, name)

@@ -21,12 +21,11 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import call_user, check_parts, counts_samples, explaining
+from crossover.measurement.own_model import Tell, explaining, refused
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
-from crossover.measurement.user_module import call_function
-from crossover.measurement.workloads import Tell
+from crossover.measurement.user_module import GUARD, call_function, function_of
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
@@ -84,12 +83,18 @@ def checked_step(returned: Any, where: str) -> Step:
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
     allowed = {
-        "samples": (counts_samples(step), "a whole number, or a function without arguments"),
+        "samples": (
+            callable(step.samples) or (type(step.samples) is int and step.samples > 0),
+            "a whole number, or a function without arguments",
+        ),
         "unit": (isinstance(step.unit, str), 'a text, as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
         "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),
     }
-    check_parts(step, allowed, where)
+    for part, (is_allowed, what) in allowed.items():
+        value = getattr(step, part)
+        if value is not None and not is_allowed:
+            raise UserError(f"{where} returns {kind_of(value)} as {part}; allowed: {what}")
     if parts := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
         raise UserError(f"{where} returns a Step with {', '.join(parts)}, which a step without a model has no use for")
     return step

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
+import traceback
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -30,6 +31,7 @@ from crossover.measurement.own_batches import (
     batches_of,
     host_reader,
     is_list_of_dicts,
+    lengths_among,
     sample_counter,
 )
 from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
@@ -38,19 +40,30 @@ from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
-from crossover.measurement.user_module import GUARD, cause_of, function_of, line_of, positional, takes_batch_size
-from crossover.measurement.workloads import Tell, not_told
+from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
-OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one of them"
+PARTS = {
+    "loss": "a function of the model's output, and of the targets if there are any",
+    "optimizer": "an optimizer of the model's parameters, or a function that makes one of them",
+    "run": "a function of model, inputs, targets and optimizer",
+    "samples": "a number, or a function of inputs and targets",
+    "host": "names of the model's arguments",
+}
+"""The optional parts of a Step, as error messages describe them."""
+GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
 """Learning rate of the default optimizer; small, so that many steps on the same batch stay finite."""
+
+
+Tell = Callable[[dict[str, Any]], None]
+"""Receives what of the user's code is about to run, and the number of parameters."""
 
 
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell, tell: Tell = not_told) -> None:
+    def __init__(self, cell: Cell, tell: Tell = lambda _message: None) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
@@ -186,34 +199,23 @@ def _as_step(returned: Any, where: str) -> Step:
             f"{where} returns {kind_of(step.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
             "Dataset or a DataLoader"
         )
+    allowed = {
+        "loss": callable(step.loss),
+        "optimizer": callable(step.optimizer) or _is_optimizer(step.optimizer),
+        "run": callable(step.run),
+        "samples": callable(step.samples) or (type(step.samples) is int and step.samples > 0),
+        "host": isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host),
+    }
     if isinstance(step.loss, type):
         raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
-    are_names = isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host)
-    allowed = {
-        "loss": (callable(step.loss), "a function of the model's output, and of the targets if there are any"),
-        "optimizer": (callable(step.optimizer) or _is_optimizer(step.optimizer), OPTIMIZER),
-        "run": (callable(step.run), "a function of model, inputs, targets and optimizer"),
-        "samples": (counts_samples(step), "a number, or a function of inputs and targets"),
-        "host": (are_names, "names of the model's arguments"),
-    }
-    check_parts(step, allowed, where)
+    for part, is_allowed in allowed.items():
+        value = getattr(step, part)
+        if value is not None and not is_allowed:
+            raise UserError(f"{where} returns {kind_of(value)} as the {part}; allowed: {PARTS[part]}")
     if step.targets is not None and not tensors_of(step.targets):
         kind = kind_of(step.targets)
         raise UserError(f"{where} returns {kind} as the targets; allowed: a tensor, a list or dict of them, or none")
     return step
-
-
-def counts_samples(step: Step) -> bool:
-    """Whether a Step's `samples` is a function or a count."""
-    return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
-
-
-def check_parts(step: Step, allowed: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Raise UserError for a part of a Step that is not allowed; `allowed` also says in words what is."""
-    for part, (is_allowed, what) in allowed.items():
-        value = getattr(step, part)
-        if value is not None and not is_allowed:
-            raise UserError(f"{where} returns {kind_of(value)} as the {part}; allowed: {what}")
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:
@@ -247,7 +249,7 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
-    text = f"{line_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
+    text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
@@ -360,9 +362,13 @@ class _OwnTask(Task):
             counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            what += ", since lengths must stay in host memory: Step(host=[NAME])"
+            names = lengths_among(self.user_step.model, self.first[0])
+            what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if last.name == "step" and "closure" in (last.line or ""):
+            what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -438,11 +444,9 @@ class OwnTraining(_OwnTask, TrainingTask):
             with explaining(self.source, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
-                raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {OPTIMIZER}")
+                raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
         if self.user_step.run is None and _needs_closure(optimizer):
-            raise UserError(
-                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...)"
-            )
+            raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:

@@ -14,9 +14,10 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +36,13 @@ FOLDERS: list[Path] = []
 
 GUARD = 'put what a script does under `if __name__ == "__main__":`'
 
+SETTERS = {
+    "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
+    "threads": "set_num_threads",
+    "anomaly_detection": "anomaly",
+}
+"""Text of a line that sets a switch, where that is not the switch's name."""
+
 WORKER = "in DataLoader worker process"
 """Text in an error of a DataLoader's worker, whose traceback follows as text."""
 WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
@@ -50,7 +58,7 @@ def cause_of(error: BaseException) -> str:
     return "; ".join(filter(None, [text, _remedy(error)]))
 
 
-def line_of(error: BaseException, model: Model) -> str:
+def place_of(error: BaseException, model: Model) -> str:
     """File and line of the user's code where an error arose, in the model's file if that is in the traceback."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
@@ -81,12 +89,14 @@ def _remedy(error: BaseException) -> str | None:
     if not isinstance(error, ImportError):
         return None
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return _shadowed(error.name) or f"install {error.name.partition('.')[0]} for {sys.executable}"
+        return _shadowed(error.name) or _missing(error.name)
+    if (error.path or "").endswith((".so", ".pyd")):
+        return "it is compiled for another Python or torch: install it anew"
     return _shadowed(error.name) if error.name else None
 
 
 def _shadowed(name: str) -> str | None:
-    """The remedy where a user's file has the name of a module that is imported in its place; None if there is none."""
+    """That a file of the user's has the name of a module of Python or an installed one, which is imported instead."""
     top = name.partition(".")[0]
     origin = getattr(sys.modules.get(top), "__file__", None)
     for folder in FOLDERS:
@@ -95,6 +105,29 @@ def _shadowed(name: str) -> str | None:
                 whose = "Python" if top in sys.stdlib_module_names else "an installed package"
                 return f"{os.path.relpath(file)} is hidden by the module {top} of {whose}: rename it"
     return None
+
+
+def _missing(name: str) -> str:
+    """The remedy for a module that is not found, which may lie in a folder above the user's."""
+    top = name.partition(".")[0]
+    for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
+        if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
+            return f"{top} lies in {folder}: run there, or put that folder into PYTHONPATH"
+    return f"install {top} for {sys.executable}"
+
+
+def _as_module(error: BaseException, model: Model) -> str:
+    """Advice to name a file whose relative imports fail as a module of its package; empty for another error."""
+    if model.file is None or "attempted relative import" not in str(error):
+        return ""
+    file = model.file
+    package = file.parent
+    while (package.parent / "__init__.py").is_file():
+        package = package.parent
+    parts = file.relative_to(package.parent).with_suffix("").parts
+    module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    where = "" if package.parent == Path.cwd() else f" from the folder {package.parent}"
+    return f"; name it as a module of its package: {module}:{model.name}{where}"
 
 
 @cache
@@ -132,7 +165,13 @@ def _named(model: Model) -> Callable[..., Any]:
         remedy = _shadowed(module.__name__) or (allowed_names(model.name, names) if names else f"add one: {SIGNATURE}")
         raise UserError(f"{model.shown}: the module has no function {model.name}; {remedy}")
     function: Any = getattr(module, model.name)
-    if isinstance(function, nn.Module) or not callable(function):
+    if isinstance(function, nn.Module):
+        raise UserError(f"{model.shown} is a model; allowed: a function that builds one, {SIGNATURE}")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{model.shown} is an async function; allowed: a plain one, {SIGNATURE}")
+    if inspect.isgeneratorfunction(function):
+        raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
+    if not callable(function):
         raise UserError(f"{model.shown} is a {type(function).__name__}; allowed: a function, {SIGNATURE}")
     return function  # type: ignore[no-any-return]
 
@@ -166,10 +205,10 @@ def _module(model: Model) -> ModuleType:
         with _as_a_library(model):
             module = importlib.import_module(model.origin) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        text = f"{line_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
-        raise UserError(text) from error
-    if (reason := changes(before, read_switches())) is not None:
-        raise UserError(f"{model.shown}: the import sets a switch: {reason}")
+        text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
+        raise UserError(text + _as_module(error, model)) from error
+    if (reason := changes(before, now := read_switches())) is not None:
+        raise UserError(f"{_line_that_sets(module, before, now, model)}: the import sets a switch: {reason}")
     return module
 
 
@@ -204,3 +243,13 @@ def _as_a_library(model: Model) -> Iterator[None]:
     sys.argv[:] = [model.origin]
     yield
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
+
+
+def _line_that_sets(module: ModuleType, before: Mapping[str, Any], now: Mapping[str, Any], model: Model) -> str:
+    """The first line of a module whose text sets a changed switch."""
+    names = [name.rpartition(".")[2] for name in before if before[name] != now[name]]
+    setter = re.compile("|".join(SETTERS.get(name, name) for name in names))
+    file = Path(module.__file__ or "")
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+    number = next((number for number, line in enumerate(lines, 1) if setter.search(line)), None)
+    return f"{os.path.relpath(file)}: line {number}" if number else model.shown

@@ -25,7 +25,7 @@ from user_errors import error_line
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     library_models._classes.cache_clear()
-    library_models._check_layers.cache_clear()
+    library_models._check_transformers.cache_clear()
 
 
 def build(source: str, size: int | str, batch_size: int = 4) -> Step:
@@ -157,6 +157,7 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
     ("name", "message"),
     [
         ("ConvNextConfig", "this config has no num_hidden_layers; build it in a file of your own, or give no sizes"),
+        ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
         ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in a file of your own"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
         ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from crossover import Step
 from crossover.errors import UserError
-from crossover.measurement.own_batches import batches_of, host_reader, sample_counter
+from crossover.measurement.own_batches import batches_of, host_reader, lengths_among, sample_counter
 
 Point = namedtuple("Point", "where when")
 
@@ -160,3 +160,8 @@ class TestHost:
         made = step(inputs, model=Reader(), host=["length"])
         with pytest.raises(UserError, match="here: host: no input is called 'length'; allowed: words, lengths"):
             host_reader(made, (inputs, None), "here")
+
+    def test_lengths_are_whole_numbers_in_one_dimension(self) -> None:
+        assert lengths_among(Reader(), (WORDS, LENGTHS)) == ["lengths"]
+        assert lengths_among(Reader(), {"ids": rows(4, 7).long(), "n": LENGTHS, "x": WORDS}) == ["n"]
+        assert lengths_among(Reader(), WORDS) == []

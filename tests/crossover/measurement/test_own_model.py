@@ -587,7 +587,7 @@ class TestHost:
     def test_is_advised_where_lengths_were_moved(self, build: Build) -> None:
         task = build(self.TEXT.format(""))
         (words, lengths), _ = task.next_inputs()
-        with pytest.raises(UserError, match=r"lengths must stay in host memory: Step\(host=\[NAME\]\)"):
+        with pytest.raises(UserError, match=r"lengths must stay in host memory: Step\(host=\['lengths'\]\)"):
             task.run((words, lengths.to("meta")), None)
 
 
@@ -717,7 +717,7 @@ class TestAmp:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "says"),
     [
         ("return nn.Linear(3, 4), torch.ones(4, 3), torch.ones(4, 4, dtype=torch.long)", "make them floats, or give"),
         ("return nn.Linear(3, 1), torch.ones(4, 5)", "its step fails: RuntimeError: mat1 and mat2"),
@@ -737,11 +737,20 @@ class TestAmp:
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: (output.mean(), 1))",
             "since its loss is not a tensor of one number",
         ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), optimizer=Sharp)",
+            "since its optimizer needs a closure: give the whole step",
+        ),
     ],
 )
-def test_a_loss_that_cannot_be_trained_is_one_line(build: Build, text: str, message: str) -> None:
-    with pytest.raises(UserError, match=re.escape(message)):
-        build(f"def build():\n    {text}").step()
+def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says: str) -> None:
+    sharp = """
+        class Sharp(torch.optim.SGD):
+            def step(self, closure=None):
+                assert closure is not None
+    """
+    with pytest.raises(UserError, match=re.escape(says)):
+        build(f"{dedent(sharp)}\ndef build():\n    {text}").step()
 
 
 def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:

@@ -16,7 +16,7 @@ import torch
 from crossover.config.models import Model
 from crossover.errors import SHARED_MEMORY_ADVICE
 from crossover.measurement import user_module
-from crossover.measurement.user_module import cause_of, function_of, line_of
+from crossover.measurement.user_module import cause_of, function_of, place_of
 from user_errors import error_line
 
 pytestmark = pytest.mark.usefixtures("own_switches")
@@ -83,7 +83,7 @@ def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
     with pytest.raises(AttributeError) as error:
         function_of(late)(1, 1)
     assert cause_of(error.value).endswith("; statistics.py is hidden by the module statistics of Python: rename it")
-    assert line_of(error.value, late) == "late.py: line 3"
+    assert place_of(error.value, late) == "late.py: line 3"
 
 
 def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_scripts() -> None:
@@ -144,6 +144,41 @@ def test_full_shared_memory_is_explained(text: str) -> None:
     assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
 
 
+def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
+    import importlib.machinery
+
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    Path(f"kernels{suffix}").write_bytes(b"no library")
+    write(net="import kernels")
+    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+
+
+def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(sub__net="import common", common="VALUE = 1")
+    monkeypatch.chdir("sub")
+    assert said("net.py:build").endswith(
+        f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "named", "advice"),
+    [
+        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__net": "from . import layers"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__init__": "from .net import build"}, ".", "pkg/__init__.py:build", "pkg:build"),
+        ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
+    ],
+)
+def test_a_file_with_relative_imports_is_named_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], folder: str, named: str, advice: str
+) -> None:
+    write(**files)
+    project = Path.cwd()
+    monkeypatch.chdir(folder)
+    assert said(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -151,8 +186,10 @@ def test_full_shared_memory_is_explained(text: str) -> None:
             "def make(size): pass\ndef biuld(size): pass",
             "net:build: the module has no function build; allowed: biuld, make (did you mean 'biuld'?)",
         ),
-        ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a Linear; allowed: a function, build(size, b"),
+        ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
         ("build = 3", "net:build is a int; allowed: a function"),
+        ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
+        ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],
 )
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
@@ -189,11 +226,11 @@ def reset() -> None:
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
     ],
 )
-def test_a_switch_set_at_import_is_named_with_its_key(setter: str, name: str, key: str | None) -> None:
+def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:
     write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
     try:
         line = complaint("net.py:build")
     finally:
         reset()
-    assert line.startswith(f"net.py:build: the import sets a switch: {name} changed from ")
+    assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; in its place, set {key} in the config" if key else ""))
