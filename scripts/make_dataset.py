@@ -1,13 +1,17 @@
 """Make one dataset and write it as safetensors."""
 
-import json
+import resource
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from crossover.datasets import MAKERS, is_generated
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
+from crossover.machine.kernel import available_bytes
 from crossover.machine.turns import computing
 
 snakemake: Any
@@ -16,6 +20,8 @@ snakemake: Any
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
     """Write dataset `name`, made with `options`; raises UserError if it does not fit into memory."""
+    import json
+
     import numpy as np
     from safetensors.numpy import save_file
 
@@ -30,8 +36,18 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
         save_file(arrays, temporary, metadata=facts)
 
 
+def refuse_more_than(free_bytes: int) -> None:
+    """Limit the memory that this process may still take, so that Linux refuses more rather than killing it."""
+    if sys.platform == "linux":
+        held_bytes = psutil.Process().memory_info().data
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = held_bytes + free_bytes
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+
+
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("making a dataset"):
+        refuse_more_than(available_bytes())
         make_dataset(
             name=snakemake.wildcards.dataset,
             options=snakemake.params.options,

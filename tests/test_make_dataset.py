@@ -1,15 +1,16 @@
-"""The script that makes a dataset."""
+"""The script that makes a dataset, where that takes more memory than there is."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from safetensors import safe_open
 
-from crossover.datasets import MAKERS
 from make_dataset import make_dataset
-from user_errors import error_line
+from trials import ROOT
 
 
 @pytest.mark.parametrize(
@@ -25,11 +26,29 @@ def test_the_file_says_whether_its_rows_are_generated(
     assert (metadata["dataset"], metadata["generated"]) == (name, generated)
 
 
-def test_data_beyond_the_memory_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_options: object) -> None:
-        raise MemoryError("Unable to allocate 480 MB")
+LIMITED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from crossover.errors import one_line_errors
+from make_dataset import make_dataset, refuse_more_than
 
-    monkeypatch.setitem(MAKERS, "higgs", fail)
-    line = error_line(make_dataset, "higgs", {}, tmp_path / "higgs.safetensors")
-    assert line.startswith("datasets.higgs: its data do not fit into this machine's memory (Unable to allocate 480 MB)")
+refuse_more_than(300_000_000)
+with one_line_errors():
+    make_dataset("higgs", {"rows": 20_000_000, "positive_share": 0.24, "seed": 1, "csv": None}, Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
+def test_data_beyond_the_memory_are_one_line(tmp_path: Path) -> None:
+    """20 million rows of a label (int64) and two momenta (float64) are 480 MB."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(ROOT / "scripts"), str(tmp_path / "higgs.safetensors")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: datasets.higgs: its data do not fit into this machine's memory (")
+    assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

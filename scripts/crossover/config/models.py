@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -237,8 +238,8 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name not in functions:
-        # It may be imported, assigned, or defined within `if` or `try`.
-        if re.search(rf"\b{re.escape(name)}\b|import \*", ast.unparse(tree)):
+        bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # also within `if` and `try`
+        if name in bound or "*" in bound:
             return None
         names = sorted(functions)
         hint = allowed_names(name, names) if names else f"add one: {signature}"
@@ -256,6 +257,15 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
             f"given; allowed: {signature}"
         )
     return function
+
+
+def _binds(node: ast.AST) -> list[str]:
+    """The names that a node of a syntax tree binds."""
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
 def parsed(file: Path) -> ast.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ BLOCK_BYTES = 1 << 26
 """A row of a CSV file must fit into one block."""
 MOST_NAMED = 10
 """Columns of a table up to which a message lists them all."""
+MOST_CHARACTERS = 60_000
+"""Maximum length of the names of inputs together: an argument of a command is limited to 128 KiB by Linux."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
                 raise UserError(f"{shown}; {_allowed(name, columns.names)}")
     if targets in inputs:
         raise UserError(f"{where}: inputs: {shown_value(targets)} is the column to predict; leave it out")
+    if len(json.dumps(inputs)) > MOST_CHARACTERS:
+        raise UserError(
+            f"{where}: inputs: {len(inputs)} names have more than {MOST_CHARACTERS} characters; leave `inputs` out, "
+            "which takes all columns, and the other columns out of the file"
+        )
     wanted = inputs or _others(columns, targets)
     if not wanted:
         raise UserError(f"{where}: inputs: {given['file']} has no column beside the targets; add one")

@@ -6,6 +6,7 @@ installed ones. So a `queue.py` of the user shadows nothing, and a copy of a pac
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import inspect
@@ -240,8 +241,17 @@ def _is_standard(folder: Path) -> bool:
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
     """Run the user's code without command-line options, and without turning warnings into errors."""
+
+    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
+        del parser
+        raise SystemExit(f"argparse: {message}")
+
     sys.argv[:] = [model.origin]
-    yield
+    error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        argparse.ArgumentParser.error = error  # type: ignore[method-assign]
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
 
 

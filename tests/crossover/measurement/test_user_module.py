@@ -106,7 +106,7 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         (
             "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', required=True)\n"
             "parser.parse_args()",
-            f"net.py: line 4: {IMPORT}SystemExit: 2{ENDS}",
+            f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
         ),
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
@@ -115,11 +115,14 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         ("raise RuntimeError('first\\nsecond')", f"net.py: line 1: {IMPORT}RuntimeError: first"),
     ],
 )
-def test_an_import_that_fails_is_one_line(text: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_that_fails_is_one_line(
+    text: str, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert line in complaint("net.py:build")
+        assert line in said("net.py:build")
+    assert "usage" not in capfd.readouterr().err
 
 
 def test_an_assertion_on_the_gpu_is_explained() -> None:
