@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crossover.config.table_files import DELIMITERS
 from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
-"""The allowed values of axes that are no counts."""
+"""Axes whose values are words of ours."""
 
 COUNTS = ("batch_size", "size")
 """Axes whose values are counts."""
@@ -34,7 +35,7 @@ METRICS = (
     "max_abs_error",
     "max_relative_error",
 )
-"""Metrics that a source may publish, in SI units."""
+"""What a source may have measured, in SI units."""
 
 UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
@@ -46,12 +47,12 @@ Value = str | int | float | None
 
 
 def _scales() -> dict[str, tuple[str, float]]:
-    scales = {metric: (metric, 1.0) for metric in METRICS}
+    found = {metric: (metric, 1.0) for metric in METRICS}
     for metric in METRICS:
         for ending, units in UNITS.items():
             if metric.endswith(ending) and not metric.endswith("_per_s"):
-                scales |= {metric.removesuffix(ending) + unit: (metric, factor) for unit, factor in units.items()}
-    return scales
+                found |= {metric.removesuffix(ending) + unit: (metric, factor) for unit, factor in units.items()}
+    return found
 
 
 SCALES = _scales()
@@ -64,77 +65,106 @@ ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     """The source, from the `#` lines, and one row per published run; an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. Raises UserError naming file, line and column.
+    Metrics are in seconds, bytes and samples per second. Fields are divided as in the line of column names, by commas
+    or as spreadsheets do where a comma is the decimal point. Raises UserError naming file, line and column.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
-    source = " ".join(line.lstrip("# ").strip() for line in lines if line.startswith("#"))
+    header = next((line for line in lines if not _is_source(line) and line.strip()), "")
+    delimiter = max(DELIMITERS, key=header.count)
+    source = " ".join(filter(None, (_source(line, delimiter) for line in lines if _is_source(line))))
     if not source:
         raise UserError(f"{where}: no line starts with '#'; the first ones say whose numbers these are")
-    numbered = [(f"{where}: line {number}", line) for number, line in enumerate(lines, 1)]
-    table = [(line_name, _fields(line, line_name)) for line_name, line in numbered if line.strip() and line[0] != "#"]
+    places = {f"{where}: line {number}": line for number, line in enumerate(lines, 1) if not _is_source(line)}
+    table = [(_fields(line, delimiter, place), place) for place, line in places.items()]
+    table = [(fields, place) for fields, place in table if any(fields)]
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
-    (_, names), *records = table
+    (names, _), *records = table
+    while not names[-1]:  # as spreadsheets end lines
+        names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
-    runs: dict[tuple[Value, ...], str] = {}
-    for line_name, fields in records:
-        if len(fields) != len(names):
-            raise UserError(f"{line_name}: {len(fields)} fields; allowed: {len(names)}, one per column")
-        row = _row(dict(zip(names, fields, strict=True)), line_name)
+    seen: dict[tuple[Value, ...], tuple[str, dict[str, Value]]] = {}
+    for fields, place in records:
+        if len(fields) < len(names) or any(fields[len(names) :]):
+            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
+        row = _row(dict(zip(names, fields, strict=False)), delimiter, place)
         if not any(row.get(metric) for metric in METRICS):
-            raise UserError(f"{line_name}: no result; allowed: a line with at least one")
+            raise UserError(f"{place}: no result; allowed: a line with at least one")
         run = tuple(row[name] for name in names if name in row and name not in METRICS)
-        if run in runs:
-            first = runs[run].removeprefix(f"{where}: ")
-            raise UserError(f"{line_name}: the run of {first} again; allowed: each run once, or runs with a label each")
-        runs[run] = line_name
+        if run in seen:
+            raise UserError(f"{place}: {_again(row, *seen[run])}; allowed: each run once, or runs with a label each")
+        seen[run] = place.removeprefix(f"{where}: "), row
         rows.append(row)
     if not rows:
         raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
     return source, rows
 
 
+def _is_source(line: str) -> bool:
+    """Whether a line tells of the source; a spreadsheet puts it into quotes if it holds a delimiter."""
+    return line.startswith(("#", '"#'))
+
+
+def _source(line: str, delimiter: str) -> str:
+    """The words of such a line, without the empty fields that a spreadsheet adds."""
+    words = line.rstrip("".join(DELIMITERS))
+    return (next(csv.reader([words], delimiter=delimiter))[0] if words.startswith('"') else words).lstrip("# ").strip()
+
+
 def _check_columns(names: Sequence[str], where: str) -> None:
-    """Raise UserError for an unknown column, for two columns of a metric, and without a metric."""
-    column_of: dict[str, str] = {}
+    held: dict[str, str] = {}
     for name in names:
         if name not in ALLOWED:
-            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, ALLOWED)}")
+            units = [column for column, (metric, _) in SCALES.items() if name.startswith(f"{_quantity(metric)}_")]
+            allowed = f"allowed: {', '.join(units)}" if units else allowed_names(name, ALLOWED)
+            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed}")
         metric, _ = SCALES.get(name, (name, None))
-        if metric in column_of:
-            raise UserError(f"{where}: column '{name}' holds what '{column_of[metric]}' holds; allowed: one of them")
-        column_of[metric] = name
+        if metric in held:
+            raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
+        held[metric] = name
     if not set(names) & SCALES.keys():
         raise UserError(f"{where}: no column holds a result; allowed: {', '.join(SCALES)}")
 
 
-def _fields(line: str, line_name: str) -> list[str]:
+def _quantity(metric: str) -> str:
+    """A metric without its unit."""
+    return metric.rpartition("_")[0]
+
+
+def _again(row: Mapping[str, Value], place: str, first: Mapping[str, Value]) -> str:
+    """That a row states a run once more, and where it says something else of it."""
+    differing = next((metric for metric in METRICS if row.get(metric) != first.get(metric)), None)
+    values = f", with {differing} {row[differing]} instead of {first[differing]}" if differing else ""
+    return f"the run of {place} again{values}"
+
+
+def _fields(line: str, delimiter: str, place: str) -> list[str]:
     """The fields of a line, stripped; a quoted field must end on its line."""
     try:
-        return [field.strip() for field in next(csv.reader([line], strict=True))]
+        return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
-        raise UserError(f"{line_name}: not readable as CSV ({error}); close each quote on its line") from None
+        raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
 
 
-def _row(fields: Mapping[str, str], line_name: str) -> dict[str, Value]:
+def _row(fields: Mapping[str, str], delimiter: str, place: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, text in fields.items():
         metric, factor = SCALES.get(name, (name, None))
-        row[metric] = _value(name, text, factor, f"{line_name}: {name}") if text else None
+        row[metric] = _value(name, text, factor, delimiter, f"{place}: {name}") if text else None
     return row
 
 
-def _value(name: str, text: str, factor: float | None, where: str) -> Value:
-    """The value of a field, in SI units; raises UserError that starts with `where`."""
+def _value(name: str, text: str, factor: float | None, delimiter: str, place: str) -> Value:
     if name in WORDS and text not in WORDS[name]:
-        raise UserError(f"{where}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
+        raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
     digits = r"[0-9]{1,10}" if name in COUNTS else r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?"
-    number = float(text) if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE) else math.nan
+    point = text if delimiter == "," or name in COUNTS else text.replace(",", ".")
+    number = float(point) if re.fullmatch(digits, point, re.ASCII | re.IGNORECASE) else math.nan
     if not (0 < number < math.inf):
         kind = "whole number" if name in COUNTS else "number"
-        raise UserError(f"{where}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
+        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
     return int(number) if factor is None else number * factor

@@ -1,7 +1,8 @@
-"""A user's own table: a CSV or Parquet file, read with pyarrow."""
+"""A user's own table: a CSV or Parquet file as pandas, databases and spreadsheets write it, read with pyarrow."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -22,19 +23,21 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
-"""Possible delimiters; the first of those that give the header the most columns is taken."""
+"""Of those that give a header the most columns, the first one is taken."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
 """Fields of a CSV file, outside of quotes, that hold no value."""
 NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 """A value where a column's name is expected."""
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
 """Names of columns that number the rows: none, what pandas makes of none, and what it calls an index."""
+AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
+"""A number whose comma may divide thousands as well as decimals."""
 BLOCK_BYTES = 1 << 26
 """A row of a CSV file must fit into one block."""
 MOST_NAMED = 10
 """Columns of a table up to which a message lists them all."""
 MOST_CHARACTERS = 60_000
-"""Maximum length of the names of inputs together: an argument of a command is limited to 128 KiB by Linux."""
+"""Of the names of inputs: they travel within one argument of a command, which Linux limits to 128 KiB."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class _Columns:
     names: Sequence[str]
     index: frozenset[str]
     """The names of those that number or name the rows."""
+    encoding: str = "utf-8"
     delimiter: str = ","
 
     def numbers(self, name: str) -> str:
@@ -111,7 +115,14 @@ def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
     with _explained(shown_path(file)):
         if _is_parquet(file):
             return pyarrow.parquet.read_table(file, columns=list(names))
-        return _read_csv(file, _columns_of(file).delimiter, names)
+        columns = _columns_of(file)
+        table = _read_csv(file, columns, names, ".")
+        if columns.delimiter == "," or not _text_columns(table):
+            return table
+        other = _read_csv(file, columns, names, ",")  # as spreadsheets write where a comma is the decimal point
+    numbers = _text_columns(table) - _text_columns(other)
+    _check_decimal(table.select(sorted(numbers)), shown_path(file))
+    return other if len(_text_columns(other)) < len(_text_columns(table)) else table
 
 
 def _columns_of(file: Path) -> _Columns:
@@ -122,34 +133,45 @@ def _columns_of(file: Path) -> _Columns:
         of_pandas = (schema.pandas_metadata or {}).get("index_columns", ())
         index = {name for name in of_pandas if isinstance(name, str)}  # a range of numbers is no column
         return _Columns(schema.names, frozenset(index | set(filter(INDEX.fullmatch, schema.names))))
-    headers = {delimiter: _header(file, delimiter) for delimiter in DELIMITERS}
+    with _opened(file) as stream:
+        begins = stream.read(2)
+    encoding = "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
+    headers = {delimiter: _header(file, encoding, delimiter) for delimiter in DELIMITERS}
     delimiter = max(headers, key=lambda text: len(headers[text]))
     names = headers[delimiter]
     if not names:
         raise ValueError("no line names columns")
-    return _Columns(names, frozenset(filter(INDEX.fullmatch, names)), delimiter)
+    return _Columns(names, frozenset(filter(INDEX.fullmatch, names)), encoding, delimiter)
 
 
-def _header(file: Path, delimiter: str) -> list[str]:
+def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
     """The names in the first line that is not empty; none where a field is longer than the standard library reads."""
-    import pyarrow as pa
-
-    with pa.input_stream(str(file), compression="detect") as stream, suppress(csv.Error):
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    with _opened(file) as stream, suppress(csv.Error):
+        text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
         return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
     return []
 
 
-def _read_csv(file: Path, delimiter: str, names: Sequence[str], threads: bool = True) -> pa.Table:
+def _opened(file: Path) -> Any:
+    """A file as bytes, decompressed if its name ends as that of a compressed one."""
+    import pyarrow as pa
+
+    return pa.input_stream(str(file), compression="detect")
+
+
+def _read_csv(
+    file: Path, columns: _Columns, names: Sequence[str], decimal_point: str, threads: bool = True
+) -> pa.Table:
     import pyarrow.csv
 
     try:
         return pyarrow.csv.read_csv(
             str(file),
-            pyarrow.csv.ReadOptions(use_threads=threads, block_size=BLOCK_BYTES),
-            pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            pyarrow.csv.ReadOptions(use_threads=threads, block_size=BLOCK_BYTES, encoding=columns.encoding),
+            pyarrow.csv.ParseOptions(delimiter=columns.delimiter, newlines_in_values=True),
             pyarrow.csv.ConvertOptions(
                 include_columns=list(names),
+                decimal_point=decimal_point,
                 null_values=list(MISSING),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
@@ -158,7 +180,26 @@ def _read_csv(file: Path, delimiter: str, names: Sequence[str], threads: bool = 
     except pyarrow.ArrowInvalid:
         if not threads:
             raise
-        return _read_csv(file, delimiter, names, threads=False)  # then the error names the row
+        return _read_csv(file, columns, names, decimal_point, threads=False)  # then the error names the row
+
+
+def _text_columns(table: pa.Table) -> set[str]:
+    import pyarrow as pa
+
+    return {field.name for field in table.schema if pa.types.is_string(field.type)}
+
+
+def _check_decimal(texts: pa.Table, shown: str) -> None:
+    """Raise UserError for a column whose commas may divide thousands in all of its rows."""
+    import pyarrow.compute
+
+    for name, column in zip(texts.column_names, texts.columns, strict=True):
+        if pyarrow.compute.all(pyarrow.compute.match_substring_regex(column, AMBIGUOUS)).as_py():
+            first = shown_value(column.drop_null()[0].as_py())
+            raise UserError(
+                f"{shown}: column {shown_value(name)} holds {first}, and its commas may divide thousands or decimals; "
+                "write the numbers without commas"
+            )
 
 
 def _is_parquet(file: Path) -> bool:
@@ -189,7 +230,7 @@ def _explained(shown: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError:
-        raise UserError(f"{shown} is no text in UTF-8; save it as CSV in UTF-8, or as Parquet") from None
+        raise UserError(f"{shown} is no text in UTF-8 or UTF-16; save it as CSV in UTF-8, or as Parquet") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         first = shown_text(str(error).partition("\n")[0].rstrip("."))
         raise UserError(f"{shown} cannot be read ({first}); give a CSV or Parquet file") from None

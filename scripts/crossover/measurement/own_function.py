@@ -21,11 +21,11 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import Tell, explaining, refused
+from crossover.measurement.own_model import Tell, call_user, explaining
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
-from crossover.measurement.user_module import GUARD, call_function, function_of
+from crossover.measurement.user_module import call_function
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2

@@ -63,10 +63,30 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\nsize,run_time_s\n2,\n", "runs.csv: line 3: no result; allowed: a line with at least one"),
         (
             "# source\nsize,run_time_ms\n2,1500\n3,1\n2,3000\n",
-            "runs.csv: line 5: the run of line 3 again; allowed: each run once, or runs with a",
+            "runs.csv: line 5: the run of line 3 again, with run_time_s 3.0 instead of 1.5; allowed: each run once, or",
         ),
     ],
 )
 def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     assert error_line(read_published_rows, file).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Größe, Zeit (2019)\nsize;device;label;run_time_s\n6;cpu;a,b;83,02\n6;cuda;;66,27\n",
+        '"# Größe, Zeit (2019)";;;;\nsize;device;label;run_time_s;\n\n6;cpu;a,b;83,02;\n6;cuda;;66,27;\n;;;;\n',
+        '# Größe, Zeit (2019),,,\nsize,device,label,run_time_s\n6,cpu,"a,b",83.02\n6,cuda,,66.27\n',
+        "# Größe, Zeit (2019)\nsize\tdevice\tlabel\trun_time_s\n6\tcpu\ta,b\t83,02\n6\tcuda\t\t66,27\n",
+    ],
+)
+def test_a_spreadsheets_table_is_read(file: Path, text: str) -> None:
+    """With semicolons, decimal commas, quoted sources and empty fields at the ends of lines."""
+    file.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    source, rows = read_published_rows(file)
+    assert source == "Größe, Zeit (2019)"
+    assert rows == [
+        {"size": 6, "device": "cpu", "label": "a,b", "run_time_s": 83.02},
+        {"size": 6, "device": "cuda", "label": None, "run_time_s": 66.27},
+    ]

@@ -49,7 +49,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
         ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
         ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
-        ({"file": "latin.csv"}, "here: file: latin.csv is no text in UTF-8; save it as CSV in UTF-8"),
+        ({"file": "latin.csv"}, "here: file: latin.csv is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
         ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),
         ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
     ],
@@ -91,7 +91,7 @@ def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], 
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_header_is_read_as_spreadsheets_write_it(tmp_path: Path, delimiter: str, encoding: str) -> None:
     text = FRAME.rename(columns={"a": "größe, in m"}).to_csv(index=False, sep=delimiter, lineterminator="\r\n")
     (tmp_path / "rows.csv").write_text(text, encoding=encoding, newline="")

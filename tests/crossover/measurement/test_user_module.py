@@ -121,7 +121,7 @@ def test_an_import_that_fails_is_one_line(
     write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert line in said("net.py:build")
+        assert line in complaint("net.py:build")
     assert "usage" not in capfd.readouterr().err
 
 
@@ -153,13 +153,13 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     Path(f"kernels{suffix}").write_bytes(b"no library")
     write(net="import kernels")
-    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
 
 
 def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(sub__net="import common", common="VALUE = 1")
     monkeypatch.chdir("sub")
-    assert said("net.py:build").endswith(
+    assert complaint("net.py:build").endswith(
         f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
     )
 
@@ -179,7 +179,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
     write(**files)
     project = Path.cwd()
     monkeypatch.chdir(folder)
-    assert said(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
+    assert complaint(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
 
 
 @pytest.mark.parametrize(
