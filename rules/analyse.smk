@@ -89,7 +89,7 @@ rule analyse_run:
         plan=rules.write_plan.output.plan,
         measurements=rules.collect_measurements.output.measurements,
         trainings=PLAN.trainings,
-        searches=PLAN.searches_asked,
+        searches=PLAN.planned_searches,
         roofs=PLAN.roofs,
         references=reference_files(REFERENCES),
         library=get_library(*COMPUTING),

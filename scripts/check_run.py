@@ -93,7 +93,7 @@ def check_trials(folder: Path) -> Iterator[Finding]:
         yield Finding(MEASUREMENTS, "not compared with single trials, which need plan.json and cells/", is_wrong=False)
         return
     plan = plan_file.read(folder / "plan.json")
-    paths = [*plan_file.asked_rows(plan, folder), *plan_file.repeated_rows(plan, folder)]
+    paths = [*plan_file.planned_rows(plan, folder), *plan_file.repeated_rows(plan, folder)]
     rows = collect_rows([path for path in paths if path.is_file()]).to_pandas()
     yield from check_table(MEASUREMENTS, measurements, rows, "the rows in cells/")
 

@@ -15,7 +15,7 @@ from crossover.errors import UserError, one_line_errors
 from crossover.text import bytes_text
 
 SHIPPED = Path("config/reference")
-"""Where the references of the checkout lie."""
+"""Folder of the references in the checkout."""
 
 
 def main(arguments: list[str]) -> None:

@@ -30,9 +30,9 @@ from crossover.config.options import (
     cell_of,
     check_writable,
     new_parser,
+    number,
     positive,
     whole,
-    whole_number,
 )
 from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, Effort
 from crossover.errors import one_line_errors
@@ -48,12 +48,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
-    number = "number of the trial; memory, operations, profile and the numerical check are of trial 1 only"
-    trial.add_argument("--trial", default=1, type=positive, help=number)
+    of_trial = "number of the trial; memory, operations, profile and the numerical check are of trial 1 only"
+    trial.add_argument("--trial", default=1, type=positive, help=of_trial)
     again = "times that the trial was measured before, and disturbed; above 0, nothing else is measured beside it"
     trial.add_argument("--repeat", default=0, type=whole, help=again)
     add_process_options(trial)
-    latency_steps = whole_number(LATENCY_STEPS_MIN, LATENCY_STEPS_MAX, 0)
+    latency_steps = number(int, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX, other=0)
     trial.add_argument(
         "--latency-steps", default=0, type=latency_steps, help="individually synchronised steps; 0: none"
     )
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
 
 
 def answer_of(outcome: Outcome) -> str:
-    """What a trial found, in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
+    """The result of a trial in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 

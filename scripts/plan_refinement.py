@@ -26,7 +26,7 @@ def plan_refinement(
     several_hosts: bool,
     path_to_plan: Path,
 ) -> None:
-    """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
+    """Read the rows, and write the trials that a stage adds, with the reason for each series, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
     write_stage(path_to_plan, stage, *plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials, candidates))

@@ -14,7 +14,7 @@ snakemake: Any
 
 
 def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, path_to_plan: Path) -> None:
-    """Read one row a file, and write the disturbed trials, with the flags that say so, as JSON."""
+    """Read the rows, and write the disturbed trials with their flags, as JSON."""
     trials = disturbed_trials(collect_rows(paths_to_rows))
     why = [
         {**cell.values, "trial": trial, "flags": flags}

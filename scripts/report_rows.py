@@ -56,7 +56,7 @@ def report_finished(folder: Path, output: Path) -> None:
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
     paths_of = {
-        "trial": plan_file.asked_rows(plan, folder),
+        "trial": plan_file.planned_rows(plan, folder),
         "training": [folder / Path(path).relative_to(results) for path in plan.trainings],
         "search": [folder / Path(path).relative_to(results) for path in plan.searches],
     }
@@ -70,7 +70,7 @@ def report_finished(folder: Path, output: Path) -> None:
     missing = list(missing_results(paths_of, results_of))
     roofs = read_roofs_of(folder)
     tried = (results_of["trial"], results_of["training"], results_of["search"])
-    # The results may have moved, to another machine too.
+    # The results may have been moved, also to another machine.
     references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
     tables = analyse(*tried, plan.studies, plan.config["prices"], roofs=roofs, references=references)
     done = {work: (len(results_of[work]), len(paths)) for work, paths in paths_of.items() if paths}

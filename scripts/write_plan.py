@@ -34,7 +34,7 @@ def write_plan(
         trials=run.rounds,
         rows=run.rows(run.trials_of_grid),
         trainings=run.trainings,
-        searches=run.searches_asked,
+        searches=run.planned_searches,
         settings=settings,
         several_hosts=several_hosts,
         references=references,

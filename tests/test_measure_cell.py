@@ -93,9 +93,12 @@ def test_help_works_in_a_bare_environment() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number from 2 to"),
+        ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number at least 2"),
         ("--block-min-s=nan", "argument --block-min-s: 'nan' is not allowed; allowed: a number above 0"),
-        ("--latency-steps=299", "argument --latency-steps: '299' is not allowed; allowed: a whole number from 3"),
+        (
+            "--latency-steps=299",
+            "argument --latency-steps: '299' is not allowed; allowed: a whole number at least 368 ",
+        ),
         ("--latency-mistakes", "argument --latency-mistakes: needs --latency-steps; allowed: at least 368"),
         ("--device=tpu", "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
     ],

@@ -45,8 +45,8 @@ def quick() -> list[str]:
 
 def test_a_file_with_a_function_is_enough(project: Path) -> None:
     config = ["model=my_net.py:build", "sizes=[8,64]", *quick()]
-    said = snakemake(project, *WORKFLOW, "--config", *config)
-    assert "my_net, a model of your own: CPU takes" in said
+    output = snakemake(project, *WORKFLOW, "--config", *config)
+    assert "my_net, a model of your own: CPU takes" in output
     rows = pd.read_parquet(project / "results" / "measurements.parquet")
     assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
     assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]
@@ -66,14 +66,14 @@ def test_the_tutorials_workflow_uses_it_as_a_module(project: Path) -> None:
     effort = {**TINY, "preset": "quick"}
     shorter = text.replace("[64, 256, 1024, 4096]", "[8, 64]").replace('"quick"', f'{effort}, "devices": ["cpu"]')
     (project / "Snakefile").write_text(shorter)
-    said = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default")
-    assert "Measured 1 of 2 trials; less than a minute left." in said
-    assert said.endswith((project / "results" / "summary.txt").read_text() + "\n")
+    output = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default")
+    assert "Measured 1 of 2 trials; less than a minute left." in output
+    assert output.endswith((project / "results" / "summary.txt").read_text() + "\n")
     assert (project / "answer.csv").is_file()
     (project / "my_net.py").write_text("def build(width): return 1 / 0")
-    said = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default", status=1)
-    assert "my_net.py: line 1: build(8, 32) fails: ZeroDivisionError: division by zero" in said
-    assert "Failed: 2 jobs (measure_cell 2); see above." in said
+    output = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default", status=1)
+    assert "my_net.py: line 1: build(8, 32) fails: ZeroDivisionError: division by zero" in output
+    assert "Failed: 2 jobs (measure_cell 2); see above." in output
 
 
 def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:

@@ -78,12 +78,12 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Wo
 
 
 def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
-    workflow, said = finished
-    assert "Measured 1 of 6 trials; " in said
+    workflow, output = finished
+    assert "Measured 1 of 6 trials; " in output
     # The other study is answered by the run's last lines.
-    assert "First answer, from one trial a cell: disc_depth: " in said
+    assert "First answer, from one trial a cell: disc_depth: " in output
     assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
-    assert (workflow.results / "summary.txt").read_text() in said
+    assert (workflow.results / "summary.txt").read_text() in output
     told = json.loads((workflow.results / "provenance.json").read_text())
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"
     assert told["run"]["folder"] == str(workflow.path)
@@ -156,7 +156,7 @@ def test_a_planted_edit_is_found(
     assert check_run.main(arguments) == 1
     content = json.loads(Path("check.json").read_text())
     assert not content["valid"]
-    assert re.search(finding, "\n".join(found["what"] for found in content["findings"])), content
+    assert re.search(finding, "\n".join(entry["what"] for entry in content["findings"])), content
     assert "checksum" not in capsys.readouterr().out
 
 
@@ -168,15 +168,15 @@ def test_edited_texts_and_lost_files_are_found(
     thresholds.write_text(thresholds.read_text().replace('"faster": "cpu"', '"faster": "gpu"').replace("null", "1", 1))
     answers.write_text(answers.read_text().replace("disc_depth", "disc", 1))
     assert check_run.main(["results"]) == 1
-    said = capsys.readouterr().out
-    assert "thresholds.json: is not what the rows give" in said
-    assert "answers.csv: is not the table of the same name in Parquet" in said
+    output = capsys.readouterr().out
+    assert "thresholds.json: is not what the rows give" in output
+    assert "answers.csv: is not the table of the same name in Parquet" in output
     (ran.results / "plan.json").unlink()
     (ran.results / "claims.parquet").unlink()
     assert check_run.main(["results"]) == 1
-    said = capsys.readouterr().out
-    assert "claims.parquet: is missing" in said
-    assert "Note: results/measurements.parquet: not compared with single trials" in said
+    output = capsys.readouterr().out
+    assert "claims.parquet: is missing" in output
+    assert "Note: results/measurements.parquet: not compared with single trials" in output
 
 
 def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
@@ -306,10 +306,10 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None
         "error: config/config.yaml: line 2, column ",
     ):
         done = fresh.snakemake("--quiet", "all")
-        said = [line for line in done.stderr.splitlines() if line and not line.startswith(("Using workf", "Config f"))]
+        lines = [line for line in done.stderr.splitlines() if line and not line.startswith(("Using workf", "Config f"))]
         assert done.returncode == 1
-        assert len(said) == 1, done.stderr
-        assert said[0].startswith(start)
+        assert len(lines) == 1, done.stderr
+        assert lines[0].startswith(start)
         assert not fresh.results.exists()
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 

@@ -16,7 +16,7 @@ from crossover.files import atomic_path
 
 
 class UserError(Exception):
-    """A mistake that the user can mend, as one line: what, where, what is allowed, what to do."""
+    """A mistake that the user can fix, as one line: what, where, what is allowed, what to do."""
 
 
 class UnsupportedError(Exception):
@@ -28,7 +28,7 @@ class TooSlowError(Exception):
 
 
 class InvalidError(Exception):
-    """What was measured must not count."""
+    """The measurement must not count."""
 
 
 class RefusedError(Exception):
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 LONGEST_SHOWN = 100
-"""Most characters of a value in a message."""
+"""Maximum length of a value in a message."""
 
 
 def shown_value(value: object) -> str:
@@ -79,11 +79,11 @@ ASSERTION = (
     "an assertion failed on the GPU: most often labels lie outside of the classes, or an index is out of range; "
     "the same command with --device=cpu names the line"
 )
-"""What `ASSERTED`, in an error of torch's, means."""
+"""Explanation of ASSERTED in an error of torch."""
 
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
-"""How libraries say it in errors of their own."""
+"""Messages of libraries about a full disk."""
 SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
     "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
@@ -91,7 +91,7 @@ SHARED_MEMORY_ADVICE = (
 
 
 def full_disk(error: BaseException) -> str | None:
-    """What to do about an error, if it means that a disk, or the shared memory of loaders, is full."""
+    """Advice if an error means that a disk, or the shared memory of data loaders, is full; None for other errors."""
     text = str(error).strip().partition("\n")[0]
     if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
         return None
@@ -124,7 +124,7 @@ def exit_with_status(main: Callable[[list[str]], int]) -> None:
 
 
 def failures(path_to_log: Path) -> int:
-    """How often the job with this log has begun and not succeeded.
+    """Number of times that the job with this log has begun and not succeeded.
 
     A parameter of the rules whose outputs are flagged with `update`: Snakemake (9.27) restores these when their job
     fails, but records them as made with the new inputs and parameters. The changed number makes it run again.

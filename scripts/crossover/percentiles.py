@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TAIL = 0.025
-"""Of a two-sided interval of 95 %, on each side."""
+"""Probability beyond each end of a two-sided 95 % interval."""
 
 
 LATENCY_PERCENTS = (50, 95, 99)

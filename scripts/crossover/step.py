@@ -1,4 +1,4 @@
-"""What a user's function may return: a model's step with its loss and optimizer, or a plain function's."""
+"""The value that a user's function may return: a model's step with its loss and optimizer, or a plain function's."""
 
 from __future__ import annotations
 

@@ -17,20 +17,20 @@ NOTES = "time_limits"
 """The folder of the notes in a results folder."""
 
 REMEDY = "raise time_limit_s"
-"""What the reason of a result says that the limit ended, wholly or in a pass after its timing."""
+"""Words in the reason of a result that the limit ended, before or after its timing."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of a job and the time limit."""
+    """The history of a job and its time limit."""
 
     raised: int = 0
-    """How often the job was done again under a higher limit."""
+    """Number of times the job was run again under a higher limit."""
     limit_s: float | None = None
     """The limit that ended it the last time; None: it ended by itself."""
 
     def raised_with(self, limit_s: float) -> int:
-        """How often the limit was raised, the next time with this limit included."""
+        """Number of times the limit was raised, including a run under this limit."""
         return self.raised + (self.limit_s is not None and limit_s > self.limit_s)
 
 

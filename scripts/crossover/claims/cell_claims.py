@@ -31,15 +31,14 @@ from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import first_row, of_study, records, rows_with
 from crossover.tables.labels import side_word
-from crossover.tables.metrics import metrics
-from crossover.tables.registry import CELL_AXES, DETERMINISTIC
+from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
 """Verdicts on the cells of a claim; the first in this order that any cell has is the claim's."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
-    """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
+    """Compare a ratio with its claimed range. Raises NoFindingError, and UserError for several cells."""
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
     below_limit = form.high - 2 * ROUNDING * abs(form.high)  # the limit does not count as below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
@@ -67,7 +66,7 @@ def ratio_of_sides(
 
 
 def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """A side's trials, with its right latencies replaced by those that table `latencies` compares the mistake with."""
+    """A side's trials, with the right latencies that table `latencies` compares the other side's mistake with."""
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
     both = rows[[RIGHT, other.metric]].notna().all(axis=1)
@@ -79,7 +78,7 @@ def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
-    """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
+    """The ratio with Welch's interval over the trials of two cells, or paired by trial for two metrics of a cell."""
     if not of.index.equals(over.index):
         return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution=resolution)
     both = of.notna() & over.notna()
@@ -130,7 +129,7 @@ def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Ser
         values = rows["step_time_s"].astype(float) * (steps or np.nan)
     elif side.metric not in rows.columns:
         values = pd.Series(np.nan, rows.index)
-    elif metrics()[side.metric]:
+    elif claim_metrics()[side.metric]:
         values = rows[side.metric].map(_mean).astype(float)
     else:
         values = rows[side.metric].astype(float)
@@ -145,7 +144,7 @@ def _mean(values: Any) -> float:
 
 
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Finding:
-    """Hold the differences of each accelerator and precision from the CPU in fp32, paired by seed, against their limit.
+    """Compare the difference of each accelerator and precision from the CPU in fp32, paired by seed, with its limit.
 
     The claim holds if all of them lie within it; the finding is that of the decisive cell. Unsupported precisions are
     left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where` pins it.
@@ -171,7 +170,7 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
     verdicts = {finding.verdict for finding in findings}
     decisive = next(verdict for verdict in MOST_DECISIVE if verdict in verdicts)
     return max(
-        (trainings for trainings in findings if trainings.verdict == decisive),
+        (finding for finding in findings if finding.verdict == decisive),
         key=lambda finding: abs(finding.measured or 0),
     )
 

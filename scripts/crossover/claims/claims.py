@@ -82,7 +82,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
-    """What a claim measures: the metrics of both sides, and labels of what differs between them and what is shared."""
+    """The columns about what a claim measures: metrics, labels of each side, and what both sides share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):
@@ -112,7 +112,7 @@ SINGLE = ("bracketed", "incomplete")
 
 
 def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
-    """Hold a series' crossover against its claimed range, by its 95 % set, or by the sizes with a significant sign.
+    """Compare a series' crossover with its claimed range, by its 95 % set, or by the sizes with a significant sign.
 
     An accelerator that is significantly slower at or above the range, or faster at or below it, contradicts the claim.
     Without a set, the crossover lies between a significantly slower and a significantly faster size, if there is one

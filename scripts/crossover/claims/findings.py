@@ -51,7 +51,7 @@ TOO_WIDE = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What the data say about a claim; missing values are None."""
+    """The outcome of a claim's test; missing values are None."""
 
     reason: str
     """One of REASONS."""
@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The data lack what a claim is about."""
+    """The measurements do not have what a claim is about."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
@@ -78,7 +78,7 @@ class NoFindingError(Exception):
 def judge(
     measured: float | None, low: float | None, high: float | None, least: float, most: float, place: str | None = None
 ) -> Finding:
-    """Hold a 95 % interval against a claimed range, its ends included."""
+    """Compare a 95 % interval with a claimed range, its ends included."""
     least, most = least - ROUNDING * abs(least), most + ROUNDING * abs(most)
     if low is None or high is None:
         reason = "one_trial"

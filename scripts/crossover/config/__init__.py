@@ -1,1 +1,1 @@
-"""What is asked: configuration, studies, cells and claims, checked before any job starts."""
+"""Configuration, studies, cells and claims, checked before any job starts."""

@@ -69,7 +69,7 @@ class SameQuality:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says, and how to check it."""
+    """A statement, its source, and the test of it."""
 
     study: str
     statement: str
@@ -125,7 +125,7 @@ def axes_words(axes: Mapping[str, Any]) -> str:
 
 
 def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
-    """What is wrong with a selection that leaves several cells, and what to do."""
+    """The message for a selection that matches several cells."""
     chosen = axes_words(axes) if axes else "no axis pinned"
     return f"the selection ({chosen}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
 
@@ -189,7 +189,7 @@ def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Calla
 
 
 def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """What is wrong with a claim about times, each as the end of a message that begins with its form's key."""
+    """Yield the problems of a claim about times; the caller puts the claim's key before each."""
     if not study.timed:
         yield ": the study times nothing; allowed: same_quality, or timed: true"
     yield from off_grid(values, study)
@@ -213,7 +213,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """What is wrong with a claim about trained models, likewise."""
+    """Yield the problems of a claim about trained models; the caller puts the claim's key before each."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
@@ -229,7 +229,7 @@ def _quality_problems(
 
 
 def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Pinned values on the axes of ON_GRID that the study does not measure."""
+    """Yield a problem for each pinned value that the study does not measure."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():
             if axis in ON_GRID and value not in (measured := getattr(study, f"{axis}s")):
@@ -238,7 +238,7 @@ def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
 
 
 def _several(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str]) -> Iterator[str]:
-    """A selection that leaves several values of a free axis."""
+    """Yield a problem if a selection leaves several values of an axis in `free`."""
     chosen = [cell for cell in cells if selects(axes, cell)]
     loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
     if loose:

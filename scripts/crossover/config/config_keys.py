@@ -53,7 +53,7 @@ from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys, X
 
 @dataclass(frozen=True)
 class EffortKeys(Effort):
-    """What a config says of the effort."""
+    """Keys of `effort`."""
 
     preset: PresetName = field(
         default="default",
@@ -163,7 +163,7 @@ def _is_memory_size(size: int | str) -> int | str:
 
 @dataclass(frozen=True)
 class BatchSearchKeys(BatchSearch):
-    """What a config says of the search for the largest batch."""
+    """Keys of `largest_batch`."""
 
     memory_limit: Annotated[Annotated[int, Field(strict=True)] | Text, AfterValidator(_is_memory_size)] | None = field(
         default=None,

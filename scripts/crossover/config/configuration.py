@@ -38,10 +38,10 @@ class Configuration:
     cpu_threads: int | str
     time_limit_s: float
     repeat_disturbed: int
-    """How often a disturbed trial is measured again."""
+    """Maximum number of repeats of a disturbed trial."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
-    """Of this machine, where it becomes a reference."""
+    """Name of this machine as a reference."""
     prices: Mapping[str, float] | None
     """Per hour, by device, by name of a reference, or of this machine (`here`); None: nothing in money."""
     currency: str | None
@@ -102,12 +102,12 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
-    # A dataset of a user's own may have an option of that name that means something else.
+    # A user's own dataset may have an option `csv` with another meaning.
     return [csv["signal"], csv["background"]] if isinstance(csv, Mapping) else []
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """The values of all layers. An effort that names a preset replaces an earlier one; others change numbers of it."""
+    """Merge all layers. An effort that names a preset replaces the effort before it; any other changes its numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -120,7 +120,7 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    """The studies that the config names, or that of its own model."""
+    """The studies that the config names, or the study of its `model`."""
     if values["model"] is not None:
         yield study_of_model(values, values["datasets"], locate(("model",)))
         return
@@ -141,7 +141,7 @@ def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, R
 
 
 def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
-    """Raise UserError if the least seconds of something are more than its most."""
+    """Raise UserError if a minimum time of the effort exceeds its maximum."""
     for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
         if low > high:

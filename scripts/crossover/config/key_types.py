@@ -35,7 +35,7 @@ from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECIS
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Most characters of a text."""
+"""Maximum length of a text."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 """Characters that XML, and so a page or a figure, cannot hold."""
 MOST_PUBLISHED = 1e15
@@ -46,7 +46,7 @@ OUR_ERRORS = ("problem", "not_allowed", "repeated")
 
 
 def problem(message: str) -> PydanticCustomError:
-    """The error of a value whose message says all: `message` follows the file and the key."""
+    """A validation error with a complete message, which is shown after file and key."""
     return PydanticCustomError("problem", "{message}", {"message": message})
 
 
@@ -114,7 +114,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation of a mapping with some fields of a dataclass, which are checked as its own are."""
+    """Annotation of a mapping with some of a dataclass's fields, each validated as that field."""
 
     kind: type
 
@@ -140,7 +140,7 @@ Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"u
 """A list that names each value once."""
 Several = Annotated[Set[T], Field(min_length=1)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_listed)]
-"""Such a list, or its only value, as `devices=cpu` on the command line."""
+"""A list as `Several`, or its only value, as in `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,
@@ -175,12 +175,12 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """A mapping of these keys and no others."""
 
-    # Only a config and a study are built, with all that they hold: each mapping for itself would take twice as long.
+    # Validators are built for a whole config or study; one for each mapping would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class GivenKeys(Keys):
-    """A mapping that keeps out of its dump what it was not given."""
+    """A mapping whose dump has only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

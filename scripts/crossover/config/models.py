@@ -31,7 +31,7 @@ SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 MOST_ARGUMENTS = 2
 DEVICE = "device"
 FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
-"""What a function with an argument `device` may take beside its size, each by name."""
+"""Keyword arguments that a function with an argument `device` may take beside its size."""
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32
@@ -56,19 +56,19 @@ class Table:
 class Model:
     """A model of a user's own."""
 
-    place: str
+    origin: str
     """The file (an absolute path), the module or the library."""
     name: str
     """The function, or the library's model."""
     mode: str = "train"
     size_name: str = "units of size"
-    """What its sizes count."""
+    """Name of what the sizes count."""
     names: tuple[str, ...] = ()
-    """What sizes 1, 2, ... stand for, where sizes are names."""
+    """Names that sizes 1, 2, ... stand for; empty where sizes are numbers."""
     checked: bool = True
     """Whether its answers are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that its function refuses is a result, as nobody asked for that size."""
+    """Whether a size that its function rejects is `unsupported` rather than an error, since the sizes are defaults."""
     table: Table | None = None
     """Its data, where the function returns the model alone."""
     takes: tuple[str, ...] = ()
@@ -87,31 +87,31 @@ class Model:
     @property
     def file(self) -> Path | None:
         """Its file; None for a module on Python's path and for a library."""
-        return Path(self.place) if self.place.endswith(".py") else None
+        return Path(self.origin) if self.origin.endswith(".py") else None
 
     @property
     def source(self) -> str:
-        """It as a command line names it."""
-        return f"{self.place}:{self.name}"
+        """Its name on a command line."""
+        return f"{self.origin}:{self.name}"
 
     @property
     def shown(self) -> str:
-        """It in messages and rows, with its file relative to the working directory."""
-        return f"{os.path.relpath(self.place)}:{self.name}" if self.file else self.source
+        """Its name in messages and rows, with the file relative to the working directory."""
+        return f"{os.path.relpath(self.origin)}:{self.name}" if self.file else self.source
 
     @property
     def title(self) -> str:
-        """A short name, as a study's file may be called."""
-        stem = self.file.stem if self.file else self.place.rpartition(".")[2]
-        name = self.name if self.place in LIBRARIES else stem
+        """A short name, which a study's file may have."""
+        stem = self.file.stem if self.file else self.origin.rpartition(".")[2]
+        name = self.name if self.origin in LIBRARIES else stem
         return re.sub(r"\W+", "_", name)
 
     def argument(self, size: int) -> int | str:
-        """What the function is called with at a size."""
+        """The argument of the function at a size."""
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
-        """The name that a size stands for, if it does."""
+        """The name that a size stands for; None where sizes are numbers."""
         return self.names[size - 1] if self.names else None
 
 
@@ -121,50 +121,50 @@ def read_model(text: str, folder: Path, where: str) -> Model:
     Raises UserError, which begins with `where`, if the text has no such form, or if a file does not define a function
     that can be called.
     """
-    place, colon, name = text.rpartition(":")
-    if not colon or not place or not re.fullmatch(r"[\w.-]+", name):
+    origin, colon, name = text.rpartition(":")
+    if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
         raise UserError(f"{where}: {shown_value(text)} names no model; allowed: {FORMS}")
-    if not place.endswith(".py"):
-        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", place):
+    if not origin.endswith(".py"):
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", origin):
             raise UserError(
-                f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
+                f"{where}: {shown_value(text)}: '{origin}' is neither a file .py nor a module; allowed: {FORMS}"
             )
-        return _of_module(place, name, where)
-    file = find_file(place, [folder, Path()], f"{where}: there is", "the model's file")
+        return _of_module(origin, name, where)
+    file = find_file(origin, [folder, Path()], f"{where}: there is", "the model's file")
     return _of_function(str(file), name, file)
 
 
-def _of_module(place: str, name: str, where: str) -> Model:
+def _of_module(origin: str, name: str, where: str) -> Model:
     """A model of a library, or of a module on Python's path; raises UserError for a library that is not installed."""
-    if place in LIBRARIES:
-        if PathFinder.find_spec(place) is None:
-            raise UserError(f"{where}: {place} is not installed; pip install the one for your torch")
-        return Model(place, name, size_name=LIBRARIES[place])
-    file = _module_file(place)
-    return _of_function(place, name, file) if file else Model(place, name)
+    if origin in LIBRARIES:
+        if PathFinder.find_spec(origin) is None:
+            raise UserError(f"{where}: {origin} is not installed; pip install the one for your torch")
+        return Model(origin, name, size_name=LIBRARIES[origin])
+    file = _module_file(origin)
+    return _of_function(origin, name, file) if file else Model(origin, name)
 
 
-def _of_function(place: str, name: str, file: Path) -> Model:
+def _of_function(origin: str, name: str, file: Path) -> Model:
     """The model that a function of a file builds, or the plain function that it returns."""
     function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
     takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
     if function is None or DEVICE not in takes:
-        return Model(place, name, size_name=_size_name(file, function))
+        return Model(origin, name, size_name=_size_name(file, function))
     shown = f"{os.path.relpath(file)}: line {function.lineno}: {name}({ast.unparse(function.args)})"
     if names[0] in FUNCTION_ARGUMENTS:
         raise UserError(f"{shown} takes no size; allowed: {FUNCTION_SIGNATURE}")
     optional = names[len(function.args.args) - len(function.args.defaults) :]
     if others := [argument for argument in names[1:] if argument not in (*takes, *optional)]:
         raise UserError(f"{shown} needs {', '.join(others)}, which it is not given; allowed: {FUNCTION_SIGNATURE}")
-    return Model(place, name, "infer", _size_name(file, function), takes=takes)
+    return Model(origin, name, "infer", _size_name(file, function), takes=takes)
 
 
-def _module_file(place: str) -> Path | None:
+def _module_file(module: str) -> Path | None:
     """The file of a module in the working directory or on Python's path, found without importing its packages."""
     folders = [str(Path.cwd()), *sys.path]
     origin = None
-    for part in place.split("."):
+    for part in module.split("."):
         spec = PathFinder.find_spec(part, folders)
         if spec is None:
             return None
@@ -172,11 +172,11 @@ def _module_file(place: str) -> Path | None:
     return Path(origin) if origin and origin.endswith(".py") else None
 
 
-def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes that a model's file states as SIZES; its name, if it has one size only; None: it does not say."""
-    if model.place in LIBRARIES:
+def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
+    """The sizes that a model's file declares as SIZES, or the name of a model with a single size; None if neither."""
+    if model.origin in LIBRARIES:
         return (model.name,)
-    file = model.file or _module_file(model.place)
+    file = model.file or _module_file(model.origin)
     if file is None:
         return None
     stated = _stated(file, "SIZES")
@@ -190,7 +190,7 @@ def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
 
 
 def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
-    """What sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
+    """Name of what sizes count: the file's SIZE_NAME, or else the function's first argument."""
     stated = _stated(file, "SIZE_NAME")
     if stated is not None:
         shown, name = stated
@@ -202,7 +202,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
 
 
 def _stated(file: Path, name: str) -> tuple[str, Any] | None:
-    """A literal constant of a file, after where it stands; None if there is none."""
+    """File and line of a literal constant, and its value; None if the file does not define it."""
     for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
@@ -260,7 +260,7 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
 
 
 def _binds(node: ast.AST) -> list[str]:
-    """The names that a node of a syntax tree gives to something."""
+    """The names that a node of a syntax tree binds."""
     if isinstance(node, ast.alias):
         return [node.asname or node.name]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -275,6 +275,6 @@ def parsed(file: Path) -> ast.Module:
         return ast.parse(file.read_bytes())
     except SyntaxError as error:
         line = f"line {error.lineno}: " if error.lineno else ""
-        raise UserError(f"{shown}: {line}not valid Python ({error.msg}); mend the file") from None
+        raise UserError(f"{shown}: {line}not valid Python ({error.msg}); fix the file") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{shown}: cannot be read ({error}); give a Python file") from None

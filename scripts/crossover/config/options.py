@@ -9,10 +9,12 @@ import argparse
 import csv
 import io
 import math
+import operator
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from decimal import Decimal
 from pathlib import Path
@@ -97,7 +99,9 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 def add_process_options(group: argparse._ActionsContainer) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=seed)
-    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty if the workload reads none")
+    group.add_argument(
+        "--dataset", type=lambda text: text or None, help="safetensors file; empty if the workload reads none"
+    )
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
     group.add_argument("--limit-note", type=Path, help="file to note in that the time limit ended the job")
@@ -174,64 +178,48 @@ def column_names(text: str) -> tuple[str, ...]:
     return tuple(next(csv.reader([text]), ()))
 
 
-def path_if_any(text: str) -> str | None:
-    """A path; None for an empty text."""
-    return text or None
+COMPARISONS = {
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "above"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "below"),
+}
+"""Each bound of a number, by pydantic's name for it."""
 
 
-def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
-    """A type of option: a whole number within limits, in decimal digits, or one other value."""
-    words = f"a whole number from {least} to {most}" + ("" if other is None else f", or {other}")
+def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:
+    """A type of option: a number in decimal digits within bounds, or the value `other`."""
+    name = "a whole number" if kind is int else "a number"
+    words = f"{name} {' and '.join(f'{COMPARISONS[bound][1]} {limit}' for bound, limit in bounds.items())}"
+    allowed = words if other is None else f"{words}, or {other}"
 
-    def read(text: str) -> int | str:
+    def read(text: str) -> int | float | str:
         if other is not None and text == str(other):
             return other
-        if not re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII) or not least <= int(text) <= most:
-            raise refusal(text, words)
-        return int(text)
-
-    return read
-
-
-def number(is_allowed: Callable[[float], bool], words: str) -> Callable[[str], float]:
-    """A type of option: a finite decimal number that is allowed."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not is_allowed(value):
-            raise refusal(text, words)
+        value: float = math.nan
+        with suppress(ValueError):
+            value = kind(text)
+        if not text.isascii() or not all(COMPARISONS[bound][0](value, limit) for bound, limit in bounds.items()):
+            raise refusal(text, allowed)
         return value
 
     return read
 
 
-positive = whole_number(1, MOST)
-whole = whole_number(0, MOST)
-seed = whole_number(0, MOST_SEED)
-auto_or_threads = whole_number(1, MOST_THREADS, "auto")
-seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S}")
+positive = number(int, ge=1, le=MOST)
+whole = number(int, ge=0, le=MOST)
+seed = number(int, ge=0, le=MOST_SEED)
+auto_or_threads = number(int, ge=1, le=MOST_THREADS, other="auto")
+seconds_above_0 = number(float, gt=0, le=LONGEST_S)
 
 
 def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
     """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
     (number_field,) = (f for f in fields(of) if f.name == name)
-    default, bounds = number_field.default, number_field.metadata
-    if default is None or isinstance(default, int):
-        kind = whole_number(bounds["ge"], bounds["le"])
-    else:
-        signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-        words = " and ".join(f"{sign} {bounds[bound]}" for bound, sign in signs.items() if bound in bounds)
-        kind = number(
-            lambda value: (
-                bounds.get("ge", -math.inf) <= value <= bounds.get("le", math.inf)
-                and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
-            ),
-            f"a number {words}",
-        )
-    group.add_argument(option_name(name), default=default, type=kind, **texts)
+    default = number_field.default
+    kind = int if default is None or isinstance(default, int) else float
+    bounds = {bound: limit for bound, limit in number_field.metadata.items() if bound in COMPARISONS}
+    group.add_argument(option_name(name), default=default, type=number(kind, **bounds), **texts)
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
@@ -271,7 +259,7 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line about what is under way, at once."""
+    """Print a line of progress to the terminal."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -300,7 +288,7 @@ def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
     """The axes of a cell as values of options; a machine without a name asks for no option."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
-    return values | ({"workload": None} if values["workload"] == OWN else {})  # its --model says more
+    return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it
 
 
 def model_options(model: Model | None) -> dict[str, Any]:
@@ -319,7 +307,7 @@ def model_options(model: Model | None) -> dict[str, Any]:
 
 
 def _as_csv(names: Sequence[str]) -> str:
-    """What `column_names` reads."""
+    """Names as a line of CSV, which `column_names` reads."""
     line = io.StringIO()
     csv.writer(line).writerow(names)
     return line.getvalue().removesuffix("\r\n")

@@ -30,7 +30,7 @@ LATENCY_STEPS_MAX = 1_000_000
 """A row holds them all."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
-"""How pydantic checks a mapping that gives some fields of a dataclass."""
+"""Pydantic's settings for a mapping with some of a dataclass's fields."""
 
 Number = TypeVar("Number", int, float, int | None)
 
@@ -43,7 +43,7 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures: seconds, and tolerances as shares. Defaults: the preset `default`.
+    """Duration of warm-up and timing of a trial, in seconds, and tolerances as shares. Defaults: the preset `default`.
 
     Trials are short, since processes differ by more than the steps of one: time is better spent on another process.
     """
@@ -98,7 +98,7 @@ class Effort:
     )
 
     def on(self, device: str) -> Effort:
-        """The effort of a trial on a device: no warm-up on an accelerator is shorter than its own least."""
+        """The effort on a device: on an accelerator, warm-ups take at least `warmup_accelerator_min_s`."""
         if is_cpu(device):
             return self
         least_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
@@ -109,7 +109,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Refinement:
-    """What is measured beyond the first grid to narrow crossovers down. Defaults: the preset `default`."""
+    """Measurements beyond the first grid that narrow crossovers down. Defaults: the preset `default`."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
@@ -133,7 +133,7 @@ class Refinement:
         le=MOST_TRIALS,
     )
     pairs: tuple[str, ...] = ("device",)
-    """What is compared where crossovers are narrowed down; a study with `candidates` adds `best`."""
+    """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
         4,
         "Trials of every size at first. The other `trials` go to the sizes that a crossover depends on, and to those "
@@ -150,7 +150,7 @@ class Refinement:
         return min(self.first_trials, trials)
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
-        """How many trials the sizes at a crossover have after each of the stages that follow the bisections."""
+        """Number of trials of the sizes at a crossover after each stage that follows the bisections."""
         more = (trials,) if self.first_trials < trials else ()
         return (*more, trials + self.extra_trials) if self.extra_trials else more
 
@@ -184,12 +184,12 @@ CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
 """The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
-"""Least and most seconds of the same thing."""
+"""Minimum and maximum of the same time."""
 
 
 @dataclass(frozen=True)
 class BatchSearch:
-    """Where a search for the largest batch begins and ends."""
+    """Limits of a search for the largest batch."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
@@ -206,7 +206,7 @@ class BatchSearch:
 
 @dataclass(frozen=True)
 class Quality:
-    """How models are trained to compare their quality."""
+    """Settings of the trainings that compare the quality of models."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     epochs: int = number(1, "Passes over the training part.", ge=1, le=MOST_EPOCHS)
@@ -220,7 +220,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Asks:
-    """Two sides of a study's cells, by axis and value, and the metrics in which it asks for their ratio."""
+    """The ratio that a study asks for: two sides, by axis and value, and the metrics to compare."""
 
     of: Mapping[str, Any]
     over: Mapping[str, Any]
@@ -228,13 +228,13 @@ class Asks:
 
     @classmethod
     def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
-        """Those of a study's keys; None if it asks for no ratio, as no study of an earlier version does."""
+        """The ratio in a study's keys; None if it asks for none."""
         return cls(**study["asks"]) if study.get("asks") else None
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Further candidates to compute a study's cells, for devices at their best, and what its own grid holds of them."""
+    """Configurations to add to a study's cells, to compare devices at their best, and those of its own grid."""
 
     sizes: Sequence[int]
     batch_sizes: Sequence[int]
@@ -251,7 +251,7 @@ class Candidates:
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> Candidates | None:
-        """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
+        """The candidates in a study's keys; None if it has none. The default accuracy class is its first precision."""
         if not study.get("candidates"):
             return None
         candidates = study["candidates"]
@@ -295,7 +295,7 @@ class Cell:
     variant: str = PLAIN
     machine: str = HERE
     model: Model | None = field(default=None, compare=False)
-    """The user's own, for workload `model`; a study has one, so it is no axis."""
+    """The user's model, for workload `model`; a study has a single model, so it is no axis."""
 
     @property
     def path(self) -> str:
@@ -305,14 +305,14 @@ class Cell:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What names it: its value on each axis."""
+        """Its value on each axis."""
         return {axis: getattr(self, axis) for axis in AXES}
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
-"""The same where machines have names."""
+"""Pattern of a cell's folder where machines have names."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""
 SEARCH_VERSION = 1
@@ -368,7 +368,7 @@ class Study:
         return [device for device in devices if self.devices is None or device in self.devices]
 
     def sides_among(self, devices: Sequence[str]) -> list[str]:
-        """The same with the CPU sides that the study asks for, after the CPU."""
+        """The run's devices that the study measures on, the CPU followed by the CPU on fewer cores."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
         measured = self.devices_among(devices)
         return [side for device in measured for side in (device, *(fewer if device == BASELINE else ()))]
@@ -425,7 +425,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def quality_of(study: Study) -> Quality | None:
-    """How a study trains models; None if it trains none."""
+    """Settings of a study's trainings; None if it trains no models."""
     return None if study.quality is None else Quality(**study.quality)
 
 
@@ -437,8 +437,7 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def effort_of(study: Study, run: Effort) -> Effort:
-    """The effort of a study's trials: the run's, with the study's own numbers in place of it."""
-
+    """The effort of a study's trials: the run's, except for the numbers that the study sets."""
     numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
     return replace(run, **numbers)
 
@@ -457,9 +456,9 @@ LEAST_OF_MAP = 3
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study, by its keys: beside sizes the batch size, beside batch sizes or cores the size.
+    """The second axis of a study, by its keys: the batch size beside sizes, the size beside batch sizes or cores.
 
-    None where a study has fewer than three values on either.
+    None unless the study has at least LEAST_OF_MAP values on both.
     """
     others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
     if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
@@ -488,10 +487,9 @@ PREVIEW_SIZES = 5
 
 
 def preview(study: Study) -> Study:
-    """The part of a study that its first answer is given from.
+    """The part of a study that its first answer is computed from.
 
-    Of many points on its x axis these are a few, evenly spread, in its first configuration; a study of few is taken
-    whole.
+    That is PREVIEW_SIZES evenly spread points of the x axis in the first configuration, or a small study as a whole.
     """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     gaps = PREVIEW_SIZES - 1

@@ -15,8 +15,8 @@ from crossover.config.models import (
     DEFAULT_SIZES,
     FUNCTION_SIGNATURE,
     Model,
+    declared_sizes,
     find_file,
-    own_sizes,
     read_model,
 )
 from crossover.config.published_rows import read_published_rows
@@ -41,7 +41,7 @@ from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
 OF_MODEL = ("mode", "data", "check")
-"""Keys of a study that say more of its `model`."""
+"""Keys of a study about its `model`, which become fields of Model."""
 
 
 def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Locator) -> Study:
@@ -111,9 +111,9 @@ def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) ->
     model = None
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
-        stated = own_sizes(model)
-        model = replace(model, may_refuse=stated is None and "sizes" not in values)
-        values = {**_of_model(model, stated or DEFAULT_SIZES, values.get("x_axis")), **values}
+        declared = declared_sizes(model)
+        model = replace(model, may_refuse=declared is None and "sizes" not in values)
+        values = {**_of_model(model, declared or DEFAULT_SIZES, values.get("x_axis")), **values}
     complete = check(values, StudyKeys, Locator([(where, values)]))
     sizes = complete["sizes"]
     if model is not None:
@@ -142,11 +142,11 @@ QUESTIONS = {
     "batch_size": "From which batch size on does the GPU pay off",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
-"""What a study of a model asks, by its x axis."""
+"""The default question of a study of a model, by its x axis."""
 
 
 def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
-    """What a study of a model need not say."""
+    """The defaults of a study's keys for a user's model."""
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
@@ -158,7 +158,7 @@ def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[
 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with a study's keys together, each as key, value and what is allowed."""
+    """Yield each inconsistency between a study's keys, as key, value and what is allowed."""
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
@@ -183,7 +183,7 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _function_problems(study: Study) -> Iterator[str]:
-    """What a plain function cannot be measured with, and what only such a function can."""
+    """Yield settings that a plain function does not support, and those that need such a function."""
     model = study.model
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
@@ -215,7 +215,7 @@ def _function_problems(study: Study) -> Iterator[str]:
 
 
 def _axis_problems(study: Study) -> Iterator[str]:
-    """What keeps a study from being read over its x axis."""
+    """Yield what the study lacks to be read over its x axis."""
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
@@ -225,7 +225,7 @@ def _axis_problems(study: Study) -> Iterator[str]:
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
-    """What a study's `candidates` name that it does not have, or that they add nothing to it."""
+    """Yield `candidates` that are not in the study's grid, or that add nothing to it."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return
@@ -248,7 +248,7 @@ def _candidate_problems(study: Study) -> Iterator[str]:
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
-    """What keeps a study from training models, or leaves it nothing to do."""
+    """Yield why a study cannot train models, or has nothing to measure."""
     if study.quality is None:
         if not study.timed:
             yield "timed: false, and quality is null: nothing is left to do; set one of them"
@@ -271,7 +271,7 @@ def _quality_problems(study: Study) -> Iterator[str]:
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """A dataset that the config lacks, or batches larger than it, where the config says how many rows it has."""
+    """Yield a dataset that the config lacks, and batch sizes above the number of rows that the config gives."""
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
@@ -288,7 +288,7 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    """The study with the path of its published results, read so that a mistake in them shows before any job starts."""
+    """The study with the path of its published results, which are read to find mistakes before any job starts."""
     published = dict(study.published or {})
     key = f"{shown}: published.results"
     file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")

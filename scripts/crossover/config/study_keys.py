@@ -72,7 +72,7 @@ DATA = (
 
 @dataclass(frozen=True)
 class RefinementKeys(Refinement):
-    """What a config says of the refinement."""
+    """Keys of `refinement`."""
 
     pairs: tuple[Annotated[str, OneOf(("device", "precision", "execution"))], ...] = field(
         default=Refinement.pairs,
@@ -179,7 +179,7 @@ class ClaimKeys(GivenKeys):
 
 @dataclass(frozen=True)
 class QualityKeys(Quality):
-    """What a study says of its trainings."""
+    """Keys of `quality`."""
 
     classes: Annotated[Set[Text], Field(min_length=2)] | None = field(
         default=None, metadata={"description": "Names of the classes, in order; null for their numbers."}

@@ -24,7 +24,7 @@ class _Resolver(BaseResolver):
 
 
 MERGE = "tag:yaml.org,2002:merge"
-# A profile's null reaches the workflow as Python writes it.
+# Snakemake passes a profile's null as None.
 for tag, pattern in {
     "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
     "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
@@ -83,12 +83,8 @@ def _load(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise UserError(f"{where}: {line}not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
-    except ValueError:  # Python's limit on the digits of a number
-        raise UserError(f"{where}: not valid YAML: a number of thousands of digits") from None
-    except RecursionError:
-        raise UserError(f"{where}: not valid YAML: nested too deeply") from None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -101,7 +97,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 Layer = tuple[str, Mapping[str, Any]]
-"""Where some values of the config come from, as messages name it, and the values."""
+"""The source of some values of the config, as messages name it, and the values."""
 
 
 def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
@@ -119,13 +115,13 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
 
 
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Both mappings, joined key by key; of two values of a key the new one."""
+    """Merge two mappings recursively; where both have a value, the new one wins."""
     both = {key for key in new if isinstance(new[key], Mapping) and isinstance(values.get(key), Mapping)}
     return {**values, **new, **{key: joined(values[key], new[key]) for key in both}}
 
 
 class Locator:
-    """Finds which layer a value comes from: the last that holds it, or as much of its key as any does."""
+    """Finds which layer a value comes from: the last with its key, or with the longest part of its key."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
@@ -153,7 +149,7 @@ def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> 
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # Of the alternatives of a value, the one that it comes closest to says most, and our words more than pydantic's.
+    # Of a value's alternatives, report the one that matches most of the path, with our message if there is one.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] in OUR_ERRORS))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))
@@ -238,7 +234,7 @@ def _options(schema: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def allowed_by(schema: Mapping[str, Any]) -> str:
-    """What a JSON schema allows, in words."""
+    """Allowed values of a JSON schema, in words."""
     if "anyOf" in schema:
         return ", or ".join(allowed_by(option) for option in schema["anyOf"])
     if "const" in schema:

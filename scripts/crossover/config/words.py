@@ -1,4 +1,4 @@
-"""The words of a benchmark: devices, precisions, executions, statuses, flags and the axes of a cell."""
+"""The vocabulary: devices, precisions, executions, statuses, flags and the axes of a cell."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
-"""Those whose data come from the host in each step."""
+"""Protocols whose data come from the host in each step."""
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
-"""Those whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
+"""Protocols whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 
@@ -28,7 +28,7 @@ class Word:
     meaning: str
     remedy: str
     count: str
-    """After a number of cells or trials: "3 cells with times that drift"."""
+    """Words after a number of cells or trials: "3 cells with times that drift"."""
 
     def __str__(self) -> str:
         """Meaning and remedy in one line."""
@@ -54,11 +54,11 @@ STATUSES = {
     ),
     "invalid": Word(
         "the result must not count, as the reason column says",
-        "mend what the reason names, delete the row in the results folder, run again",
+        "fix the cause given in the reason column, delete the row in the results folder, run again",
         "discarded as faulty",
     ),
 }
-"""How a trial, a training or a search ends."""
+"""Statuses of trials, trainings and searches."""
 
 FLAGS = {
     "drift": Word(
@@ -140,7 +140,7 @@ FLAGS = {
 """Why an `ok` result deserves less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of what comes from outside and may be gone later: such trials are measured again at the end of a run."""
+"""Flags of disturbances from outside that may be gone later; such trials are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
 """Share of a step above which the GPU mostly waits for the host, so that whatever slows the host down shows."""
@@ -151,13 +151,13 @@ HALF = "half"
 """Half of the CPU's cores, as in the side `cpu-half`."""
 
 LARGER_BATCH = 4
-"""Times the rows of a batch, for a step that some calls bound."""
+"""Factor on the batch size, as a remedy for the overhead of calling operators."""
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
 CPU_THREADS = "cpu_threads"
 X_AXES = {"size": "size", "parameters": "size", "batch_size": "batch_size", CPU_THREADS: "device"}
-"""What a crossover is read over, and the axis of a cell that varies along it."""
+"""X axes of crossovers, each with the axis of a cell that varies along it."""
 
 
 def series_axes(x_axis: str) -> list[str]:
@@ -168,7 +168,7 @@ def series_axes(x_axis: str) -> list[str]:
 REFERENCE_FILES = ("reference.json", "trials.parquet")
 """The files of a machine that was measured elsewhere: its facts, and its trials."""
 DIRTY = "-dirty"
-"""Ends the commit of code with uncommitted changes."""
+"""Suffix of the commit of code with uncommitted changes."""
 HERE = "here"
 """The machine of a run that names none; its paths have no level for it."""
 
@@ -192,19 +192,7 @@ ENERGY_WINDOW_MIN_S = 10.0
 """NVML updates its counter at least every 0.1 s, so the two edges of a window blur 10 s by at most 2 %."""
 
 FIGURE_KINDS = (
-    *(
-        "comparison",
-        "energy",
-        "host_share",
-        "latency",
-        "machines",
-        "map",
-        "memory",
-        "precisions",
-        "roofline",
-        "speedups",
-        "throughput",
-    ),
-    *("time_split", "times", "trade_off", "utilisation"),
+    *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
+    *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
 )
 """The kinds of figures, as studies name them; `figures.registry` draws them."""

@@ -1,4 +1,4 @@
-"""What a workload's module says about itself, read without running it or importing torch."""
+"""The constants of a workload's module, read without running it or importing torch."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
-"""For each constant, what it may be: in words, and as a test."""
+"""Allowed values of each constant, in words and as a test."""
 
 
 def known_workloads() -> list[str]:
@@ -156,7 +156,7 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """What a cell's size counts, and the name that it stands for, as a row's columns say it."""
+    """A row's columns about its size: what the size counts, and the name that it stands for."""
     if cell.model is None:
         return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
     return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
@@ -175,7 +175,7 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function of that name in a workload's module, on its own; 0 parameters if there is none."""
+    """The function `parameter_count` of a workload's module, without the rest of it; 0 parameters if there is none."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())

@@ -17,12 +17,9 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
     "higgs": make_higgs,
     "mnist": make_mnist,
 }
-"""How each dataset is made, from its options in the config."""
-
-REAL_FILES = {"higgs": "csv", "mnist": "folder"}
-"""The option that names a dataset's real files, in place of which its rows are generated."""
+"""The function that makes each dataset from its options in the config."""
 
 
 def is_generated(name: str, options: Mapping[str, Any]) -> bool:
     """Whether a dataset's rows are drawn at random, rather than real or of a dataset of the user's own."""
-    return name == "disc" or (name in REAL_FILES and not options[REAL_FILES[name]])
+    return name in ("disc", "higgs", "mnist") and not (options.get("csv") or options.get("folder"))

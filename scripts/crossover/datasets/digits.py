@@ -32,9 +32,9 @@ UNSIGNED_BYTES = 8
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
 LARGEST_ANGLE = 12.0
-"""Most degrees by which a generated digit is turned, to either side."""
+"""Maximum rotation of a generated digit in degrees, to either side."""
 LARGEST_SHIFT = 2.0
-"""Most pixels by which it is moved, in each direction."""
+"""Maximum shift of a generated digit in pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
 """Images computed at once, in tens of MB."""

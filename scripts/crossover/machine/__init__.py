@@ -1,1 +1,1 @@
-"""What there is: devices, GPUs, cores, nodes, the lease of a GPU, and this code."""
+"""This machine: devices, GPUs, cores, nodes, locks, and the key of the code."""

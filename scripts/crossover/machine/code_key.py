@@ -4,7 +4,7 @@ Imports are followed from the modules that a kind of job starts with, without im
 their code does; comments, docstrings and layout do not count. Installed packages count by their version, and only if
 the workload imports them.
 
-Of the user's code, the files that its texts name count too. Where it imports or reads by a computed name, everything
+Files that string literals in the user's code name count too. Where it imports or reads by a computed name, everything
 beside it counts: it is better to measure a cell again than to show an old number as new.
 """
 
@@ -45,11 +45,11 @@ NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
-"""A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
-no number depends on it."""
+"""The trial server, which a measuring process is a fork of, or imports a part of. The process that leases, starts and
+watches does not count: no number depends on it."""
 
 MOST_SOURCES = 300
-"""Sources beside a model that are followed where it imports by a name that is computed."""
+"""Maximum number of sources beside a model whose imports are followed, where it imports by a computed name."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ class Code:
     """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """By module name; the user's data files after `data: `."""
+    """Files by module name; the names of the user's data files begin with `data: `."""
     digests: Mapping[str, str]
-    """Of the files' content."""
+    """Digests of the files' content, by the same names."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
     """Names of the modules that only the workload, or the user's model, adds."""
     here: Mapping[str, object] = field(default_factory=dict)
-    """What differs between machines with the same code: times of large files, environment variables, and the packages
-    that those of the user's model depend on."""
+    """What may differ between machines with the same code: times of large files, environment variables, and versions of
+    the dependencies of the model's packages."""
 
     @property
     def model_key(self) -> str:
@@ -90,10 +90,10 @@ def _digest_of_values(values: object) -> str:
 
 @dataclass(frozen=True)
 class _Location:
-    """Where a module is."""
+    """Location of a module."""
 
     file: Path | None
-    """None for a folder without `__init__`."""
+    """File of the module; None for a folder without `__init__`."""
     folders: tuple[str, ...]
     """The folders of a package's modules; empty for a module."""
 
@@ -122,7 +122,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
-        of_model = _followed(beside, model.file or model.place, {*files, *added})
+        of_model = _followed(beside, model.file or model.origin, {*files, *added})
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
@@ -137,7 +137,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # those of the other files read the host and write the row
+    for package in sorted(packages):  # packages of the other files only read the host and write the row
         versions |= version_of(package)
     return Code(files | added, digests, versions, list(added), here)
 
@@ -163,10 +163,10 @@ def _in_library(file: Path) -> bool:
 
 @dataclass
 class Imported:
-    """What some modules import."""
+    """Files and packages that some modules import."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """By module name."""
+    """Files by module name."""
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     """Installed packages, and those that are missing."""
@@ -189,7 +189,7 @@ class Imported:
 
 
 def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """Everything that the user's code is made of, from a module or file on."""
+    """All files and packages that the user's code uses, starting from a module or file."""
     whole, roots = Imported(), [root]
     named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
     while True:
@@ -205,7 +205,7 @@ def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> I
 
 
 def _look_around(whole: Imported, named: NamedFiles) -> None:
-    """Add what the texts of the sources name: sources, data and environment variables."""
+    """Add the sources, data files and environment variables that string literals of the sources name."""
     sources = {file: _read(file) for file in whole.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
@@ -216,7 +216,7 @@ def _look_around(whole: Imported, named: NamedFiles) -> None:
         texts = [*source.texts, *filter(None, map(os.environ.get, whole.variables))]
         files_of_source = [path for text in texts for path in named.named(text, file.parent)]
         files += files_of_source
-        # A text that ends as the name of a file, and names none, is a part of a computed name: f"weights_{size}.pt".
+        # A literal with a file's suffix that names no file is part of a computed name: f"weights_{size}.pt".
         names = {path.name for path in files_of_source}
         ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
         if source.computes_names or any(" " not in end and end not in names for end in ends):
@@ -307,7 +307,7 @@ class Modules:
         in a file that is run by its path, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # The library names a module from its own package where it must not count for every workload.
+        # The library imports a module by name where it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         for dots, module, taken in (*source.imports, *by_name):
             above = package.split(".") if package else []
@@ -329,11 +329,11 @@ class Modules:
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
     def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        """Where a module is; None if there is none, or if it is built into Python."""
+        """Location of a module; None if it is missing, or built into Python."""
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # By its last name alone: Python's finder would look for the parent among the imported modules.
+            # By its last name only: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
@@ -341,7 +341,7 @@ class Modules:
             self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
-                # Of a module in an archive, the archive.
+                # For a module in an archive, the file is the archive.
                 file = next((path for path in (origin, *origin.parents) if path.is_file()), None)
                 self.locations[name, start] = _Location(file, tuple(spec.submodule_search_locations or ()))
         return self.locations[name, start]

@@ -1,4 +1,4 @@
-"""The host's cumulative counters before and after the timed blocks, and the load by others in between."""
+"""The host's cumulative counters, and the load by other processes between two readings."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Counters:
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
-    """Of the cores that this process may run on."""
+    """Time of the cores that this process may run on."""
     host_ticks: CpuTicks | None
-    """Of all CPUs of the host."""
+    """Time of all CPUs of the host."""
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
@@ -66,7 +66,7 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 
 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
-    """The columns of `Measurement` on what the host did between two readings.
+    """The columns of `Measurement` about the host between two readings.
 
     `others_cpus` is the busy time of the cores that this process may run on, without its own and its children's. The
     load average is no substitute: it includes the previous trial and this process's threads. If /proc/stat shows a
@@ -85,7 +85,7 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int:
-    """How often the kernel has taken a CPU away from this process so far."""
+    """Number of involuntary context switches of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

@@ -29,7 +29,7 @@ HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
 
 PATIENCE_S = 10
-"""Longest wait for Slurm's answer."""
+"""Maximum wait for Slurm's answer in seconds."""
 
 TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-windows")
 """Names under which triton is installed."""
@@ -37,10 +37,10 @@ TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu
 
 @dataclass(frozen=True)
 class Nodes:
-    """What every node of a Slurm cluster has at least, in CPUs as Slurm counts them."""
+    """The fewest CPUs of a Slurm cluster's nodes, as Slurm counts them."""
 
     cpus: int
-    """Of a node that CPU cells go to."""
+    """CPUs of a node for CPU cells."""
     cpus_per_gpu: int | None
     """A GPU's share of its node's CPUs; None: no node has a GPU."""
 
@@ -53,19 +53,19 @@ class Machine:
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Why the machine has a device that cannot be used; None if it has none."""
+    """Why a device of this machine cannot be used; None if all can."""
     nodes: Nodes | None = None
     """The nodes of the cluster that jobs are sent to, if Slurm knows them."""
     elsewhere: bool = False
     """Whether jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
-    """By device, the models of CPU and GPU and the cores in use; empty where jobs are sent to other machines."""
+    """Models of CPU and GPU and number of cores, by device; empty where jobs are sent to other machines."""
     compilers: str | None = None
     """The compilers that `torch.compile` uses."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine to plan a cluster's jobs for: with the devices of its nodes, if Slurm knows these.
+    """The machine to plan a cluster's jobs for, with the devices of its nodes if Slurm knows these.
 
     Hardware, driver and compilers are those of the nodes, and recorded in their rows.
     """
@@ -82,7 +82,7 @@ def hand_down(machine: Machine) -> None:
 
 
 def handed_down() -> Machine:
-    """The machine that the main process found."""
+    """The machine that the main process has passed to this job."""
     fields = json.loads(os.environ[HANDED_DOWN])
     nodes = Nodes(**fields["nodes"]) if fields["nodes"] else None
     return Machine(**{**fields, "devices": tuple(fields["devices"]), "nodes": nodes})

@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs a process may use, by the rules of CUDA_VISIBLE_DEVICES."""
+"""The NVIDIA GPUs that a process may use, by the rules of CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 

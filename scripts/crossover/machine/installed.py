@@ -1,4 +1,4 @@
-"""Installed packages: which folders hold them, their versions, and what tells one of the same version apart."""
+"""Installed packages: their folders, their versions, and digests of those installed from a folder or repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.machine.named_files import INSTALLED
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+STANDARD_LIBRARY = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 NOT_INSTALLED = "not installed"
 
 
@@ -23,7 +23,7 @@ def is_installed(folder: Path) -> bool:
     """Whether a folder on Python's path belongs to Python or holds installed packages."""
     return (
         not INSTALLED.isdisjoint(folder.parts)
-        or any(map(folder.is_relative_to, STANDARD))
+        or any(map(folder.is_relative_to, STANDARD_LIBRARY))
         or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
     )
 
@@ -60,8 +60,8 @@ def _distributions_of(package: str) -> list[str]:
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
     """The versions of packages' distributions and of all that they need, by name.
 
-    One that was installed from a folder or a repository keeps its version when its code changes, so that its list of
-    files counts too. What a package may use, but does not need, counts if it is installed.
+    A package that was installed from a folder or a repository keeps its version when its code changes, so its list of
+    files counts too. Optional dependencies count if they are installed.
     """
     from importlib import metadata
 

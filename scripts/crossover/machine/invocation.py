@@ -1,4 +1,4 @@
-"""How a run was started and from which code: found once in the main process and handed down to its jobs."""
+"""How a run was started and from which code, found by the main process and passed to its jobs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from pathlib import Path
 from crossover.config.words import DIRTY
 
 INVOCATION = "CROSSOVER_INVOCATION"
-"""The environment variable that carries it from the main process to its jobs."""
-
-LONGEST_COMMAND = 10_000
-"""A longer command, which names its targets one by one, would not fit into an environment variable."""
+"""The environment variable that passes the invocation from the main process to its jobs."""
 
 PROFILE = "SNAKEMAKE_PROFILE"
 """The environment variable that names a profile in place of --profile."""
 
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
-"""An option whose value nobody else should read, such as those of Snakemake's storage plugins, and its value."""
+"""An option with a secret value, such as those of Snakemake's storage plugins."""
 
 ROOT = Path(__file__).parents[3]
 """The checkout that this package lies in."""
@@ -32,7 +29,7 @@ PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"
 """The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
 
 LONGEST_S = 20
-"""Longest wait for git on a slow file system."""
+"""Maximum wait for git in seconds, on a slow file system."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +53,10 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Invocation:
-    """How a run was started, and from which code."""
+    """The command of a run and the code that it was started from."""
 
     command: str
-    """The command line, without what is secret in it."""
+    """The command line, without secrets."""
     folder: str
     """The working directory."""
     checkout: Checkout
@@ -70,13 +67,11 @@ def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
-    if len(command) > LONGEST_COMMAND:
-        command = f"{command[:LONGEST_COMMAND]} ..."
     return Invocation(command, folder, find_checkout())
 
 
 def hand_down_invocation(invocation: Invocation) -> None:
-    """Tell the jobs of this workflow."""
+    """Pass the invocation to the jobs of this workflow, by an environment variable."""
     os.environ[INVOCATION] = json.dumps(asdict(invocation))
 
 
@@ -91,15 +86,15 @@ def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invoc
 
 
 def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
-    """What a row says of the code that measured it: as the run found it, or, by hand, as it is now."""
+    """The version of the code for a row: that of the run, or the present one for a command started by hand."""
     invocation = handed_down_invocation(environment)
     return (find_checkout() if invocation is None else invocation.checkout).code_version
 
 
 def find_checkout(root: Path = ROOT) -> Checkout:
-    """Ask git about the checkout in a folder."""
+    """The checkout in a folder, by git."""
     try:
-        # A copy inside another repository does not have that one's commits.
+        # A copy inside another repository has none of its commits.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)

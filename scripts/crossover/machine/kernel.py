@@ -1,4 +1,4 @@
-"""What the Linux kernel says about this host in /proc and /sys; None on other systems, and for what is missing."""
+"""Facts about this host from /proc and /sys; None on systems other than Linux, and where a file is missing."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int |
 
 
 SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-"""What a letter after the size of a cache counts."""
+"""Bytes of the unit after the size of a cache."""
 
 
 def cpu_numbers(ranges: str) -> set[int]:

@@ -1,4 +1,4 @@
-"""The lease of a particular GPU: never two trials on one, whichever workflow or user started them."""
+"""The lease of a GPU, so that never two trials share it, whichever workflow or user started them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from crossover.machine.locks import (
 )
 
 HANDED_DOWN = "CROSSOVER_GPUS"
-"""The environment variable that tells the jobs of this machine which GPUs the main process found."""
+"""The environment variable that passes the GPUs that the main process found to its jobs."""
 
 TELL_AGAIN_S = 60.0
-"""Seconds after which a waiting trial says again what it waits for."""
+"""Seconds between two messages of a waiting trial."""
 
 POLL_S = 0.2
 
 
 @dataclass(frozen=True)
 class Lease:
-    """What a trial may use until it gives it back."""
+    """A leased GPU."""
 
     uuid: str | None
-    """Of the GPU or MIG instance; None for a device without one."""
+    """UUID of the GPU or MIG instance; None for a device without."""
     environment: dict[str, str]
     """Variables with which the measuring process finds this GPU and no other."""
     waited_s: float
@@ -61,7 +61,7 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
     folder = make_folder(folder_of_locks(environment))
     started = time.monotonic()
     with ExitStack() as lock:
-        name = _take_one(lock, names, folder, tell)
+        name = _take_first_free(lock, names, folder, tell)
         path = _path_of_lock(folder, name)
         write_note(path, holder)
         lock.callback(write_note, path, None)
@@ -70,7 +70,7 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """How many other GPUs or MIG instances are leased on this machine now, by their holders' notes.
+    """Number of other GPUs or MIG instances that are leased on this machine now, by their holders' notes.
 
     Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
     """
@@ -82,7 +82,7 @@ def _path_of_lock(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '_')}.lock"
 
 
-def _take_one(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
+def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
     """Enter the first lock that becomes free; returns its name."""
     started = tell_at = time.monotonic()
     while True:
@@ -98,7 +98,7 @@ def _take_one(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callabl
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
-    """Names of the locks that will do: one per NVIDIA GPU; for other kinds of device one for the whole machine."""
+    """Names of suitable locks: one for each NVIDIA GPU; for another kind of accelerator one for the whole machine."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
@@ -106,7 +106,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
 
 
 def hand_down_gpus() -> None:
-    """Tell the jobs of this machine its GPUs: to open NVML takes each a sixth of a second."""
+    """Pass the GPUs of this machine to its jobs, which then need not open NVML (0.17 s)."""
     if gpus := _nvidia_gpus(os.environ):
         os.environ[HANDED_DOWN] = gpus.to_json()
 
@@ -123,7 +123,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return None
     try:
         return find_gpus(environment, nvml)
-    except nvml.NVMLError as error:  # to go on as if there were none would share a GPU with another trial
+    except nvml.NVMLError as error:  # without the list, another trial might share the GPU
         raise UserError(
             f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
         ) from error

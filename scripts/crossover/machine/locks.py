@@ -19,7 +19,7 @@ LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
 
 HELD: set[int] = set()
-"""Descriptors of locks; a forked child closes its copies, or it would hold the lock after its parent."""
+"""Descriptors of locks; a forked child closes its copies, or it would keep the lock after its parent."""
 
 LONGEST_NOTE = 400
 SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -118,14 +118,14 @@ def write_note(path: Path, holder: str | None) -> None:
         file.write("" if holder is None else note)
 
 
-def holder_words(path: Path) -> str:
-    """Which process holds a lock, in one line, as far as it left a note."""
+def holder_words(path: Path, unknown: str = "a process that left no note") -> str:
+    """Which process holds a lock, in one line; `unknown` if it left no note."""
     pid, words = read_note(path)
-    return words if runs(pid) else "a process that left no note"
+    return words if runs(pid) else unknown
 
 
 def read_note(path: Path) -> tuple[int | None, str]:
-    """The process that noted itself, and its words for the terminal, whoever wrote them; None if there is no note."""
+    """The id and the description of the process in a note; None and an empty text without a note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as file:
             pid, words = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
@@ -135,7 +135,7 @@ def read_note(path: Path) -> tuple[int | None, str]:
 
 
 def runs(pid: int | None) -> bool:
-    """Whether a noted process lives: a holder that was killed wipes nothing."""
+    """Whether a noted process still runs: a killed process leaves its note."""
     import psutil  # only who waits or measures needs it: a trial should start quickly
 
     return pid is not None and psutil.pid_exists(pid)

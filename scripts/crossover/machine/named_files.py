@@ -1,4 +1,4 @@
-"""The files that texts in a model's code name: data, and sources that are run by their path.
+"""The files that string literals in a model's code name: data, and sources that are run by their path.
 
 A data set of gigabytes is not read for that: files beyond the first 32 MiB count by their size and time.
 """
@@ -16,7 +16,7 @@ LEFT_OUT = INSTALLED | {"__pycache__", "node_modules"}
 
 CODE = {".py", ".pyx", ".pyi", ".so", ".pyd", ".pyc", ".zip", ".egg"}
 NATIVE = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".metal"}
-"""Each may include its neighbours."""
+"""Native sources, which may include their neighbours."""
 DATA = {
     *(".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".txt", ".csv", ".tsv", ".xml", ".parquet"),
     *(".arrow", ".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle"),
@@ -25,23 +25,23 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Of a model's files; the others count by size and time: reading them would take longer than the rest of a dry-run."""
+"""Maximum size of a model's files that are read; further ones count by size and time, to keep a dry-run short."""
 MOST_LISTED = 10_000
-"""Files and folders below a folder that are looked at; of a larger one, the first of them by name."""
+"""Maximum number of files and folders that are listed below a folder, in the order of their names."""
 
 MOST_ABOVE = 2
 """Folders above that of a source in which its names are looked for."""
 
 RESULTS = "plan.json"
-"""The file that tells a results folder, which is never a part of a model."""
+"""The file that marks a results folder, which is never a part of a model."""
 
 
 class NamedFiles:
-    """Finds files by what a source says of their names, below some folders; each folder is listed once."""
+    """Finds the files that a source names below some folders; each folder is listed once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Where relative names are looked for, beside the folder of the file that names them and those above it."""
+        """Folders for relative names, besides the folder of the file that names them and those above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
@@ -68,7 +68,7 @@ class NamedFiles:
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
-        """Where a file of this name may be."""
+        """Possible paths of a file of this name."""
         if text.startswith(("/", "~")):
             yield expanded(Path(text))
             return
@@ -78,7 +78,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """Whether a folder that is named counts: not one that holds the sources or the working directory."""
+        """Whether all files below a named folder count: not if it holds the sources or the working directory."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -116,7 +116,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """What tells the content of files, by their labels: a digest, or the size; and the times in ns of the latter."""
+    """Digests of files by label, or the sizes of those beyond MOST_READ_BYTES, and the times of the latter in ns."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML: their state before and after a trial, and who else computes on them.
+"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them.
 
 A query that a GPU, a driver or a container cannot answer is None, never a failure.
 """
@@ -54,7 +54,7 @@ class OpenGpu:
 
 
 NVIDIA, DISPLAY = "0x10de", "0x03"
-"""Of a device on the PCI bus: the vendor, and the beginning of the class."""
+"""Vendor, and prefix of the class, of a device on the PCI bus."""
 
 
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
@@ -177,7 +177,7 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A GPU's cumulative counters, and which processes used it."""
+    """A GPU's cumulative counters, and its use by process."""
 
     violations_ns: Mapping[str, int] = field(default_factory=dict)
     """Time lost to each limit so far; only the counters that the GPU has."""
@@ -186,7 +186,7 @@ class GpuUse:
 
 
 def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = None) -> GpuUse:
-    """Read the counters of a GPU, and with `since_us`, microseconds of the system's clock, who has used it since."""
+    """Read the counters of a GPU, and its use by each process since `since_us` (microseconds of the system's clock)."""
     with open_gpu(uuid, nvml) as gpu:
         if gpu is None:
             return GpuUse()
@@ -220,7 +220,7 @@ def gpu_between(
     first, last = before or GpuState(""), after or GpuState("")
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # Reasons that hold now, and those whose counter rose meanwhile.
+    # Reasons that are active now, and those whose counter rose meanwhile.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),

@@ -1,4 +1,4 @@
-"""What a Python file does, imports and reads, from its text alone; nothing is run or imported."""
+"""A Python file's digest, imports and string literals, from its text alone; nothing is run or imported."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 @dataclass(frozen=True)
 class Source:
-    """What the text of a file says."""
+    """Facts about a file's code."""
 
     digest: str
-    """Of what it does: comments, docstrings and layout do not count, unless it reads them."""
+    """Digest of the syntax tree: comments, docstrings and layout do not count, unless the code reads them."""
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
-    """Imports by a text, as `import_module` takes it."""
+    """Imports by a string literal, as in `import_module`."""
     texts: tuple[str, ...] = ()
-    """Texts that may name files, folders or environment variables."""
+    """String literals that may name files, folders or environment variables."""
     reads_environment: bool = False
     computes_names: bool = False
-    """Whether it imports, runs or reads something whose name it computes."""
+    """Whether it imports, runs or reads something by a computed name."""
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """What a file says now; of one that is not the user's, its imports alone.
+    """The present content of a file; for a file that is not the user's, its digest and imports only.
 
     Raises OSError where it cannot be read.
     """
@@ -124,7 +124,7 @@ def _imports(statements: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[Impo
 
 
 def _imported_by(call: ast.Call) -> Import | None:
-    """What `import_module` imports; None if its name is computed."""
+    """The import of an `import_module` call; None if its name is computed."""
     if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(text := call.args[0].value, str)):
         return None
     module = text.lstrip(".")
@@ -132,7 +132,7 @@ def _imported_by(call: ast.Call) -> Import | None:
 
 
 def _reads_computed(nodes: Iterable[ast.AST], calls: Iterable[ast.Call]) -> bool:
-    """Whether a file is read, or run, whose name is not written out, as in `open(name)` or `map(open, names)`."""
+    """Whether a file is read or run by a computed name, as in `open(name)` or `map(open, names)`."""
     renamed = [node for node in nodes if isinstance(node, ast.alias) and node.asname]
     if any(alias.name.rpartition(".")[2] in READERS | IMPORTERS for alias in renamed):
         return True

@@ -85,8 +85,8 @@ def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Reasons why a result is invalid, each with whether a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or take another GPU", True
-    # Where no counter tells for how long, a reason that held at the end counts. `hw_slowdown` alone does not: NVML says
-    # that it also shows for a moment when the clock changes.
+    # Without a counter, a reason that is active at the end counts. `hw_slowdown` alone does not: according to NVML it
+    # is also active for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     share = _timed_share("slowdown_s", facts)
     if slowed if share is None else share > THROTTLED_SHARE:
@@ -107,7 +107,7 @@ def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """Whether the SM clock was low under load; for GPUs without a default clock, compared with the highest."""
+    """Whether the SM clock was low under load, compared with its default, or else with its maximum."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

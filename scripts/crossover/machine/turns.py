@@ -11,15 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from pathlib import Path
 
-from crossover.machine.locks import folder_of_locks, locked, make_folder, read_note, runs, write_note
+from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable that tells the jobs of this machine under which name they wait for each other."""
+"""The environment variable with the name of the lock under which the jobs of this machine wait for each other."""
 
 HOST = "host"
 
@@ -30,7 +29,7 @@ def batch_job() -> str | None:
 
 
 def hand_down_turns() -> None:
-    """Have the jobs that run here wait for each other; within a batch job, for those of the same allocation alone."""
+    """Make the jobs that run here wait for each other; within a batch job, only for those of the same allocation."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -53,7 +52,8 @@ def host_turn(
 
     @cache
     def tell_once() -> None:
-        tell(f"waiting for a turn on this host, which {_holder(path)}")
+        holders = holder_words(path, "GPU trials, or by a process that left no note")
+        tell(f"waiting for a turn on this host, which is held by {holders}")
 
     with ExitStack() as turn:
         # Whoever comes later waits in the queue, so that GPU trials cannot keep a CPU trial waiting for ever.
@@ -67,11 +67,6 @@ def host_turn(
 
 @contextmanager
 def computing(what: str) -> Iterator[None]:
-    """Have the host alone for work that is no trial, such as drawing figures."""
+    """Keep the host to this process for other work than a trial, such as drawing figures."""
     with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
         yield
-
-
-def _holder(path: Path) -> str:
-    pid, words = read_note(path)
-    return f"is held by {words}" if runs(pid) else "GPU trials, or a process without a note, have"

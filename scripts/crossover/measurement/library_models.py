@@ -184,7 +184,7 @@ def _extent(network: nn.Module) -> tuple[int, int]:
 
 
 def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:
-    """How many modules a forward pass calls, which grows with the layers even if they share weights."""
+    """Number of modules that a forward pass calls, which grows with the layers even if they share weights."""
     calls = 0
 
     def count(*_: object) -> None:

@@ -21,11 +21,11 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import Tell, explaining, refused
+from crossover.measurement.own_model import Tell, call_user, explaining
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
-from crossover.measurement.user_module import GUARD, call_function, function_of
+from crossover.measurement.user_module import call_function
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
@@ -56,18 +56,12 @@ class OwnFunction:
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
         given = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
         call = f"{model.name}({size!r}{given})"
-        self.tell(
-            {"doing": f"the import of {model.shown.rpartition(':')[0]}", "remedy": f"raise time_limit_s, or {GUARD}"}
-        )
-        function_of(model)
-        self.tell({"doing": f"{call} of {model.shown.rpartition(':')[0]}"})
-        try:
+
+        def make() -> Any:
             with SameDraws():
-                returned = call_function(model, size, **axes)
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise refused(error, model, f"{call} fails") from error
+                return call_function(model, size, **axes)
+
+        returned = call_user(model, call, self.tell, make)
         self.tell({"doing": None})
         return checked_step(returned, f"{model.shown}: {call}")
 
@@ -145,7 +139,7 @@ class FunctionTask(Task):
             if self.awaits is not False:
                 self._await(returned)
         except Exception:
-            with explaining(self.source.cell.model):  # which takes as long as a short step, if it is entered in each
+            with explaining(self.source.cell.model):  # entering it in each step would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -232,7 +226,7 @@ def _of_array(array: np.ndarray) -> Result | None:
 
 
 def difference(ours: list[Result], theirs: list[Result], tolerance: float | None) -> str | None:
-    """How results differ by more than the tolerance; None if they do not."""
+    """A description of results that differ by more than the tolerance; None if they agree."""
     if len(ours) != len(theirs):
         return f"{len(ours)} arrays and {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):

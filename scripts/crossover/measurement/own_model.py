@@ -53,7 +53,7 @@ PARTS = {
 """The optional parts of a Step, as error messages describe them."""
 GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
-"""Of the default optimizer; small, so that many steps on one batch stay finite."""
+"""Learning rate of the default optimizer; small, so that many steps on the same batch stay finite."""
 
 
 Tell = Callable[[dict[str, Any]], None]
@@ -178,7 +178,7 @@ class ModelWithLoss(nn.Module):
 
 
 def trained_model(step: Step) -> nn.Module:
-    """What a training moves, casts and trains: the model, with its loss if that has weights."""
+    """The module that a training moves, casts and trains: the model, with its loss if that has weights."""
     model: nn.Module = step.model
     if step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -251,6 +251,23 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
     text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
+
+
+def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
+    """Import the user's module and return the result of `make`, which calls its function as `call` shows.
+
+    Raises UserError with file and line where that fails.
+    """
+    file = model.shown.rpartition(":")[0]
+    tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+    function_of(model)
+    tell({"doing": f"{call} of {file}"})
+    try:
+        return make()
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise refused(error, model, f"{call} fails") from error
 
 
 @contextmanager
@@ -339,7 +356,7 @@ class _OwnTask(Task):
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """What failed, with advice for errors of known cause."""
+        """A description of what failed, with advice for errors of known cause."""
         what = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"

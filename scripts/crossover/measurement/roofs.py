@@ -31,7 +31,7 @@ REPEATS = 7
 """Blocks of the best probe of each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""After a longer step no larger size is probed."""
+"""Duration of a step in seconds after which no larger size is probed."""
 
 MOST_BYTES = 10**9
 """Maximum size of the three matrices of a product together."""

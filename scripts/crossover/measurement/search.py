@@ -20,13 +20,13 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
-"""Longest time of the timed batches, estimated from the last step before them."""
+"""Maximum time of the timed batches, estimated from the last step before them."""
 
 TIMED_MIN = 3
-"""Fewest timed batches, however long they take."""
+"""Minimum number of timed batches, however long they take."""
 
 CONFIRMATIONS = 2
-"""How often the largest size must fit again."""
+"""Number of further tries in which the largest size must fit."""
 
 FACTS = (
     "device_name",
@@ -54,7 +54,7 @@ class Try:
     status: str
     reason: str | None
     duration_s: float
-    """From the request for the measuring process until its end."""
+    """Seconds from the request for the measuring process until its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class LargestBatch:
     largest_fitting: int | None = None
     """If the search was stopped: the largest batch that fitted, below all that did not."""
     throughput_samples_per_s: float | None = None
-    """Of the largest batch."""
+    """Throughput of the largest batch."""
     timed_batches: int | None = None
     timed_s: float | None = None
     throughput_reason: str | None = None

@@ -254,7 +254,7 @@ class Trial:
 
     def _latencies(self) -> Columns:
         methods: dict[str, Method] = right_methods(self.execution.step, self.watch)
-        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # nothing to wait for, nothing to move
+        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # a CPU step has nothing to wait for
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             methods |= mistaken_methods(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s

@@ -13,7 +13,6 @@ import inspect
 import os
 import re
 import sys
-import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,10 +28,9 @@ from torch import nn
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
+from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
-
-STANDARD_LIBRARY = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 
 FOLDERS: list[Path] = []
 """Folders of the user's modules."""
@@ -63,7 +61,7 @@ def cause_of(error: BaseException) -> str:
 
 def place_of(error: BaseException, model: Model) -> str:
     """File and line of the user's code where an error arose, in the model's file if that is in the traceback."""
-    file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
+    file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((Path(error.filename), error.lineno))
@@ -136,8 +134,8 @@ def _as_module(error: BaseException, model: Model) -> str:
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
     """The user's function, called with as many of size and batch size as it takes."""
-    if model.place in LIBRARIES:
-        return lambda size, batch_size: BUILDERS[model.place](model, size, batch_size)
+    if model.origin in LIBRARIES:
+        return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
     count = _arguments(function)
 
@@ -149,7 +147,7 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
 
 
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
-    """What a plain function of the user's returns, called with a size and those of the axes that it takes by name."""
+    """Call a user's plain function with a size and the axes that it takes by name; returns its result."""
     function = _named(model)
     with _as_a_library(model):
         return function(size, **{name: axes[name] for name in model.takes if name in axes})
@@ -157,7 +155,7 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 def takes_batch_size(model: Model) -> bool:
     """Whether the function is called with the batch size, or the samples are the table's."""
-    return model.place in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
+    return model.origin in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
 
 
 def _named(model: Model) -> Callable[..., Any]:
@@ -180,7 +178,7 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """How many of size and batch size a function takes."""
+    """Number of arguments that a function takes, of size and batch size."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a compiled function may have no signature
@@ -206,7 +204,7 @@ def _module(model: Model) -> ModuleType:
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
-            module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
+            module = importlib.import_module(model.origin) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
         raise UserError(text + _as_module(error, model)) from error
@@ -248,7 +246,7 @@ def _as_a_library(model: Model) -> Iterator[None]:
         del parser
         raise SystemExit(f"argparse: {message}")
 
-    sys.argv[:] = [model.place]
+    sys.argv[:] = [model.origin]
     error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
     try:
         yield

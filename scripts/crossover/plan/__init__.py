@@ -1,1 +1,1 @@
-"""What the rules ask: plain functions of plain values."""
+"""The plan of a run for the rules: plain functions of plain values."""

@@ -1,4 +1,4 @@
-"""Checks of the config against this machine, the nodes of a cluster, a row's columns, and the references there are."""
+"""Checks of the config against this machine, a cluster's nodes, the columns of rows, and the existing references."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from crossover.machine.trust import others_disturb
 from crossover.plan.jobs import resources_of
 from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
-from crossover.tables.metrics import metrics
 from crossover.tables.references import FACTS_FILE, read_facts
+from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If a class sets such a resource, all classes must: the profile's value then counts for none of them."""
@@ -26,7 +26,7 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 
 def check_metrics(studies: Sequence[Study]) -> None:
     """Raise UserError if a claim names a metric that no row has."""
-    columns = list(metrics())
+    columns = list(claim_metrics())
     for study in studies:
         for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
             where = f"{study.name}.yaml: claims.{number}"
@@ -97,7 +97,7 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
 
 
 def measured_elsewhere(results: Path, here: str) -> str | None:
-    """A line that names another host on which the results were measured; None if it was this one or is not known."""
+    """A line if the results were measured on another host; None if on this host, or if that is not known."""
     try:
         machines = read_json(results / "provenance.json", "provenance")["machines"]
         hosts = sorted({machine["host"] for machine in machines} - {""})
@@ -112,7 +112,7 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
 
 
 def load_by_others(before: Counters, after: Counters) -> str | None:
-    """A line on other programs that keep so many CPUs busy that trials on the CPU would be flagged; None if none do."""
+    """A line if other programs keep so many CPUs busy that trials on the CPU would be flagged; None otherwise."""
     cpus = usable_cpus()
     facts = {
         "others_cpus": counters_between(before, after)["others_cpus"],
@@ -173,6 +173,7 @@ def _shipped_folders(shipped: Path) -> list[Path]:
 
 
 def _folder(name: str, shipped: Sequence[Path]) -> Path:
+    """The folder of a reference; raises UserError for an unknown name."""
     matching = [path for path in shipped if path.name == name] or [Path(name)]
     if not (matching[0] / FACTS_FILE).is_file():
         names = [path.name for path in shipped]

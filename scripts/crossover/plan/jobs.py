@@ -47,8 +47,8 @@ NO_RESOURCES = ("devices", "cores")
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
-"""What a result depends on: the options of its command, its code, the versions of torch and the driver, and the
-hardware. A change of any of them measures again."""
+"""The inputs of a result: options of its command, code, versions of torch and the driver, hardware. A change of any of
+them measures again."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Jobs:
     config: Configuration
     machine: Machine
     cores: int | None
-    """Those of --cores; None where a cluster's scheduler counts."""
+    """Number of --cores; None where a cluster's scheduler assigns them."""
     gpus: int = 1
-    """Those of --resources gpu."""
+    """Number of --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial."""
@@ -150,7 +150,7 @@ class Jobs:
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def resources(self, kind: str) -> dict[str, Callable[..., object]]:
-        """What a kind of job (`WORK`) requests, each a function of its wildcards: GPUs, memory, minutes, node class."""
+        """The resources of a kind of job (`WORK`), as functions of its wildcards: GPUs, memory, minutes, node class."""
 
         def minutes(wildcards: Wildcards, attempt: int) -> int:
             if kind == "probe":
@@ -161,7 +161,7 @@ class Jobs:
 
         return {
             **self._class_resources(),
-            # None, never 0, for a CPU cell.
+            # For a CPU cell None, since 0 would still be a request.
             "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
             "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
             "runtime": minutes,
@@ -188,7 +188,7 @@ class Jobs:
         return first_mb << (attempt - 1)
 
     def _time_limit_s(self, study: Study) -> float:
-        """Seconds that a trial, a training or a try of a search may take: the study's limit, or the run's."""
+        """The time limit of a trial, a training or a try of a search: the study's, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
 
     @cached_property
@@ -196,7 +196,7 @@ class Jobs:
         return {study.name: study for study in self.config.studies}
 
     def _shared(self, study: Study) -> dict[str, Any]:
-        """The settings that all kinds of job have."""
+        """The settings of all kinds of job."""
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
@@ -230,7 +230,7 @@ class Jobs:
 
 def _note(kind: str, wildcards: Wildcards) -> str:
     """The file in which a job notes that its time limit ended it."""
-    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # a first row is no repeat
+    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # `again` is empty for a first row
     return "/".join([kind, *values]) + ".json"
 
 

@@ -32,7 +32,7 @@ class Plan:
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
     settings: Mapping[str, Sequence[str]]
-    """Options that all trials of a study share, by which rows of an older config are recognised."""
+    """Options that all trials of a study share, to recognise rows that were measured with another config."""
     several_hosts: bool
     """Whether rows of one device may come from several hosts, by the config or on a cluster."""
     references: Sequence[str]
@@ -56,7 +56,7 @@ def read(path: Path) -> Plan:
         raise UnreadableError(path, "not the plan of a run") from None
 
 
-def asked_rows(plan: Plan, results: Path) -> list[Path]:
+def planned_rows(plan: Plan, results: Path) -> list[Path]:
     """The rows planned so far, in the run's folder: those of the first grid and of each stage of refinement."""
     cells = Path(plan.config["results"]) / "cells"
     rows = [Path(row).relative_to(cells) for row in plan.rows]
@@ -67,7 +67,7 @@ def asked_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
-    """The rows of trials that are measured again, in the run's folder; where one is missing, the first counts."""
+    """The rows of repeated trials, in the run's folder; where a row is missing, the first row of the trial counts."""
     rows = []
     for number in range(1, plan.config.get("repeat_disturbed", 0) + 1):
         if (file := results / "repeats" / f"repeat-{number}.json").is_file():

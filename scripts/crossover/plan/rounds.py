@@ -1,4 +1,4 @@
-"""The order of trials: in rounds, of which each measures all cells once, and with several GPUs side by side."""
+"""The order of trials: in rounds, each of which measures all cells once, and with several GPUs side by side."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def cell_of(wildcards: Mapping[str, Any]) -> Cell:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run measures."""
+    """The cells, trials, trainings and searches of a run."""
 
     studies: tuple[Study, ...]
     default_devices: tuple[str, ...]
@@ -57,7 +57,7 @@ class RunPlan:
     results: str
     refinement: Refinement
     repeats: int = 0
-    """How often a disturbed trial is measured again."""
+    """Maximum number of repeats of a disturbed trial."""
     classes: Classes | None = None
 
     @classmethod
@@ -118,7 +118,7 @@ class RunPlan:
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
     def trials_of(self, study: str) -> int:
-        """Most trials of a cell of a study, before those that refinement adds for a wide interval."""
+        """Maximum number of trials of a study's cell, without those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
     @cached_property
@@ -177,7 +177,7 @@ class RunPlan:
         }
 
     @property
-    def searches_asked(self) -> list[str]:
+    def planned_searches(self) -> list[str]:
         """The searches that studies include in the main job."""
         return [path for path, study in self.searches.items() if study.largest_batch]
 

@@ -1,4 +1,4 @@
-"""What the rules use of Snakemake beyond its documented interface, each with its reason (as of Snakemake 9.27).
+"""Uses of Snakemake's undocumented interface, each with its reason (as of Snakemake 9.27).
 
 Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also of a
 module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and `dag_settings.targets`

@@ -1,4 +1,4 @@
-"""What a run shows on the terminal: the time left, the first answers, and what failed.
+"""Messages of a run on the terminal: time left, first answers, and failures.
 
 Handlers and filters of Snakemake's log, whose events are those that logger plugins get.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules that measure, and what their jobs are called."""
+"""The rules that measure, and the names of their jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -26,7 +26,7 @@ MOST_REASONS = 3
 """Reasons of failed jobs to repeat at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
-"""On a disk with less, a job ends without a log."""
+"""Free bytes below which a job ends without a log."""
 
 MOST_PATHS = 3
 """Paths of a job to show."""
@@ -46,7 +46,7 @@ NOTHING_TO_DO = "Nothing to be done"
 """Beginning of Snakemake's line where all files are up to date."""
 
 STEPS = 20
-"""Most lines of progress of a run."""
+"""Maximum number of lines of progress."""
 
 
 def duration_words(seconds: float) -> str:
@@ -67,11 +67,11 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     total = sum(failed.values())
     jobs = f"{total} job{'' if total == 1 else 's'}"
     what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
-    said = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
+    first_reasons = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
     full = shutil.disk_usage(results).free < LEAST_FREE_BYTES if Path(results).is_dir() else False
-    first = f"\nThe disk of {results} is full, which logs may not say: free some space first." if full else ""
+    full_disk = f"\nThe disk of {results} is full, which logs may not say: free some space first." if full else ""
     return (
-        f"{what}{said}{first}\nThe same command again measures what is missing, and nothing else."
+        f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: python {script} {results}\n"
     )
 
@@ -94,7 +94,7 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and says the time left each time that a twentieth of the trials has ended."""
+    """Counts the jobs of a run, and reports the time left after each twentieth of the trials."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Progress(logging.Handler):
         self._say, self._up_to_date, self._clock = say, up_to_date, clock
         self._running: dict[int, str] = {}
         self._answers: dict[int, str] = {}
-        """What a running job of `ANSWERING` writes."""
+        """Output of each running job of `ANSWERING`."""
         self._began: float | None = None
         self._totals: list[int] = []
         self._last_step = -1

@@ -31,7 +31,7 @@ def column(doc: str, unit: str = "") -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What rows of trials and of trainings have in common. Null means: not measured, or not known on this machine."""
+    """The common columns of trials and trainings. Null means: not measured, or not known on this machine."""
 
     number: ClassVar[str]
     """The column that numbers the rows of a cell."""

@@ -1,4 +1,4 @@
-"""Results of an unfinished run: the rows so far, and why each missing result is missing."""
+"""Results of an unfinished run: the rows so far, and the reason for each missing result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Work:
 
     rule: str
     pattern: str
-    """Of a result's path, below its folder and without its suffix."""
+    """Pattern of a result's path, below its folder and without its suffix."""
     read: Callable[[Path], Any]
     """Raises UserError where a result is unreadable."""
 
@@ -47,7 +47,7 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""By the name of one job's result."""
+"""The kinds of jobs, by the name of a result."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def finished_rows(
     record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or of trainings) among the files asked for that belong together.
+    """The rows of trials (or of trainings) in existing files that were measured alike.
 
     Rows of a device must come from the environment of its newest one, and all rows from the newest one's host.
     `settings` holds the options that the trials of a study share today: a row that was measured without one of them is

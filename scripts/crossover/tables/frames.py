@@ -107,14 +107,14 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the named columns, given by the axes of the cells that have them; the others have none."""
+    """Cells with the named columns filled in; `columns` has the values by the axes of a cell, others stay empty."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     given = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: given[name] for name in names}))
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The name of the device that ran; None where no row knows it, or where machines have several."""
+    """The name of the device; None if no row has it, or if machines differ."""
     names = rows["device_name"].dropna().unique()
     return str(names[0]) if len(names) == 1 else None
 

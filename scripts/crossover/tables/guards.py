@@ -1,6 +1,6 @@
-"""Guards against results that were silently mixed: rows of one device label must come from like environments.
+"""Guards against mixed results: the rows of a device must come from the same environment.
 
-All rows of a machine, whatever device they are of, must come from one host, or from several of the same model.
+All rows of a machine, whatever their device, must come from the same host, or from several of the same model.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""What must be the same in all rows of one device label; which GPU of several it was may differ."""
+"""Columns that must be the same in all rows of a device; any of several equal GPUs may have run."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""What must be the same in all rows of a machine. The cores of a GPU's rows are its share of the host's."""
+"""Columns that must be the same in all rows of a machine; the cores of a GPU's rows are its share of the host's."""
 
 
 def matching_rows(

@@ -86,7 +86,7 @@ AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples a batch", CPU_T
 
 
 def axis_label(row: Mapping[str, Any]) -> str:
-    """What a crossover's x axis counts: 'parameters', 'samples a batch', 'cores', or the name of the size."""
+    """Unit of a crossover's x axis: 'parameters', 'samples a batch', 'cores', or the name of the size."""
     return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
 
 
@@ -104,7 +104,7 @@ METRIC_TITLES = {
 
 
 def metric_title(metric: str) -> str:
-    """What a page calls a metric: its title, or else what its column holds."""
+    """The name of a metric on a page: its title, or else the description of its column."""
     if metric in METRIC_TITLES:
         return METRIC_TITLES[metric]
     if metric in CELLS:

@@ -27,7 +27,7 @@ Run = tuple[str | None, Path]
 
 @dataclass(frozen=True)
 class JoinedRuns:
-    """What several runs measured, each row with the name of its machine."""
+    """The rows and roofs of several runs, each with the name of its machine."""
 
     rows: pa.Table
     roofs: pd.DataFrame
@@ -87,7 +87,7 @@ def _read_run(folder: Path) -> pa.Table:
 
 
 def _names(table: pa.Table, name: str | None) -> dict[str, str]:
-    """What the machines of a run's rows are called among others, by their own names."""
+    """The names of a run's machines among those of other runs, by their names in the run."""
     machines = table["machine"].unique().to_pylist()
     if machines == [HERE]:
         hosts = sorted(filter(None, table["hostname"].unique().to_pylist()))

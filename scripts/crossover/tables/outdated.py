@@ -1,6 +1,6 @@
 """The report of a run and its files, set aside while they are outdated.
 
-What was made of earlier measurements is set aside before new ones begin, so that it never lies beside them: Snakemake
+A report of earlier measurements is set aside before new ones begin, so that it never lies beside them: Snakemake
 deletes or restores the outputs of a job that failed, and leaves those of jobs that never ran.
 """
 
@@ -24,14 +24,14 @@ REPORT_FILES = {
     "rows": "measurements.schema.json",
     "thresholds": "thresholds.json",
 }
-"""What `write_report` makes, as the outputs of its rule."""
+"""The files that `write_report` makes, by the names of its rule's outputs."""
 
 MARKED = {
     "report.html": ('<p class="note"><strong>', "</strong></p>"),
     "summary.md": ("**", "**\n\n"),
     "summary.txt": ("", "\n\n"),
 }
-"""The files that people read, with what goes around the mark in them."""
+"""The files that people read, with the markup around the mark."""
 
 MARK = (
     "Outdated: a later run began to measure or to compute anew, and its report is not finished. "

@@ -9,7 +9,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
 
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Of the folder's files."""
+"""Version of the folder's files."""
 FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
@@ -32,12 +34,12 @@ KEPT = (
 """The columns of a trial that a comparison needs."""
 
 LARGEST_BYTES = 200_000
-"""Of the table of trials."""
+"""Maximum size of the table of trials."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What measured a reference, when, and with which code."""
+    """Hardware, software, date and code of a reference."""
 
     name: str
     device_name: str
@@ -53,7 +55,7 @@ class Facts:
     code_version: str | None
     """git commit."""
     command: str | None
-    """How its run was started."""
+    """Command of its run."""
 
 
 def read_facts(folder: Path) -> Facts:
@@ -63,18 +65,12 @@ def read_facts(folder: Path) -> Facts:
     if not isinstance(content, dict) or content.get("version") != VERSION:
         raise UserError(f"{shown_path(path)}: not a reference of version {VERSION}; export it again")
     try:
-        facts, expected = Facts(**content["facts"]), content["files"][TRIALS_FILE]
-    except (KeyError, TypeError):
-        raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
-    for name, kind in get_type_hints(Facts).items():
-        if not isinstance(getattr(facts, name), kind):
-            raise UserError(
-                f"{shown_path(path)}: {name} is not of type {getattr(kind, '__name__', kind)}; export it again"
-            )
+        facts = TypeAdapter(Facts).validate_python(content["facts"])
+        expected = content["files"][TRIALS_FILE]
+    except (KeyError, TypeError, ValidationError):
+        raise UserError(f"{shown_path(path)}: facts are missing or of another type; export it again") from None
     if facts.name == HERE:
-        raise UserError(
-            f"{shown_path(path)}: name is '{HERE}', as reports call the own machine; export it under another"
-        )
+        raise UserError(f"{shown_path(path)}: name is '{HERE}', which stands for this machine; export it under another")
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
     if sha256_of(trials) != expected:

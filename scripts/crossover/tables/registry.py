@@ -6,10 +6,13 @@ The columns of one trial's row are in `crossover.tables.columns`. docs/reference
 from __future__ import annotations
 
 import dataclasses
+import types
+import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from crossover.config.claim_forms import DERIVED_METRICS
 from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES, X_AXES, series_axes
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
@@ -30,10 +33,10 @@ PAIRS = {
     "machine": "the same device of two machines",
     "best": "an accelerator against the CPU, each in its fastest candidate at each size",
 }
-"""What is compared with what."""
+"""The kinds of comparison."""
 
 COSTS = ("time", "energy", "money", "run")
-"""Of a step seconds, joules, and the currency of the prices; seconds of the study's whole run, start-up included."""
+"""Costs of a step in seconds, joules and the currency of the prices, and seconds of a whole run with its start-up."""
 
 CROSSOVER_STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
@@ -46,7 +49,7 @@ CROSSOVER_STATUSES = {
     "incomplete": "a cell where the answer would lie is missing, out of memory or timed out",
     "no_accelerator": "only the baseline was measured",
 }
-"""How the search for a crossover can end."""
+"""The outcomes of the search for a crossover."""
 
 CAVEATS = {
     "no_common_size": "no size has a result on both sides",
@@ -58,7 +61,7 @@ CAVEATS = {
     "baseline_unknown": "the baseline has times, but its energy was not measured or it has no price",
     "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
 }
-"""What is left in doubt of a crossover, or keeps it from being given."""
+"""Why a crossover is uncertain, or cannot be given."""
 
 METHODS = {
     "latencies_s": "host clock, synchronised",
@@ -70,17 +73,27 @@ METHODS = {
 """Methods to measure a latency, by their column of measurements; the first two are right, the others mistakes."""
 
 QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
-"""What is compared of trained models; all are shares, and more is better."""
+"""The metrics of trained models; all are shares, and more is better."""
+
+
+def claim_metrics() -> dict[str, bool]:
+    """Every metric that a claim may name; True if a trial holds a list of values, whose mean counts."""
+    metrics = dict.fromkeys(DERIVED_METRICS, False)
+    for name, hint in typing.get_type_hints(Measurement).items():
+        kinds = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
+        if name not in (*AXES, "schema_version", "trial", "seed") and kinds & {int, float, list[float]}:
+            metrics[name] = list[float] in kinds
+    return metrics
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """By how much a value may differ from what it stands for, to either side."""
+    """The tolerance of a value, to either side."""
 
     absolute: float = 0
-    """In the column's unit."""
+    """Absolute tolerance, in the column's unit."""
     share: float = 0
-    """Of the value."""
+    """Relative tolerance."""
 
 
 COUNTS = ("parameters", "flops_per_step", "parameter_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
@@ -120,15 +133,15 @@ class Column:
     dtype: str = "Float64"
     """Type in pandas; `object` for lists."""
     title: str = ""
-    """What the page calls it; empty: its name."""
+    """Title on the page; empty: its name."""
     shown_unit: str = ""
     """Unit on the page."""
     factor: float = 1
-    """From the column's unit to `shown_unit`."""
+    """Factor from the column's unit to `shown_unit`."""
     trials: str = ""
-    """How a cell's value is made of its trials; empty: it has another origin."""
+    """Statistic over a cell's trials; empty for a value of another origin."""
     chart: Literal["", "seconds", "rate", "bytes", "number"] = ""
-    """How a chart writes its values; empty: no chart shows it."""
+    """Format of its values in a chart; empty: no chart shows it."""
     interval: tuple[str, str] | None = None
     """Columns with the ends of its 95 % interval."""
     always: bool = False
@@ -185,11 +198,9 @@ def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
     """Columns of a trial's or a training's row, as they are."""
     fields = {field.name: field for field in dataclasses.fields(record)}
-    types = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
-    return {
-        name: Column(**fields[name].metadata, dtype=types.get(str(fields[name].type).removesuffix(" | None"), "object"))
-        for name in names
-    }
+    dtypes = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
+    types_of = {name: str(fields[name].type).removesuffix(" | None") for name in names}
+    return {name: Column(**fields[name].metadata, dtype=dtypes.get(kind, "object")) for name, kind in types_of.items()}
 
 
 def _axes(names: Iterable[str]) -> dict[str, Column]:
@@ -307,7 +318,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
-"""What the trials of a cell give together; the columns of cells that the page shows."""
+"""Summaries of a cell's trials; the columns of cells that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
@@ -419,7 +430,7 @@ ROOF_KINDS = {
     "device_to_host_pageable": "copy from the device to pageable memory",
     "device_to_host_pinned": "copy from the device to pinned memory",
 }
-"""What is probed of a device."""
+"""The roofs that are probed of a device."""
 
 ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {
     "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
@@ -442,7 +453,7 @@ SPLIT = {
     "compute": "arithmetic",
     "unexplained": "unexplained work of the device",
 }
-"""What a step's time goes into."""
+"""The parts of a step's time."""
 
 REMEDIES = {
     "prepare": "batches prepared ahead",
@@ -453,7 +464,7 @@ REMEDIES = {
     "half_threads": "half of the threads",
     "larger_batch": f"{LARGER_BATCH} times the batch",
 }
-"""What was tried against it."""
+"""The remedies that are tried against a bottleneck."""
 
 BOTTLENECKS = {
     "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
@@ -468,7 +479,7 @@ BOTTLENECKS = {
     "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
     "remedy_trials": _count("ok trials that tried remedies"),
 }
-"""What bounds the step of a cell whose remedies were tried; empty for other cells."""
+"""The bottleneck of a cell whose remedies were tried; empty for other cells."""
 
 CANDIDATES = {
     "in_play": _yes("whether it is the fastest candidate of its device at the size, or nearly so"),
@@ -477,14 +488,14 @@ CANDIDATES = {
     "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
     "selection_bias": Column("share by which the fastest looks faster than it is, being chosen; empty for the others"),
 }
-"""What is known of a cell as one of the candidates of its device, of a CPU on any number of cores; else empty."""
+"""The rank of a cell among the candidates of its device, of a CPU on any number of cores; else empty."""
 
 ORIGINS = {
     "study": "of the study's own grid, which all figures and answers are about",
     "candidates": "added by the study's `candidates` alone, so that devices are compared at their best",
     "reference": "of a machine measured elsewhere, that agrees with a cell here",
 }
-"""Where the rows of `cells` come from."""
+"""The origins of rows of `cells`."""
 
 CELLS = (
     {"origin": _text("; ".join(f"`{origin}`: {words}" for origin, words in ORIGINS.items()))}

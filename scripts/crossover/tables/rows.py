@@ -1,7 +1,6 @@
 """Rows of trials, trainings and searches: read from their files, and joined.
 
-Of a trial that was measured again one row counts, and later trials of a cell count as its first trial allows, the only
-one that is checked and profiled.
+Of a repeated trial a single row counts, and the check and profile of a cell's first trial apply to its later trials.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ ROWS_AT_ONCE = 500
 """Files joined at once: tables of one row take far more memory than their rows joined."""
 
 CUT_SHORT = {"incomplete", "not_checked"}
-"""Flags of a row that lacks what another row of its trial may have."""
+"""Flags of a row that lacks columns that another row of its trial may have."""
 
 JUDGED = ("status", "reason", "flags")
-"""The columns of later trials that depend on the first one."""
+"""The columns of later trials that depend on the first trial."""
 
 SIDE_BY_SIDE = "side_by_side"
 
 
 def reading_processes() -> int:
-    """Processes that read rows where nothing is measured beside them, whatever --cores says."""
+    """Number of processes that read rows while nothing is measured, whatever --cores says."""
     return min(4, os.cpu_count() or 1)
 
 
@@ -68,9 +67,9 @@ def read_rows(
 
 
 def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
-    """Rows ordered by cell and number; of trials those that count, with the status that the first trial allows."""
+    """Rows ordered by cell and number; of trials those that count, with the first trial's check and profile applied."""
     rows = rows.sort_by([(axis, "ascending") for axis in (*AXES, record.number)])
-    return resting_on_first(least_disturbed(rows)) if record is Measurement else rows
+    return apply_first_trial(least_disturbed(rows)) if record is Measurement else rows
 
 
 def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
@@ -173,7 +172,7 @@ def _replaces(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 
 
 def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
-    """How much a trial was disturbed: by how many things, and by how many CPUs that others kept busy.
+    """How much a trial was disturbed: the number of flags, and of CPUs that others kept busy.
 
     Not by its time: to choose the faster of two would make a machine look faster than it is.
     """
@@ -186,7 +185,7 @@ def _disturbances(row: Mapping[str, Any]) -> list[str]:
     return [flag for flag in flags if flag in DISTURBED]
 
 
-def resting_on_first(trials: pa.Table) -> pa.Table:
+def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
     Those that are ok become `invalid` where the first is and has a wrong answer, or none, as after a crash or a switch

@@ -1,4 +1,4 @@
-"""The tables of a run as one value; their names, columns and rows are said here alone.
+"""The tables of a run: their names, columns and rows.
 
 Rules take the names from here, so pandas is imported only to make a table.
 """
@@ -49,7 +49,7 @@ class RunTables:
     answers: pd.DataFrame = _table(registry.ANSWERS, "a question and line")
 
     def of_study(self, study: str) -> RunTables:
-        """The same tables with the rows of one study; roofs belong to all."""
+        """The tables with the rows of one study; the roofs are those of all studies."""
         names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
@@ -58,14 +58,14 @@ CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "ref
 """The field of RunTables that has the cells of each of ORIGINS."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
-"""What a row of each table is, by the table's name."""
+"""Description of a row of each table, by the table's name."""
 TABLE_NAMES = tuple(ROWS_OF)
 TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in _ENTRIES[1:]}
 """The columns of each derived table, by its name; those of measurements are in `crossover.tables.columns`."""
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows or of a wider table; what is not there is missing.
+    """A derived table with all its columns and types, made of rows or of a wider table; absent values are missing.
 
     Raises KeyError for a row's column that has no entry.
     """

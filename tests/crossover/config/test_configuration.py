@@ -32,8 +32,8 @@ def shipped(*names: str, **changes: Any) -> Any:
 
 
 def test_config_yaml_says_the_defaults() -> None:
-    own = shipped("config")
-    assert own == read_configuration([(own.devices_from, {})], CONFIG)
+    default = shipped("config")
+    assert default == read_configuration([(default.devices_from, {})], CONFIG)
 
 
 def test_every_key_of_a_study_is_a_field_of_it_or_says_more_of_its_model() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config import models
-from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model
+from crossover.config.models import DEFAULT_SIZES, Model, declared_sizes, read_model
 from crossover.errors import UserError
 
 Complaint = Callable[[Callable[[], Any]], str]
@@ -102,7 +102,7 @@ def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
     (net.parent / "pkg").mkdir()
     net.rename(net.parent / "pkg" / "net.py")
     model = read_model("pkg.net:build", Path(), "here")
-    assert (own_sizes(model), model.size_name, model.file) == ((8, 16), "units of size", None)
+    assert (declared_sizes(model), model.size_name, model.file) == ((8, 16), "units of size", None)
     with pytest.raises(UserError, match=r"net\.py: there is no function biuld"):
         read_model("pkg.net:biuld", Path(), "here")
 
@@ -114,18 +114,18 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sizes_are_those_that_the_file_states(net: Path) -> None:
-    assert own_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
+    assert declared_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
-    assert own_sizes(read_model("net.py:build", Path(), "here")) is None
-    assert own_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)
-    assert own_sizes(read_model("transformers:ViTConfig", Path(), "here")) == ("ViTConfig",)
+    assert declared_sizes(read_model("net.py:build", Path(), "here")) is None
+    assert declared_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)
+    assert declared_sizes(read_model("transformers:ViTConfig", Path(), "here")) == ("ViTConfig",)
 
 
 @pytest.mark.parametrize("sizes", ["range(3)", "[0]", "'8'"])
 def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
     net.write_text(FILE.replace("[8, 16]", sizes))
     with pytest.raises(UserError, match=r"^net\.py: line 4: SIZES"):
-        own_sizes(read_model("net.py:build", Path(), "here"))
+        declared_sizes(read_model("net.py:build", Path(), "here"))
 
 
 @pytest.mark.parametrize(

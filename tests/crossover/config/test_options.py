@@ -83,15 +83,15 @@ def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("held", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
-def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: bytes, replaced: bool) -> None:
+@pytest.mark.parametrize(("content", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
+def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, content: bytes, replaced: bool) -> None:
     output = tmp_path / "t.parquet"
-    output.write_bytes(held)
+    output.write_bytes(content)
     with (
         nullcontext() if replaced else pytest.raises(UserError, match="was not written by this script; name a new file")
     ):
         check_writable(output)
-    assert output.read_bytes() == held
+    assert output.read_bytes() == content
 
 
 SHARED: dict[str, Any] = {"cpu_threads": 2, "time_limit_s": 60.0}
@@ -111,10 +111,10 @@ def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
 def test_a_searchs_command_line_has_no_batch_size() -> None:
     options = search_options(AXIS_VALUES, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
     parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
-    found = {
+    options_read = {
         key: parsed[key] for key in ("start", "limit", "memory_limit", "timed_batches", "seed", "size", "isolation")
     }
-    assert found == {
+    assert options_read == {
         **{"start": 8, "limit": 9, "memory_limit": 8_000_000_000, "timed_batches": 100},
         **{"seed": 1, "size": CELL.size, "isolation": "auto"},
     }

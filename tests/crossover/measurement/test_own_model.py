@@ -771,7 +771,7 @@ def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:
                 return nn.Linear(1, 1), DataLoader(Data(), batch_size=batch_size, num_workers=1)
             """
         )
-    said = str(raised.value)
+    line = str(raised.value)
     del raised  # with the loader, which ends its worker
     gc.collect()
-    assert said.endswith("net0.py: line 9: its data fail: OSError: no img37.png")
+    assert line.endswith("net0.py: line 9: its data fail: OSError: no img37.png")

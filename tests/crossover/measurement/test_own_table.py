@@ -125,7 +125,7 @@ def test_other_types_are_one_line(tmp_path: Path, values: Any, message: str) -> 
     assert message in str(raised.value)
 
 
-TEXT = "a;b;label\n0,5;1;x\n1,25;2;y\n"
+TEXT = "a;b;label\n0.5;1;x\n1.25;2;y\n"
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,8 @@ TEXT = "a;b;label\n0,5;1;x\n1,25;2;y\n"
     [
         ("rows.csv", lambda path: path.write_text(TEXT)),
         ("rows.csv", lambda path: path.write_text(TEXT.replace("\n", "\r\n"), encoding="utf-8-sig", newline="")),
-        ("rows.txt", lambda path: path.write_text(TEXT.replace(";", "\t"), encoding="utf-16")),
-        ("rows.csv", lambda path: path.write_text(TEXT.replace(",", "."))),
-        ("rows.csv", lambda path: path.write_text("\n" + TEXT.replace(",", ".").replace(";", ","))),
+        ("rows.txt", lambda path: path.write_text(TEXT.replace(";", "\t"))),
+        ("rows.csv", lambda path: path.write_text("\n" + TEXT.replace(";", ","))),
         ("rows.csv.gz", lambda path: pd.DataFrame({"a": [0.5, 1.25], "b": [1, 2], "label": ["x", "y"]}).to_csv(path)),
         ("rows", lambda path: pd.DataFrame({"a": [0.5, 1.25], "b": [1, 2], "label": ["x", "y"]}).to_parquet(path)),
     ],
@@ -155,8 +154,6 @@ def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, wr
         ("a,label\n1,x\n?,y\nNaN,x\n,y\n", "rows.csv: column 'a' has 3 of 4 rows without a value"),
         ('a,label\n"1,234",x\n', "rows.csv: column 'a' holds text, '1,234' in row 1"),
         ("a;label\n1,5;x\n0.5;y\n", "rows.csv: column 'a' holds text, '1,5' in row 1"),
-        ("a;label\n1,234;x\n17;y\n", "rows.csv: column 'a' holds '1,234', and its commas may divide thousands or dec"),
-        ("a;label\n1,234,567;x\n", "rows.csv: column 'a' holds text, '1,234,567' in row 1"),
         ("a,label\n1,x\n2,\n", "rows.csv: column 'label' has 1 of 2 rows without a value"),
     ],
 )
@@ -169,9 +166,3 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
         samples_of(Table(str(tmp_path / "rows.csv"), "label"))
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("text", ["0,125;y", "1,5;y", "1234,125;y"])
-def test_one_number_tells_that_commas_are_decimal(tmp_path: Path, text: str) -> None:
-    (tmp_path / "rows.csv").write_text(f"a;label\n1,234;x\n{text}\n")
-    assert samples_of(Table(str(tmp_path / "rows.csv"), "label")).tensors[0][0].item() == pytest.approx(1.234)

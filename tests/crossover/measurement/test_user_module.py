@@ -56,7 +56,7 @@ def model(text: str) -> Model:
     return Model(str(Path(source).absolute()) if source.endswith(".py") else source, name)
 
 
-def said(text: str) -> str:
+def complaint(text: str) -> str:
     """The one line on a model whose function cannot be had."""
     return error_line(function_of, model(text))
 
@@ -74,7 +74,7 @@ def test_a_file_with_the_name_of_a_module_that_is_there_disturbs_nobody(name: st
 
 def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
     write(statistics="def summarise(): pass", net=f"from statistics import summarise\n{BUILD}")
-    assert said("net.py:build") == (
+    assert complaint("net.py:build") == (
         "net.py: line 1: the import fails: ImportError: cannot import name 'summarise' from 'statistics' "
         f"({statistics.__file__}); statistics.py is hidden by the module statistics of Python: rename it"
     )
@@ -121,18 +121,18 @@ def test_an_import_that_fails_is_one_line(
     write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert line in said("net.py:build")
+        assert line in complaint("net.py:build")
     assert "usage" not in capfd.readouterr().err
 
 
 def test_an_assertion_on_the_gpu_is_explained() -> None:
     """The step that waited for it is not the one that failed."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
-    said = cause_of(RuntimeError(text))
-    assert said.startswith(
+    advice = cause_of(RuntimeError(text))
+    assert advice.startswith(
         "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
     )
-    assert said.endswith("--device=cpu names the line")
+    assert advice.endswith("--device=cpu names the line")
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     Path(f"kernels{suffix}").write_bytes(b"no library")
     write(net="import kernels")
-    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
 
 
 def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(sub__net="import common", common="VALUE = 1")
     monkeypatch.chdir("sub")
-    assert said("net.py:build").endswith(
+    assert complaint("net.py:build").endswith(
         f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
     )
 
@@ -179,7 +179,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
     write(**files)
     project = Path.cwd()
     monkeypatch.chdir(folder)
-    assert said(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
+    assert complaint(named).endswith(f"; name it as a module of its package: {advice.format(project=project)}")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
 )
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
     write(net=text)
-    assert said("net:build").startswith(line)
+    assert complaint("net:build").startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def reset() -> None:
 def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:
     write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
     try:
-        line = said("net.py:build")
+        line = complaint("net.py:build")
     finally:
         reset()
     assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")

@@ -8,7 +8,7 @@ import pytest
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
-from crossover.plan.plan_file import asked_rows, repeated_rows
+from crossover.plan.plan_file import planned_rows, repeated_rows
 from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
 from write_plan import with_rows, write_plan
@@ -41,7 +41,7 @@ def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_rows_asked_for_lie_in_the_runs_folder_wherever_it_was_copied_to(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path))
-    rows = asked_rows(plan, tmp_path)
+    rows = planned_rows(plan, tmp_path)
     assert [f"results/{row.relative_to(tmp_path)}" for row in rows] == plan.rows
 
 
@@ -50,7 +50,7 @@ def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> Non
     cell = Cell(**plan.cells[0])
     new, gone = replace(cell, size=7), replace(cell, study="gone")
     write_stage(tmp_path / "refinement" / "stage-1.json", 1, {cell: [1, 3], new: [1], gone: [1]}, [])
-    added = set(asked_rows(plan, tmp_path)) - {tmp_path / Path(row).relative_to("results") for row in plan.rows}
+    added = set(planned_rows(plan, tmp_path)) - {tmp_path / Path(row).relative_to("results") for row in plan.rows}
     assert added == {tmp_path / f"cells/{cell.path}/trial-3.parquet", tmp_path / f"cells/{new.path}/trial-1.parquet"}
 
 
@@ -62,7 +62,7 @@ def test_rows_of_a_repeat_may_be_there_once_it_is_planned_and_the_config_still_a
         write_stage(tmp_path / "repeats" / f"repeat-{number}.json", number, {cell: [1]}, [])
     folder = tmp_path / "cells" / cell.path
     assert repeated_rows(plan, tmp_path) == [folder / f"trial-1-repeat-{number}.parquet" for number in (1, 2)]
-    assert not set(repeated_rows(plan, tmp_path)) & set(asked_rows(plan, tmp_path))
+    assert not set(repeated_rows(plan, tmp_path)) & set(planned_rows(plan, tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"config": {}}'])

@@ -46,9 +46,9 @@ def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() ->
     assert len(run.cells) == 2 * 2 * 4
     folder = "results/largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager"
     assert list(run.searches) == [f"{folder}/size-{size}/{d}.json" for size in (2, 3) for d in ("cpu", "cuda")]
-    assert run.searches_asked == []
+    assert run.planned_searches == []
     searching = of_one_study(largest_batch=True)
-    assert searching.searches_asked == list(searching.searches)
+    assert searching.planned_searches == list(searching.searches)
 
 
 def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:

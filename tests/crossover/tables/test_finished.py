@@ -24,8 +24,8 @@ def write(tmp_path: Path, row: Row) -> Callable[..., Path]:
     def build(trial: int, **values: Any) -> Path:
         path = tmp_path / "results" / "cells" / CELL / f"trial-{trial}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        one = row(trial=trial, schema_version=SCHEMA_VERSION, **values)
-        pq.write_table(pa.Table.from_pylist([one], schema=arrow_schema()), path)
+        record = row(trial=trial, schema_version=SCHEMA_VERSION, **values)
+        pq.write_table(pa.Table.from_pylist([record], schema=arrow_schema()), path)
         return path
 
     return build
@@ -36,9 +36,9 @@ def row_path(folder: Path, trial: int) -> Path:
 
 
 def reasons(folder: Path, trials: int, collected: pd.DataFrame | None = None) -> list[tuple[str, str]]:
-    asked = {"trial": [row_path(folder, trial) for trial in range(1, trials + 1)]}
-    known = {} if collected is None else {"trial": collected}
-    return [(one.kind, one.reason) for one in missing_results(asked, known)]
+    paths_of = {"trial": [row_path(folder, trial) for trial in range(1, trials + 1)]}
+    tables_of = {} if collected is None else {"trial": collected}
+    return [(result.kind, result.reason) for result in missing_results(paths_of, tables_of)]
 
 
 def log(folder: Path, trial: int, text: str) -> None:
@@ -71,15 +71,16 @@ def test_a_row_that_was_collected_is_finished(tmp_path: Path, write: Callable[..
 
 def test_the_axes_of_what_is_missing_come_from_its_path(tmp_path: Path) -> None:
     folder = tmp_path / "results"
-    asked = {
+    paths_of = {
         "trial": [row_path(tmp_path, 1)],
         "training": [folder / "trainings" / CELL / "seed-3.parquet"],
         "search": [folder / "largest_batch" / f"{CELL.replace('/batch-100', '')}.json"],
     }
-    found = [
-        (one.work, one.axes["study"], one.axes["batch_size"], one.axes["size"]) for one in missing_results(asked, {})
+    missing = [
+        (result.work, result.axes["study"], result.axes["batch_size"], result.axes["size"])
+        for result in missing_results(paths_of, {})
     ]
-    assert found == [
+    assert missing == [
         ("trial", "disc_depth", 100, 4),
         ("training", "disc_depth", 100, 4),
         ("search", "disc_depth", None, 4),
@@ -120,10 +121,15 @@ def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path,
         tmp_path / "cells" / CELL.replace("/cpu", f"/{machine}/cpu") / "trial-1.parquet" for machine in ("a100", "h200")
     ]
     collected = pd.DataFrame([row(trial=1, size=4, device="cpu", machine="a100")])
-    (one,) = missing_results({"trial": paths}, {"trial": collected})
-    assert (one.kind, one.axes["machine"], one.axes["size"], one.axes["device"]) == ("missing", "h200", 4, "cpu")
+    (result,) = missing_results({"trial": paths}, {"trial": collected})
+    assert (result.kind, result.axes["machine"], result.axes["size"], result.axes["device"]) == (
+        "missing",
+        "h200",
+        4,
+        "cpu",
+    )
     log = tmp_path / "logs" / "measure_cell" / CELL.replace("/cpu", "/h200/cpu") / "trial-1.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: no such node\n")
-    (one,) = missing_results({"trial": paths}, {"trial": collected})
-    assert (one.kind, one.reason) == ("failed", "no such node")
+    (result,) = missing_results({"trial": paths}, {"trial": collected})
+    assert (result.kind, result.reason) == ("failed", "no such node")

@@ -24,8 +24,8 @@ def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
     def write(folder: str, *rows: dict[str, Any], **values: Any) -> Path:
         path = tmp_path / folder / "measurements.parquet"
         path.parent.mkdir()
-        known = [row(**{"schema_version": SCHEMA_VERSION, **values, **one}) for one in rows or ({},)]
-        write_rows(pa.Table.from_pylist(known, schema=arrow_schema()), path)
+        records = [row(**{"schema_version": SCHEMA_VERSION, **values, **changes}) for changes in rows or ({},)]
+        write_rows(pa.Table.from_pylist(records, schema=arrow_schema()), path)
         return path.parent
 
     return write
@@ -33,14 +33,14 @@ def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
 
 def names(*runs: Path | tuple[str, Path]) -> list[str]:
     named = [run if isinstance(run, tuple) else (None, run) for run in runs]
-    found: list[str] = join_runs(named).rows["machine"].to_pylist()
-    return found
+    machines: list[str] = join_runs(named).rows["machine"].to_pylist()
+    return machines
 
 
 def test_machines_are_called_as_given_or_after_their_hosts_in_the_order_of_the_runs(run: Callable[..., Path]) -> None:
     three = [{"hostname": f"node{number}", "size": number} for number in (1, 2, 3)]
-    found = names(run("a", hostname="zeta"), ("laptop", run("b")), run("c", *three))
-    assert found == ["zeta", "laptop", *["node1 and 2 more"] * 3]
+    machines = names(run("a", hostname="zeta"), ("laptop", run("b")), run("c", *three))
+    assert machines == ["zeta", "laptop", *["node1 and 2 more"] * 3]
 
 
 def test_classes_of_nodes_keep_their_names(run: Callable[..., Path]) -> None:
@@ -62,10 +62,12 @@ def test_roofs_keep_with_the_rows_of_their_machine(run: Callable[..., Path]) -> 
 def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable[..., Path], tmp_path: Path) -> None:
     folder = tmp_path / "b" / "cells" / "disc_depth" / "more" / "cuda"
     folder.mkdir(parents=True)
-    own = [row(schema_version=SCHEMA_VERSION, trial=trial, device="cuda", hostname="b") for trial in (1, 2)]
-    own[0] |= {"status": "invalid", "reason": "wrong", "check": "failed"}  # so that the other must not count either
-    for one in own:
-        pq.write_table(pa.Table.from_pylist([one], schema=arrow_schema()), folder / f"trial-{one['trial']}.parquet")
+    records = [row(schema_version=SCHEMA_VERSION, trial=trial, device="cuda", hostname="b") for trial in (1, 2)]
+    records[0] |= {"status": "invalid", "reason": "wrong", "check": "failed"}  # so that the other must not count either
+    for record in records:
+        pq.write_table(
+            pa.Table.from_pylist([record], schema=arrow_schema()), folder / f"trial-{record['trial']}.parquet"
+        )
     rows = join_runs([(None, run("a")), (None, tmp_path / "b")]).rows
     assert rows["machine"].to_pylist() == ["here", "b", "b"]
     assert rows["status"].to_pylist() == ["ok", "invalid", "invalid"]

@@ -57,15 +57,15 @@ def run(row: Row) -> pd.DataFrame:
 
 def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> None:
     write_reference(run, "h200", "snakemake --cores 1", tmp_path / "h200")
-    found = read_reference(tmp_path / "h200")
-    facts = found.facts
+    reference = read_reference(tmp_path / "h200")
+    facts = reference.facts
     assert (facts.name, facts.device_name, facts.cpu_model, facts.physical_cores) == ("h200", "NVIDIA H200", "Xeon", 16)
     assert (facts.measured_on, facts.command) == ("2026-11-22", "snakemake --cores 1")
-    assert set(found.trials["machine"]) == {"h200"}
-    assert found.trials[list(KEPT)].sort_values(["device", "size"])["step_time_s"].tolist() == pytest.approx(
+    assert set(reference.trials["machine"]) == {"h200"}
+    assert reference.trials[list(KEPT)].sort_values(["device", "size"])["step_time_s"].tolist() == pytest.approx(
         run.sort_values(["device", "size"])["step_time_s"].tolist()
     )
-    assert list(found.trials.columns) == list(COLUMNS)
+    assert list(reference.trials.columns) == list(COLUMNS)
 
 
 def test_flags_of_cells_travel(run: pd.DataFrame) -> None:
@@ -80,10 +80,10 @@ def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, caps
     (tmp_path / "provenance.json").write_text('{"run": {"command": "snakemake --cores 1"}}')
     output = tmp_path / "reference" / "h200"
     export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith(f"{output}: 4 trials on NVIDIA H200 and Xeon, ")
-    assert f"  cp -r {output} config/reference/" in said
-    assert said[-1].startswith("Note: config/reference/h200 is there already")
+    output_lines = capsys.readouterr().out.splitlines()
+    assert output_lines[0].startswith(f"{output}: 4 trials on NVIDIA H200 and Xeon, ")
+    assert f"  cp -r {output} config/reference/" in output_lines
+    assert output_lines[-1].startswith("Note: config/reference/h200 is there already")
     assert read_reference(output).facts.command == "snakemake --cores 1"
     keys = run.assign(model_key=["a" * 32, "a" * 32, "a" * 32, "b" * 32])
     write_rows(pa.Table.from_pylist(records(keys), schema=arrow_schema()), tmp_path / "measurements.parquet")
@@ -107,7 +107,7 @@ def test_an_edit_with_another_checksum_is_found(
     assert check_reference(tmp_path) == []
     pd.read_parquet(tmp_path / TRIALS_FILE).assign(**change).to_parquet(tmp_path / TRIALS_FILE)
     write_facts(reference.facts, tmp_path)
-    assert finding in " ".join(found.what for found in check_reference(tmp_path))
+    assert finding in " ".join(entry.what for entry in check_reference(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_an_edit_with_another_checksum_is_found(
         (lambda folder: (folder / TRIALS_FILE).unlink(), "no such table"),
         (lambda folder: (folder / FACTS_FILE).unlink(), "no such reference"),
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
-        (lambda folder: _without(folder, "cpu_model"), "lacks some of its facts; export it again"),
-        (lambda folder: _with(folder, "cpu_model", 7), "cpu_model is not of type str; export it again"),
-        (lambda folder: _with(folder, "name", "here"), "name is 'here', as reports call the own machine"),
+        (lambda folder: _without(folder, "cpu_model"), "facts are missing or of another type; export it again"),
+        (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or of another type; export it again"),
+        (lambda folder: _with(folder, "name", "here"), "name is 'here', which stands for this machine"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )
@@ -132,15 +132,15 @@ def test_a_damaged_one_is_one_line(
 
 
 def _without(folder: Path, fact: str) -> None:
-    known = json.loads((folder / FACTS_FILE).read_text())
-    del known["facts"][fact]
-    (folder / FACTS_FILE).write_text(json.dumps(known))
+    content = json.loads((folder / FACTS_FILE).read_text())
+    del content["facts"][fact]
+    (folder / FACTS_FILE).write_text(json.dumps(content))
 
 
 def _with(folder: Path, fact: str, value: object) -> None:
-    known = json.loads((folder / FACTS_FILE).read_text())
-    known["facts"][fact] = value
-    (folder / FACTS_FILE).write_text(json.dumps(known))
+    content = json.loads((folder / FACTS_FILE).read_text())
+    content["facts"][fact] = value
+    (folder / FACTS_FILE).write_text(json.dumps(content))
 
 
 def _with_other_trials(folder: Path) -> None:
@@ -172,13 +172,13 @@ SHIPPED = sorted(ROOT.glob("config/reference/*"))
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
 def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder: Path) -> None:
-    found = read_reference(folder)
+    reference = read_reference(folder)
     assert check_reference(folder) == []
-    assert found.facts.name == folder.name
+    assert reference.facts.name == folder.name
     assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
     assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
-    assert found.facts.command
-    keys = found.trials.groupby("workload")["model_key"].unique()
-    assert {name: list(own) for name, own in keys.items()} == {
+    assert reference.facts.command
+    keys = reference.trials.groupby("workload")["model_key"].unique()
+    assert {name: list(model_keys) for name, model_keys in keys.items()} == {
         name: [code_of("trial", str(name)).model_key] for name in keys.index
     }

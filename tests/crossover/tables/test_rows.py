@@ -15,7 +15,7 @@ from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
-from crossover.tables.rows import collect_rows, collect_searches, disturbed_trials, least_disturbed, resting_on_first
+from crossover.tables.rows import apply_first_trial, collect_rows, collect_searches, disturbed_trials, least_disturbed
 from crossover.tables.run_tables import TABLES
 
 Row = Callable[..., dict[str, Any]]
@@ -79,12 +79,12 @@ def test_later_trials_are_worth_what_the_first_allows(
 ) -> None:
     """Of two cells, of which the other is sound; a later trial that is not ok stays as it is."""
     others = [row(size=5, trial=trial) for trial in (1, 2)]
-    own = [] if first is None else [row(size=4, trial=1, **first)]
-    own += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
-    table = pa.Table.from_pylist([*own, *others], schema=arrow_schema())
-    found = resting_on_first(table)
-    assert found.schema == table.schema
-    before, rows = (one.select(["status", "reason", "flags"]).to_pylist() for one in (table, found))
+    cell_rows = [] if first is None else [row(size=4, trial=1, **first)]
+    cell_rows += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
+    table = pa.Table.from_pylist([*cell_rows, *others], schema=arrow_schema())
+    judged = apply_first_trial(table)
+    assert judged.schema == table.schema
+    before, rows = (part.select(["status", "reason", "flags"]).to_pylist() for part in (table, judged))
     assert tuple(rows[-4].values()) == later
     assert tuple(rows[-3].values()) == ("oom", "full", ["drift"])
     assert rows[:-4] == before[:-4]
@@ -114,14 +114,14 @@ def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
         ],
         schema=arrow_schema(),
     )
-    found = resting_on_first(table)["flags"].to_pylist()
-    assert found == [["side_by_side"], flags, None, ["not_checked"]]
+    flags_after = apply_first_trial(table)["flags"].to_pylist()
+    assert flags_after == [["side_by_side"], flags, None, ["not_checked"]]
 
 
 def counting(row: Row, *values: dict[str, Any]) -> int | None:
     """Which repeat counts of the rows of one trial."""
-    (found,) = least_disturbed(table([row(**own) for own in values])).to_pylist()
-    return found["repeat"]
+    (counting,) = least_disturbed(table([row(**row_values) for row_values in values])).to_pylist()
+    return counting["repeat"]
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,13 @@ def test_the_first_of_the_least_disturbed_rows_counts(row: Row) -> None:
 def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
     rows = [row(size=size, trial=trial, repeat=0, flags=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
     rows.insert(1, row(size=2, trial=1, repeat=1))
-    found = least_disturbed(table(rows)).to_pylist()
-    assert [(one["size"], one["trial"], one["repeat"]) for one in found] == [(2, 1, 1), (2, 2, 0), (3, 1, 0), (3, 2, 0)]
+    counting = least_disturbed(table(rows)).to_pylist()
+    assert [(trial["size"], trial["trial"], trial["repeat"]) for trial in counting] == [
+        (2, 1, 1),
+        (2, 2, 0),
+        (3, 1, 0),
+        (3, 2, 0),
+    ]
     unrepeated = table([row(), row(trial=2)])  # as of a version without repeats
     assert least_disturbed(unrepeated) == unrepeated
     assert least_disturbed(table([])).num_rows == 0
@@ -199,9 +204,9 @@ def search(path: Path, **values: Any) -> Path:
 
 
 def test_a_search_becomes_a_row(tmp_path: Path) -> None:
-    found = search(tmp_path / "a.json", size=9, largest=14336, smallest_failing=14337, throughput_samples_per_s=24e3)
+    finished = search(tmp_path / "a.json", size=9, largest=14336, smallest_failing=14337, throughput_samples_per_s=24e3)
     none = search(tmp_path / "b.json", status="oom", reason="full", smallest_failing=1, tries=[], machine="h200")
-    table = collect_searches([found, none])
+    table = collect_searches([finished, none])
     assert list(table.columns) == list(TABLES["largest_batches"])
     first, second = records(table)
     assert (first["size"], first["largest"], first["status"], first["machine"]) == (3, None, "oom", "h200")

@@ -66,7 +66,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def right_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """By column: the host's clock around synchronised steps, and the device's time on a device with marks."""
+    """The correct methods by column: host clock around synchronised steps, and device time on a device with marks."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
@@ -74,7 +74,7 @@ def right_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
 
 
 def mistaken_methods(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Method]:
-    """By column: the mistakes possible in a warm trial on an accelerator. On a CPU they make no difference."""
+    """The mistakes by column that are possible in a warm trial on an accelerator; on a CPU they make no difference."""
     methods: dict[str, Method] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
     if step_with_transfers:
         methods["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)

@@ -19,7 +19,7 @@ COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 
 
 class DeviceProfile(NamedTuple):
-    """Of one step."""
+    """The device's time in a step."""
 
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""

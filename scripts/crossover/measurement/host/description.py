@@ -28,7 +28,7 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
-    """The same without the columns from torch, and without importing it."""
+    """Columns of `Measurement` about the host that need no torch."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),

@@ -67,9 +67,7 @@ class Surroundings:
             gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(), self._energy()
         beside = None if self.uuid is None else others_held(self.uuid, os.environ)
         self.edges.append(Edge(_now_us(), host, gpu, energy, beside))
-        counts = {}
-        if (switches := involuntary_switches()) is not None:
-            counts["involuntary_switches"] = switches
+        counts = {"involuntary_switches": involuntary_switches()}
         if self.device == "cuda":
             counts["allocator_retries"] = torch.cuda.memory_stats()["num_alloc_retries"]
         return counts

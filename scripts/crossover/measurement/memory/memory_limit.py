@@ -36,7 +36,7 @@ def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: in
 
 
 def limit_host(limit_bytes: int) -> None:
-    """Have the kernel refuse this process more than `limit_bytes` on top of its present data."""
+    """Limit this process to `limit_bytes` on top of its present data, enforced by the kernel."""
     _start_torch()
     gc.collect()
     trim_heap()  # freed memory that the heap keeps would not count

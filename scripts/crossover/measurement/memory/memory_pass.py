@@ -125,9 +125,8 @@ class Split:
     """Bytes at the peak of a step by role, each storage counted once."""
 
     columns: dict[str, int]
-    """By column, as `parameter_bytes`. Activations are what the backward pass needs, with the batch unless it is a view
-    of resident data, and with autocast's copies of weights; resident are the dataset's tensors and the model's buffers.
-    """
+    """Bytes by column, as `parameter_bytes`. Activations are what the backward pass needs, including autocast's copies
+    of weights, and the batch unless it is a view of resident data; resident are the dataset and the model's buffers."""
     added_bytes: int
     """Growth of these parts from the start of the step to its peak; negative if the step begins by freeing."""
 

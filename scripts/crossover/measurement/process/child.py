@@ -26,7 +26,7 @@ from crossover.measurement.process.messages import send
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
-"""Takes the messages of a job, see `do`."""
+"""Receives the messages of a job, which `do` lists."""
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
@@ -40,8 +40,8 @@ INTERNAL = (
     "Sparse .* tensor support is in beta state",
     "The PyTorch API of (nested|MaskedTensors?)",
     "Lazy modules are a new feature",
-    "dynamo_pgo force disabled",  # the measurement does that
-    "TensorFloat32 tensor cores .* available but not enabled",  # the config says which precision
+    "dynamo_pgo force disabled",  # set by `step.execution`
+    "TensorFloat32 tensor cores .* available but not enabled",  # the config sets the precision
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
@@ -60,7 +60,7 @@ def end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     try:
-        gone = os.read(lifeline, 1) == b""  # it may have gone before
+        gone = os.read(lifeline, 1) == b""  # the parent may be gone already
     except BlockingIOError:
         return
     if gone:

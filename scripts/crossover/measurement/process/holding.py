@@ -50,7 +50,7 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
     side = threads_of_side(device)
-    if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # as many as there are cores
+    if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # all or half of the cores
         check_whole_node()
     with (
         exit_statuses(),

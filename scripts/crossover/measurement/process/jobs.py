@@ -91,7 +91,7 @@ class TrialJob(RowJob):
     latency_steps: int = 0
     latency_mistakes: bool = False
     repeat: int = 0
-    """How often the trial was measured before, and disturbed."""
+    """Number of earlier measurements of the trial, all disturbed."""
     attempts: int = 1
     lease_wait_s: float | None = None
 
@@ -130,7 +130,7 @@ class ProbeJob(Job):
     kind = "probe"
 
     precisions: Sequence[str]
-    """Of the matrix products."""
+    """Precisions of the matrix products."""
 
 
 @dataclass(frozen=True)

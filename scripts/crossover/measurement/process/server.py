@@ -16,7 +16,6 @@ import os
 import re
 import resource
 import selectors
-import site
 import socket
 import sys
 import sysconfig
@@ -54,16 +53,16 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits.
 
-    It covers everything that a fork inherits and cannot set: user, interpreter, installed packages, the folder of this
-    library, variables that native libraries read when they are loaded, limits, control group, namespaces and memory
-    policy. The server itself notices changes of the library's files.
+    It covers everything that a fork inherits and cannot set: user, interpreter, installed packages (by the time of
+    their folder), the folder of this library, variables that native libraries read when they are loaded, limits,
+    control group, namespaces and memory policy. The server itself notices changes of the library's files.
     """
     process = Path("/proc/self")
     facts = {
         "preloaded": preloaded,
         "user": os.getuid(),
         "interpreter": [sys.version, sys.prefix],
-        "packages": _packages(),
+        "packages": [Path(sysconfig.get_path(name)).stat().st_mtime_ns for name in ("purelib", "platlib")],
         "library": str(LIBRARY),
         "environment": {
             name: value
@@ -81,22 +80,6 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         ],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
-
-
-def _packages() -> list[tuple[str, int]]:
-    """Folders of installed distributions, with their modification times in nanoseconds."""
-    folders = {
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
-        site.getusersitepackages(),
-        *os.environ.get("PYTHONPATH", "").split(":"),
-    }
-    packages = []
-    for folder in filter(None, folders):
-        with suppress(OSError):
-            entries = [entry for entry in os.scandir(folder) if entry.name.endswith("-info")]
-            packages += [(entry.path, entry.stat().st_mtime_ns) for entry in entries]
-    return sorted(packages)
 
 
 class Server:

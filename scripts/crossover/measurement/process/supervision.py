@@ -17,13 +17,13 @@ from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
-"""Longest start of a measuring process: importing torch from a cold network file system takes minutes."""
+"""Longest start of a process in seconds: importing torch from a cold network file system takes minutes."""
 
 ENDING_LIMIT_S = 20.0
-"""Longest end of a measuring process after its last message: closing a CUDA context takes a second or two."""
+"""Longest end of a process after its last message in seconds: closing a CUDA context takes a second or two."""
 
 POLL_S = 1.0
-"""Between two looks at whether the child still runs. It also ends the wait by closing its messages."""
+"""Seconds between two checks whether the child still runs; it also ends the wait by closing its messages."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -63,10 +63,10 @@ REPEATS = 1e-9
 """Relative difference allowed between two runs in double precision, as the order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Longest time of the reference for which the whole batch is always compared."""
+"""Time of the reference, in seconds, up to which the whole batch is always compared."""
 
 LONGEST_BATCH_S = 5.0
-"""Longest time of the reference for a batch whose rows cannot stand for it."""
+"""Time limit of the reference, in seconds, for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
 """A batch that takes the reference less needs little memory."""
@@ -107,7 +107,7 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # not the step's own, since the step has run before
+    except Exception as error:  # of the comparison, since the step itself has run before
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
@@ -204,7 +204,7 @@ class Part:
     rows: torch.Tensor | None = None
     """The rows of the step's outputs that belong to the reference's; None: all."""
     count: int | None = None
-    """How many rows are compared; None: all."""
+    """Number of rows that are compared; None: all."""
 
     def of(self, values: Values) -> Values:
         """The values of these rows."""

@@ -30,7 +30,7 @@ RECOMPILED_MAX = 4
 """Recompilations allowed after the first step; torch gives up after 8 and runs eagerly."""
 
 READ_BY_HOST_MAX = 4096
-"""Longest tensor of whole numbers on the host that counts as lengths or the like."""
+"""Maximum size of a tensor of whole numbers on the host that is compared by value, such as lengths."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 
 
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
-    """What compiled and captured steps assume to be constant: a batch's nesting, shapes, types and plain values.
+    """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
     With a device, also short tensors of whole numbers that lie elsewhere, such as lengths that the host reads.
     """

@@ -78,7 +78,7 @@ BINS = 48
 TINY = 20
 """Tiny operators of each kind whose median time is subtracted."""
 GROUPS = {"products": True, "others": False}
-"""By whether an operator is a product."""
+"""Prefixes of columns, each with whether its operators are products."""
 
 
 class OperatorWork(TorchDispatchMode):

@@ -42,7 +42,7 @@ class Answer:
     unchecked: str | None = None
     """Why right and wrong cannot be told apart."""
     rows: int | None = None
-    """How many rows of the batch were compared; None: all."""
+    """Number of rows of the batch that were compared; None: all."""
 
 
 class Task(ABC):

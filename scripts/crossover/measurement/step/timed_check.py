@@ -36,7 +36,7 @@ COMPILED = "the compiled step computes otherwise than the eager one"
 
 
 class State:
-    """What a step changes, copied to the host: weights, gradients, buffers, optimizer state."""
+    """The state that a step changes, copied to the host: weights, gradients, buffers, optimizer state."""
 
     def __init__(self, task: Task) -> None:
         model: nn.Module = task.model

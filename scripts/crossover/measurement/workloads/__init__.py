@@ -97,8 +97,7 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
     if path is None:
         return {}
     if not Path(path).is_file():
-        state = "is no file" if Path(path).exists() else "does not exist"
-        raise UserError(f"--dataset: {path} {state}; make it with scripts/make_dataset.py's rule")
+        raise UserError(f"--dataset: {path} is no file; make it with scripts/make_dataset.py's rule")
     try:
         with safe_open(path, framework="pt") as file:
             dataset = (file.metadata() or {}).get("dataset")

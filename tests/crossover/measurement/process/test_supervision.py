@@ -140,8 +140,8 @@ def test_code_that_ends_its_process_is_named(status: int) -> None:
     messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
     with pytest.raises(ChildFailedError) as failure:
         watch(FakeChild(messages, Ending(exit_code=status)))
-    said = f"the import of net.py: the measuring process ended with status {status} and did not say why"
-    assert (str(failure.value), failure.value.exit_code) == (said, None)
+    reason = f"the import of net.py: the measuring process ended with status {status} and did not say why"
+    assert (str(failure.value), failure.value.exit_code) == (reason, None)
 
 
 @pytest.mark.parametrize(
