@@ -7,7 +7,8 @@
   const percent = (share) => `${Math.round(100 * share)} %`;
   page.placeText = (seen, at) => {
     if (seen.metric === SPLIT) return `${format.place(at, seen.rows[0].size_name)} ${seen.rows[0].size_name}`;
-    return seen.places ? seen.places[at] : `${format.place(at, seen.x.title)} ${seen.x.title}`;
+    const unit = at === 1 && seen.x.title === "CPU cores" ? "CPU core" : seen.x.title;
+    return seen.places ? seen.places[at] : `${format.place(at, seen.x.title)} ${unit}`;
   };
 
   const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");

@@ -229,7 +229,7 @@ def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, t
     opened = open_page(write_page(pd.DataFrame(rows), tmp_path, spec=spec).path)
     assert opened.chart.locator("[name=over]").input_value() == "cpu_threads"
     assert any(words.startswith("crossover 6") for words in opened.texts)
-    assert "At 1 CPU cores: CPU 6.00 ms" in ask(opened, "cores", "1", "cpu_threads")
+    assert "At 1 CPU core: CPU 6.00 ms" in ask(opened, "cores", "1", "cpu_threads")
     assert ": GPU 6.00x faster than CPU (95 % CI 5." in opened.readout
     assert ": CPU 1.33x faster than GPU (95 % CI 1." in ask(opened, "cores", "8", "cpu_threads")
     opened.choose("show", "speedup")

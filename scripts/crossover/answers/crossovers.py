@@ -119,7 +119,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
             sign, steps = sign_of(speedup), speedup["payback_steps"]
             if sign and steps is not None and (steps >= 1 or has_run):
                 if x_axis == CPU_THREADS:
-                    place = side_word(speedup["baseline"])
+                    place = f"{speedup['baseline_threads']} CPU core{'s' * (speedup['baseline_threads'] != 1)}"
                 else:
                     place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [X_AXES[x_axis]])
                 answers.append(

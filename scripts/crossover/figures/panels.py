@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from crossover.config.words import series_axes
+from crossover.config.words import CPU_THREADS, series_axes
 from crossover.figures.style import (
     INK,
     PALETTE,
@@ -120,6 +120,8 @@ def arrange(
 ) -> list[Panel]:
     """The panels of a study's rows."""
     per_panel, per_line = ([_apart(axis, view.x_axis) for axis in names] for names in axes)
+    if view.x_axis == CPU_THREADS and "size" not in [*per_panel, *per_line]:
+        per_panel.append("size")
     varied = varying(view.cells, [*per_panel, *per_line])
     looks = looks_of(view.cells, per_line)
     panels = []
@@ -164,6 +166,8 @@ def _line_name(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], var
 
 def _title(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], varied: Sequence[str]) -> str:
     words = {"protocol": PROTOCOL_WORDS[row["protocol"]]}
+    if "size" in axes:
+        words["size"] = name_by({"size_name": view.cells["size_name"].iloc[0], **row}, ["size"])
     if "device" in axes:
         words["device"] = view.device_title(row["device"])
     named = [axis for axis in axes if axis in varied or axis == "device"]

@@ -104,6 +104,9 @@ def test_a_map_over_cores_has_a_column_for_each_number_of_them(view_of: View, ro
     assert len(axes.texts) == 4 * len(sizes)
     assert {"9.0x", "4.5x", "0.062x"} <= {text.get_text() for text in axes.texts}
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("CPU cores", "linear layers")
+    for kind in ("times", "speedups"):
+        panels = FIGURES[kind].draw(view).axes
+        assert [panel.get_title(loc="left") for panel in panels] == [f"{size} linear layers" for size in sizes]
     # Along a row, at a fixed size, that many cores are worth the GPU; along a column, sizes of that many.
     assert marked(axes, "o") == [(pytest.approx(size, rel=0.1), size) for size in (3.0, 9.0)]
     assert marked(axes, "s") == [(count, pytest.approx(count, rel=0.1)) for count in (2.0, 4.0)]
