@@ -143,12 +143,17 @@ class RunPlan:
 
     @property
     def first_answers(self) -> list[str]:
-        """Names of the studies that get a first answer; with one round, the last study gets the final answers instead.
+        """Names of the studies that get a first answer.
 
+        With one round, the last study gets the final answers instead, unless its first trials are only a part of it.
         Mistakes in measuring latency show in several trials only.
         """
-        measured = self.measured if self.rounds > 1 else self.measured[:-1]
+        *earlier, last = self.measured
+        measured = self.measured if self.rounds > 1 or self._is_previewed_in_part(last) else earlier
         return [name for name in measured if not self.study[name].latency_mistakes]
+
+    def _is_previewed_in_part(self, name: str) -> bool:
+        return len(self.preview(name)) < sum(cell.study == name for cell in self.cells)
 
     @cached_property
     def stages(self) -> dict[str, int]:
