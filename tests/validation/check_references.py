@@ -17,7 +17,7 @@ from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import agreeing, ends_of, held_against
+from crossover.statistics.references import agreeing, compare_with_references, ends_of
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
@@ -40,7 +40,7 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         own = here.trials.assign(machine=HERE)
         x_axes = dict.fromkeys(own["study"], "size")
         cpu = own[[is_cpu(device) for device in own["device"]]]
-        foretold, _ = held_against(cpu, agreeing(cpu, [there]), x_axes, None)
+        foretold, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
         for row in records(foretold[foretold["cost"] == "time"]):
             measured = records(rows_with(headline_rows(crossovers_of(own, x_axes)), LINE, row))
             if measured and measured[0]["status"] in DECIDED:

@@ -22,7 +22,7 @@ from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
-from crossover.statistics.references import agreeing, held_against
+from crossover.statistics.references import agreeing, compare_with_references
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import headline_rows, with_cell_columns, with_x_axes
@@ -70,7 +70,7 @@ def analyse(
     # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
-    across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
+    across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
     elsewhere_cells = with_facts(summarise(elsewhere, prices=prices, origin="reference"), references)
     ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
     tables = run_tables(

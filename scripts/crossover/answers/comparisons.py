@@ -123,16 +123,16 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     plain = [index for index, cell in enumerate(rows) if PLAIN_SETTING.items() <= cell.items()]
     times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
     choice = choose(times, plain[-1] if plain else None)
-    best, other = rows[choice.chosen], rows[choice.other]
+    best, baseline = rows[choice.chosen], rows[choice.baseline]
     named = [axis for axis in varying(at_largest, NAMED_AXES) if axis != "machine"]
     return {
         "kind": "setting",
         **ratio_columns(choice.ratio),
         "winner": name_by(best, named),
-        "loser": name_by(other, named),
+        "loser": name_by(baseline, named),
         "place": at_size,
-        "trials": min(best["trials"], other["trials"]),
-        "caveats": caveats_of(pd.DataFrame([best, other])),
+        "trials": min(best["trials"], baseline["trials"]),
+        "caveats": caveats_of(pd.DataFrame([best, baseline])),
     }
 
 

@@ -324,7 +324,7 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str
             for row in rows
         ]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
-        best, other = rows[choice.chosen], rows[choice.other]
+        best, baseline = rows[choice.chosen], rows[choice.baseline]
         answers.append(
             {
                 "kind": "setting",
@@ -334,10 +334,10 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str
                 "device": side_word(best["device"]),
                 "place": name_by(best, [along]),
                 "winner": _candidate_words(best, candidates),
-                "loser": _candidate_words(other, candidates),
+                "loser": _candidate_words(baseline, candidates),
                 "winner_s": best["step_time_s"],
-                "loser_s": other["step_time_s"],
-                **trials_columns(min(best["trials"], other["trials"])),
+                "loser_s": baseline["step_time_s"],
+                **trials_columns(min(best["trials"], baseline["trials"])),
             }
         )
     return answers

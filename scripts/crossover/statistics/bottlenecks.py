@@ -42,12 +42,12 @@ class RoofTimes(NamedTuple):
 
     memory_s: float
     products_memory_s: float
-    """The part of it that matmuls, convolutions and attention move."""
+    """The part of `memory_s` for matmuls, convolutions and attention."""
     compute_s: float
     launch_s: float
-    """The launch of its kernels within one graph."""
+    """The launch of the step's kernels within one graph."""
     gaps_s: float
-    """The gaps between them."""
+    """The gaps between the kernels of the graph."""
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +161,7 @@ class Remedy(NamedTuple):
 
 
 def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
-    """The best remedy for a cause that a trial tried, or the one of that name; None where it tried none."""
+    """The best remedy for a cause that a trial tried, or the remedy `name`; None where it tried none."""
     tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
     return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
 

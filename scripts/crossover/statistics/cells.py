@@ -44,10 +44,10 @@ def summarise(
 ) -> pd.DataFrame:
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
-    `first_points` holds by study the axis that refinement adds points to and those of the first grid, where they are
-    known; refinement added the others. `prices` is as `hourly_price` takes it. `origin` is one of ORIGINS. A cell is
-    `ok` if all its trials are; otherwise it has the status of the first trial that is not, and its time comes from the
-    ok trials.
+    `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a cell
+    at any other point counts as refined, and none does in a study left out. `prices` is as `hourly_price` takes it.
+    `origin` is one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status of the first trial
+    that is not, and its time comes from the ok trials.
     """
     # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
     columns = {
@@ -112,7 +112,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price of an hour on the whole machine, whatever part of it a step uses; NaN where none is given.
 
-    That of a reference is given by its name; else that of the device counts, and for this machine the one of `here`.
+    A reference is looked up by its name, then by its device; this machine by its device, then as `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]

@@ -158,8 +158,8 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
     """Resident data against the protocols whose data come from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
-        for other in FROM_HOST if key.protocol == resident else ():
-            yield Pair("protocol", key, replace(key, protocol=other), resident, other)
+        for protocol in FROM_HOST if key.protocol == resident else ():
+            yield Pair("protocol", key, replace(key, protocol=protocol), resident, protocol)
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
@@ -177,5 +177,5 @@ def _on_all_cores(cells: Cells) -> Iterator[Cell]:
 
 
 def _shared(key: Cell) -> Cell:
-    """What the cells of a line have in common across machines."""
+    """The axes that the cells of a line share across machines and devices; the others are blank."""
     return replace(key, size=0, machine="", device="")

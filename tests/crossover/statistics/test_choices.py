@@ -17,15 +17,15 @@ def cell(seconds: float, spread: float = 0.02) -> SampleMean:
     return SampleMean.of_times([seconds * math.exp(step * spread) for step in (-1, 0, 1)])
 
 
-def test_the_fastest_is_held_against_the_fixed_cell_or_else_against_the_next() -> None:
+def test_the_fastest_is_compared_with_the_fixed_cell_or_else_with_the_next() -> None:
     cells = [cell(3), cell(1), cell(2)]
     choice = choose(cells, 0)
-    assert (choice.chosen, choice.other, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
-    assert (choose(cells).other, choose(cells, 1).other) == (2, 2)
+    assert (choice.chosen, choice.baseline, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
+    assert (choose(cells).baseline, choose(cells, 1).baseline) == (2, 2)
 
 
 def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
-    """Two of three cells could have been held against the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
+    """Two of three cells could be compared with the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
     ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
     assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))

@@ -344,9 +344,9 @@ def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
     if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
         return
     assert back.status == TURNED.get(there.status, there.status)
-    for first, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
-        assert (first is None) == (other is None)
-        assert first is None or first == pytest.approx(other)
+    for first, second in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
+        assert (first is None) == (second is None)
+        assert first is None or first == pytest.approx(second)
     if there.size is not None and there.low is not None:
         places = np.array([min(cells), *ends(there), max(cells)])
         assert (np.diff(places) >= -1e-6 * places[1:]).all()

@@ -103,8 +103,8 @@ def test_sides_are_ranked_where_all_have_a_time_and_never_alone(row: Row) -> Non
     ],
 )
 def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, device: str, price: float | None) -> None:
-    found = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
-    assert found == price or (price is None and math.isnan(found))
+    hourly = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
+    assert hourly == price or (price is None and math.isnan(hourly))
 
 
 def test_the_first_place_changes_only_where_it_must(row: Row) -> None:
