@@ -67,7 +67,7 @@ def analyse(
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
+    # All columns but those that comparisons need are empty, so that these cells have no share of a peak.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
     across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
@@ -103,7 +103,7 @@ def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """The crossovers of devices over the second axis of studies that have one, at the points of their own grid.
 
-    Over sizes beside cores, those over the CPU on each number of cores.
+    For a study over cores, these are crossovers over sizes, with the CPU on each number of cores.
     """
     second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
     on_grid = []

@@ -114,7 +114,7 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The cell of least time per sample at the largest size, against the plain one, or the next if that is itself."""
+    """The cell of least time per sample at the largest size, over the plain one; if that is it, the next."""
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])

@@ -103,7 +103,7 @@ def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
 
 
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
-    """From how many steps on start-up is paid back at the largest size, or other point, of each main crossover in time.
+    """The steps that pay back start-up at the largest size, or other point, of each main crossover in time.
 
     They are main answers where the study has a run. None where the steps of both sides do not differ significantly;
     without a run, none either where the side ahead starts no later.
@@ -145,7 +145,7 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """The columns of every answer on a crossover: its place, its sides and its caveats."""
+    """The columns of every answer on a crossover: its location, sides and caveats."""
     decided = row["status"] not in ("incomplete", "undecided")
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
@@ -201,7 +201,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """The same, from the contender's speed-ups by size.
+    """The columns of `reach_of`, from the contender's speed-ups by size.
 
     With a tie at one end, a side is ahead over the sizes from the other end up to the first unsure one.
     """
@@ -291,7 +291,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover of each accelerator over the CPU, both at their best; in which configurations, and how it moved."""
+    """The crossover of each accelerator over the CPU, both at their best, with configurations and shift by tuning."""
     axes = best_axes(x_axis)
     several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
@@ -305,7 +305,7 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
-    """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
+    """The fastest candidate of each device over the plain candidate, at the largest size with several candidates."""
     answers = []
     along = X_AXES[x_axis]
     for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(
@@ -374,7 +374,7 @@ def _best(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    """The crossover of the devices in the plainest settings, in the class's first precision."""
+    """The crossover in the settings closest to the plain ones, with the first precision of the accuracy class."""
     wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
@@ -398,7 +398,7 @@ def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """One answer for each line and reference: its GPU against the CPU here; with a GPU here, device against device."""
+    """One answer per line and reference: its GPU over the CPU here; with a GPU here, device over device."""
     several = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
         return _set_ups(tables, several, x_axis)

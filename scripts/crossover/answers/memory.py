@@ -19,7 +19,7 @@ NEARLY_FULL = 0.9
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory is known."""
+    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory was measured."""
     answers = []
     for _, of_machine in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (of_machine["device"] == device).any()]
