@@ -59,8 +59,8 @@ BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution
 def _draw_times(view: StudyView) -> Figure:
     """Time of a step, or of the published run where the study has one."""
     axes = [*series_axes(view.x_axis), "device"]
-    other = "size" if view.x_axis == "batch_size" else "batch_size"
-    lines = view.cells.groupby(["protocol", other, "execution"])[["precision", "device"]].nunique()
+    fixed_axis = "size" if view.x_axis == "batch_size" else "batch_size"
+    lines = view.cells.groupby(["protocol", fixed_axis, "execution"])[["precision", "device"]].nunique()
     dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
@@ -182,7 +182,7 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    """Time of the plain precision and execution over that of each other; one panel per device."""
+    """Time in the plain precision and execution over the time in each other setting; one panel per device."""
     view = view.on_all_cores()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
     plain = ratios["baseline"].iloc[0] if len(ratios) else ""

@@ -1,4 +1,4 @@
-"""The data that the figures of a study are drawn from, and what a kind of figure is."""
+"""The data that the figures of a study are drawn from, and the class of a kind of figure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GRID_KEYS = {
 class StudyView:
     """A study's file and its rows; cells, of references too, and ratios have column `x`, their point on the x axis.
 
-    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows stand at every number of
+    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows are repeated at every number of
     threads.
     """
 
@@ -174,7 +174,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the sides of the CPU as one device; an accelerator's rows stand at every number of threads."""
+    """Rows with the sides of the CPU as one device, and an accelerator's rows repeated at every number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
