@@ -1,4 +1,4 @@
-"""Simulates jobs whose payback is known: how often the 95 % set of the number of steps holds it."""
+"""Simulates jobs whose payback is known: how often the 95 % set of the number of steps covers it."""
 
 from __future__ import annotations
 

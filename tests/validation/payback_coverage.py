@@ -1,4 +1,4 @@
-"""Simulates jobs whose payback is known: how often the interval of `payback` holds it."""
+"""Simulates jobs whose payback is known: how often the interval of `payback` covers it."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
     pairs = ((draw(STARTUP_S, STEP_S), draw(SLOWER_STARTUP_S, STEP_S * case.speedup)) for _ in range(simulations))
     sets = [interval for pair in pairs if (interval := payback(*pair)) is not None]
     ends = [_ends(interval) for interval in sets]
-    held = [low <= case.truth <= high for low, high in ends]
+    covered = [low <= case.truth <= high for low, high in ends]
     widths = [math.log(high / low) / 2 if 0 < low <= high < math.inf else math.inf for low, high in ends]
     row = {
         "found": len(sets) / simulations,
-        "coverage": np.mean(held) if held else math.nan,
+        "coverage": np.mean(covered) if covered else math.nan,
         "open": np.mean([high == math.inf for _, high in ends]) if ends else math.nan,
         "half_width": np.median(widths) if widths else math.nan,
     }
