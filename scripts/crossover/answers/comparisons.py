@@ -34,6 +34,7 @@ from crossover.statistics.intervals import (
     SampleMean,
     compared,
     decided,
+    interval_of,
     time_over_trials,
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
@@ -143,7 +144,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
         "status": "measured",
         "machine": cell["machine"],
         "device": side_word(cell["device"]),
-        **interval_columns(Interval(*(cell[f"step_time{end}_s"] for end in ("", "_low", "_high"))), "s"),
+        **interval_columns(interval_of(cell, "step_time{}_s"), "s"),
         "trials": cell["trials"],
         "caveats": caveats_of(pd.DataFrame([cell])),
     }
@@ -176,7 +177,7 @@ def _ratios(tables: RunTables) -> list[Row]:
 
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
-    ratio = Interval(row["ratio"], row["ratio_low"], row["ratio_high"])
+    ratio = interval_of(row, "ratio{}")
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*SERIES_AXES, "size"], row)

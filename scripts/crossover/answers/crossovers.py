@@ -27,7 +27,7 @@ from crossover.config.words import (
 )
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
+from crossover.statistics.intervals import SampleMean, compared, interval_of, ratio_of_intervals
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
@@ -274,8 +274,7 @@ def transfers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
-    sizes = [Interval(*(row[f"crossover{end}"] for end in ("", "_low", "_high"))) for row in (resident, moved)]
-    ratio = ratio_of_intervals(*sizes)
+    ratio = ratio_of_intervals(interval_of(resident, "crossover{}"), interval_of(moved, "crossover{}"))
     return {
         "kind": "transfers",
         "machine": moved["machine"],
@@ -317,12 +316,7 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str
             continue
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
-        times = [
-            SampleMean.of_interval(
-                Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"]), row["trials"]
-            )
-            for row in rows
-        ]
+        times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
         best, baseline = rows[choice.chosen], rows[choice.baseline]
         answers.append(

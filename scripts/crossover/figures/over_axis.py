@@ -85,7 +85,8 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Mark each crossover of the panel's lines, and its interval as a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
-    for row in records(view.tables.crossovers.merge(_series_among(cells, view.x_axis))):
+    series = cells[series_axes(view.x_axis)].drop_duplicates()
+    for row in records(view.tables.crossovers.merge(series)):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
         words = f"crossover {place_text(row['crossover'], view.x_label())}"
@@ -95,11 +96,6 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
         if varied:
             words = f"{words}, {name_by(row, varied)}"
         axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
-
-
-def _series_among(cells: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """The series of some cells, each once, by the axes that a crossover names."""
-    return cells[series_axes(x_axis)].drop_duplicates()
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:

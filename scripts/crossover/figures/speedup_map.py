@@ -80,10 +80,11 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
     x, y = table.columns.to_numpy(float), table.index.to_numpy(float)
     axes.set(xscale="log", yscale="log")
     norm = Normalize(-most, most)
-    axes.pcolormesh(_edges(x), _edges(y), logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
+    x_edges, y_edges = _edges(x), _edges(y)
+    axes.pcolormesh(x_edges, y_edges, logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
     for row in records(ratios):
-        at = row[across], row[along]
-        (left, right), (low, high) = (_around(value, values) for value, values in zip(at, (x, y), strict=True))
+        column, line = np.searchsorted(x, row[across]), np.searchsorted(y, row[along])
+        (left, right), (low, high) = x_edges[column : column + 2], y_edges[line : line + 2]
         words = f"{number_text(row['ratio'], 2)}x"
         axes.annotate(words, (left, low), (5, 4), textcoords="offset points", fontsize=8)
         if not sign_of(row):
@@ -101,11 +102,6 @@ def _edges(points: Floats) -> Floats:
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
     return np.asarray(np.exp([logs[0] - steps[0] / 2, *inner, logs[-1] + steps[-1] / 2]), float)
-
-
-def _around(value: float, points: Floats) -> tuple[float, float]:
-    edges, index = _edges(points), int(np.flatnonzero(points == value)[0])
-    return edges[index], edges[index + 1]
 
 
 def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:

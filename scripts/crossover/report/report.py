@@ -32,7 +32,8 @@ from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.statistics.machines import interval_of, shown_column
+from crossover.statistics.intervals import interval_of
+from crossover.statistics.machines import shown_column
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
 from crossover.tables.references import facts_of

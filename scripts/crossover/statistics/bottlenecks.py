@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
-from crossover.statistics.intervals import paired_ratio, share_over_trials
+from crossover.statistics.intervals import columns_of, paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
 from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
@@ -74,7 +74,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
     for name, share in shares.items():
-        columns |= {f"{name}_share": share.mean, f"{name}_share_low": share.low, f"{name}_share_high": share.high}
+        columns |= columns_of(share, name + "_share{}")
     order = sorted(SPLIT, key=lambda name: -shares[name].mean)
     first, second = order[:2]
     high, low = shares[second].high, shares[first].low
@@ -88,7 +88,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
         least = 0 if remedy == "graph" else PREDICTABLE
         predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > least * step.before_s]
-        columns |= {"remedy": remedy, "gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+        columns |= {"remedy": remedy, **columns_of(gain, "gain{}")}
         columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
     return columns
 

@@ -7,7 +7,7 @@ ratios are averaged on the log scale (Kalibera and Jones, "Rigorous benchmarking
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,21 @@ class Interval:
         """The interval of the ratio the other way round."""
         high, low = (None if end is None else 1 / end for end in (self.low, self.high))
         return Interval(1 / self.mean, low, high)
+
+
+ENDS = ("", "_low", "_high")
+"""The endings of an interval's columns: its mean, its lower and its upper end."""
+
+
+def columns_of(interval: Interval, name: str) -> dict[str, float | None]:
+    """The columns of an interval; `name` has braces for ENDS, as in `step_time{}_s`."""
+    values = (interval.mean, interval.low, interval.high)
+    return {name.format(end): value for end, value in zip(ENDS, values, strict=True)}
+
+
+def interval_of(row: Mapping[str, Any], name: str) -> Interval:
+    """The interval in the columns of a row; `name` has braces for ENDS."""
+    return Interval(*(row[name.format(end)] for end in ENDS))
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:

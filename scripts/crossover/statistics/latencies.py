@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
+from crossover.statistics.intervals import CLOCK_S, ENDS, Interval, columns_of, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import table_of
@@ -73,7 +73,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
                 **dict(zip(POOLED, np.percentile(samples, list(POOLED.values())), strict=True)),
                 "high_s": samples.max(),
                 **_percentiles(samples_of_trials),
-                **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
+                **({} if ratio is None else columns_of(ratio, "ratio{}")),
                 "is_error": ratio is not None and compared(ratio, more="raised", less="lowered") == error,
                 "samples": len(samples),
                 "trials": len(samples_of_trials),
@@ -94,7 +94,7 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
                 # Steps are timed one by one, so the clock's resolution is a larger share than of a block.
                 values = [percentile.value for percentile in of_trials]
                 over = time_over_trials(values, resolution=CLOCK_S / min(values))
-            ends = dict(zip(("", "_low", "_high"), vars(over).values(), strict=True))
+            ends = dict(zip(ENDS, vars(over).values(), strict=True))
             columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
     return columns
 

@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.config.studies import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES, series_axes
 from crossover.statistics.cells import MILLION
-from crossover.statistics.intervals import Interval, SampleMean, ratio_of
+from crossover.statistics.intervals import ENDS, Interval, SampleMean, columns_of, interval_of, ratio_of
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import of_study, on_all_cores, records
@@ -27,7 +27,6 @@ OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "pric
 """Columns of each cost per step, for money per million steps; braces stand for `_low` and `_high`."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 """Columns of each cost per run."""
-ENDS = ("", "_low", "_high")
 
 LEAST_RANKED = 3
 """Fewest sides in a ranking; a crossover compares two."""
@@ -86,16 +85,11 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
             **(_of_run(cell, steps) if steps else {}),
             "ranked_by": cost,
             "rank": rank,
-            **{f"ratio{end}": value for end, value in zip(ENDS, vars(ratio).values(), strict=True)},
+            **columns_of(ratio, "ratio{}"),
             "trials": cell["trials"],
             "flags": cell["flags"],
         }
         yield row | {"behind": rank > 1 and sign_of(row) > 0}
-
-
-def interval_of(row: Row, name: str) -> Interval:
-    """The value and the ends of a column whose name has braces for `_low` and `_high`."""
-    return Interval(*(row[name.format(end)] for end in ENDS))
 
 
 def _of_run(cell: Row, steps: int) -> dict[str, float]:

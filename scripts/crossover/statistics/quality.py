@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
-from crossover.statistics.intervals import Interval, decided, t_quantile
+from crossover.statistics.intervals import Interval, columns_of, decided, t_quantile
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
 from crossover.tables.run_tables import table_of
 
@@ -84,9 +84,7 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
         differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
         # A row of the rarest class changes macro F1 most.
         one_row = len(labels) / (classes * rarest) if metric == "macro_f1" else 1.0
-        difference = mean_over_seeds_and_rows(differences, one_row, together)
-        ends = zip(("", "_low", "_high"), vars(difference).values(), strict=True)
-        columns |= {f"{metric}_difference{end}": value for end, value in ends}
+        columns |= columns_of(mean_over_seeds_and_rows(differences, one_row, together), metric + "_difference{}")
     return columns
 
 

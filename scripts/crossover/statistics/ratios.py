@@ -13,7 +13,7 @@ import pandas as pd
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import numbers_of, rows_of_cells
-from crossover.statistics.intervals import Interval, SampleMean, ratio_of, sure_signs
+from crossover.statistics.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
 from crossover.statistics.pairings import compare_across
 from crossover.statistics.payback import Jobs, payback, startups_of
 from crossover.tables.registry import CELL_AXES
@@ -82,9 +82,7 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
         "baseline": pair.baseline_name,
         "baseline_machine": pair.baseline.machine,
         "contender": pair.contender_name,
-        "ratio": ratio.mean,
-        "ratio_low": ratio.low,
-        "ratio_high": ratio.high,
+        **columns_of(ratio, "ratio{}"),
         "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
         "baseline_s": math.exp(baseline.steps.mean),
         "contender_s": math.exp(contender.steps.mean),
@@ -94,13 +92,8 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
 
 def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
     steps = payback(contender, baseline) or Interval(math.nan)
-    return {
-        "startup_s": contender.startup_s,
-        "baseline_startup_s": baseline.startup_s,
-        "payback_steps": steps.mean,
-        "payback_steps_low": steps.low,
-        "payback_steps_high": steps.high,
-    }
+    startups_s = {"startup_s": contender.startup_s, "baseline_startup_s": baseline.startup_s}
+    return startups_s | columns_of(steps, "payback_steps{}")
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
