@@ -82,7 +82,7 @@ def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
 
 
 def _is_labelled(crossovers: pd.DataFrame) -> bool:
-    """Whether sides need the names of their devices to be told apart."""
+    """Whether only the names of their devices distinguish the sides."""
     return headline_rows(crossovers)["contender"].nunique() > 1
 
 
@@ -254,13 +254,13 @@ def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
-    """Which points on the x axis lie within a crossover's bracket; none where it lacks an end."""
+    """Whether each point on the x axis lies within a crossover's bracket; none does where it lacks an end."""
     low, high = row["bracket_low"], row["bracket_high"]
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
 def transfers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover with transfers in each step over that on resident data, for each line."""
+    """For each line, the crossover with transfers in each step over the crossover on resident data."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     several = varying(tables.cells, axes)

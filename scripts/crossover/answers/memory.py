@@ -67,7 +67,7 @@ def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Ro
 
 
 def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
-    """Which setting takes least memory and which most, at the largest size and batch that all of them have."""
+    """The settings that take least and most memory, at the largest size and batch measured in all settings."""
     named = varying(with_peak, SETTINGS)
     if not named:
         return []

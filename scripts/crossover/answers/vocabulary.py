@@ -1,4 +1,4 @@
-"""The words that an answer is made of, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
+"""The closed sets of words in answers, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 

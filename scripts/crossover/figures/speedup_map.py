@@ -131,7 +131,7 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open one reaches the edge of the map; none with a single trial."""
+    """The ends of an interval as drawn: an open end at the edge of the map; without any, the crossover."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]

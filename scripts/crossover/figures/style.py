@@ -119,7 +119,7 @@ SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
 
 
 def log_ticks(axis: Axis, formatter: Formatter) -> None:
-    """Round numbers on a logarithmic axis, whether it spans many decades or less than one."""
+    """Set ticks at round numbers on a logarithmic axis, whether it spans many decades or less than one."""
     low, high = axis.get_view_interval()
     decades = math.log10(high / low) if 0 < low < high else 1
     if decades < 0.7:
@@ -134,7 +134,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Ticks at measured sizes, as many as fit; those in `last`, which refinement added, take what is left."""
+    """Set ticks at measured sizes, as many as fit; those in `last`, which refinement added, get the room left."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)

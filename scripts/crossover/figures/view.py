@@ -93,7 +93,7 @@ class StudyView:
         return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
-        """What the x axis counts."""
+        """The label of the x axis."""
         return axis_label({"x_axis": self.x_axis, "size_name": self.cells["size_name"].iloc[0]})
 
     @property
@@ -254,7 +254,7 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """The CPU on all cores, on half, on ever fewer; then the accelerators."""
+    """Sort key: the CPU on all cores, on half, on ever fewer; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer

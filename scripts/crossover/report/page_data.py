@@ -16,7 +16,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, X_AXES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
-from crossover.statistics.intervals import t_quantile
+from crossover.statistics.intervals import ENDS, t_quantile
 from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
@@ -33,7 +33,7 @@ COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
-    """JSON that is safe inside a script element: no `<`, nothing but ASCII.
+    """The data as JSON that is safe inside a script element: ASCII without `<`.
 
     A link to a cell consists of its axes; like the path of its rows, it leaves out the machine where none is named.
     """
@@ -135,7 +135,7 @@ SPEEDUP = {
 
 
 def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """What the chart can show of a cell."""
+    """The metrics that the chart can show."""
     return [
         {
             "key": name,
@@ -180,7 +180,7 @@ def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int
     by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
     return {
         index: {
-            int(row["baseline_threads"]): plain([*(row[f"ratio{end}"] for end in ("", "_low", "_high")), sign_of(row)])
+            int(row["baseline_threads"]): plain([*(row[f"ratio{end}"] for end in ENDS), sign_of(row)])
             for row in records(by_cell[key])
         }
         for index, key in enumerate(cells[CELL_AXES].itertuples(index=False, name=None))
@@ -263,7 +263,7 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Which cells have a split of their step's time."""
+    """Whether each cell has a split of its step's time."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
@@ -297,7 +297,7 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
-    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
+    value, low, high = (row[f"{column}{end}"] for end in ENDS)
     if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
     unit = axis_label({**row, "x_axis": axis})

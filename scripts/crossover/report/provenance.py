@@ -225,7 +225,7 @@ def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | N
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
+    """Differences between machines beside their hardware: `what` differs, and the value on `each` machine."""
     differing = []
     measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():

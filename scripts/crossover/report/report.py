@@ -32,7 +32,7 @@ from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.statistics.intervals import interval_of
+from crossover.statistics.intervals import ENDS, interval_of
 from crossover.statistics.machines import shown_column
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
@@ -216,7 +216,7 @@ STRIP_MARGIN = 0.12
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """Where the range that a claim is tested on, and what was measured, lie on a strip from 0 to 1.
+    """The positions of a claim's tested range and of the measured values on a strip from 0 to 1.
 
     On a logarithmic scale, if all of them are above 0; None without a range or a measured value.
     """
@@ -274,7 +274,7 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
     counts = cells["status"].agg(
         seeds=lambda statuses: (statuses == "ok").sum(), failed=lambda statuses: (statuses != "ok").sum()
     )
-    differences = cells[[f"accuracy_difference{end}" for end in ("", "_low", "_high")]].first()
+    differences = cells[[f"accuracy_difference{end}" for end in ENDS]].first()
     return records(pd.concat([cells[[*QUALITY_METRICS, "loss"]].mean(), counts, differences], axis=1).reset_index())
 
 

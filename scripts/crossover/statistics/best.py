@@ -1,4 +1,4 @@
-"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two devices so run.
+"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two such devices.
 
 A candidate is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
@@ -87,7 +87,7 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at the sizes that count, as `fastest` corrects them.
+        """ln(seconds) of the fastest candidate's trials at the sizes that count, corrected for selection bias.
 
         Empty at a size where all trials failed.
         """
@@ -229,7 +229,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The cells that are candidates: `device` is the one compared, `side` says with how many cores, as `cpu-1`."""
+    """The candidate cells: `device` is the device compared, `side` also names its number of cores, as `cpu-1`."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

@@ -51,7 +51,7 @@ class RoofTimes(NamedTuple):
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
-    """The cells with what bounds a step, where remedies were tried.
+    """Add the columns BOTTLENECKS to the cells where remedies were tried.
 
     `cells` has the columns of ROOF_TIMES; `measurements` has one row a trial.
     """
@@ -69,7 +69,7 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
-    """The columns of one cell, from the rows of its trials."""
+    """The columns BOTTLENECKS of one cell, from the rows of its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
@@ -134,7 +134,7 @@ def _operators_s(trial: Mapping[str, Any]) -> float:
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """The device's work by the roof that explains it: of matmuls and the like, and of all other operators."""
+    """Seconds of the device's work by the roof that explains them, from matrix products and other operators."""
     products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}

@@ -139,7 +139,7 @@ def _scaled(time: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak of the trial with the lower median peak and its parts, so that all are of one step.
+    """The peak memory and its parts, all of the trial with the lower median peak.
 
     The peak is the allocator's; on the CPU, which has none, the sum of the parts, or else the growth of the process.
     """
@@ -155,7 +155,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with their share of the highest rate of a matrix product on the device in the precision.
+    """Add each cell's rate as a share of the highest rate of a matrix product on its device in its precision.
 
     That is a measured peak, not the data sheet's: a cell may exceed it.
     """

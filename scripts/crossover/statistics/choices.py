@@ -64,7 +64,7 @@ def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
 
 @dataclass(frozen=True)
 class Fastest:
-    """The cell with the smallest mean, without selection bias."""
+    """The cell with the smallest mean, corrected for selection bias."""
 
     index: int
     logs: Floats

@@ -153,7 +153,7 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The connected part of the set around the zeros, of which noise may make several.
+    """The ends of the connected part of the 95 % set around the zeros, of which noise may make several.
 
     Sure signs on both sides end it within the range, or at the ends of the range by rounding.
     """

@@ -133,7 +133,7 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """L~ over ln(size), with its error: from the trials, and from its bend between two sizes."""
+    """The interpolated advantage L~ over ln(size), with its error from trials and from its bend between sizes."""
 
     advantages: Advantages
     log_sizes: Floats

@@ -16,7 +16,7 @@ from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
-from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
+from crossover.statistics.intervals import CLOCK_RESOLUTION, ENDS, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.statistics.payback import startups_of
 from crossover.tables.frames import device_name_of
@@ -150,7 +150,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
-    for end in ("", "_low", "_high") if X_AXES[x_axis] == "size" else ():
+    for end in ENDS if X_AXES[x_axis] == "size" else ():
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
         row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
     return row

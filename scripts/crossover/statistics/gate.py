@@ -1,4 +1,4 @@
-"""Whether a second run is slower than a first, by cell, with the error of all cells together at 5 %.
+"""A test of whether a second run is slower than a first, cell by cell, with a family-wise error of 5 %.
 
 If trials were the only source of variation, equal runs would fail the gate in at most one of forty. Runs also vary by
 temperature, memory layout and other tenants: `calibrated_limit` takes the limit from identical runs on a machine.
@@ -116,7 +116,7 @@ def _verdict(low: float, high: float, limit: float) -> str:
 
 
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`compare_runs` with intervals that hold over all cells together, of variances shared between the cells.
+    """`compare_runs` with simultaneous intervals over all cells, from variances shared between the cells.
 
     Column `detectable` is the least slowdown, as a factor beyond the limit, that the gate detects with a probability of
     POWER.
@@ -150,7 +150,7 @@ def calibrated_limit(runs: Sequence[pd.DataFrame]) -> float:
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:
-    """What keeps two runs from being compared, by COMPARABLE_IN; `comparison` is what `compare_runs` gives of them."""
+    """The differences that make two runs incomparable, by COMPARABLE_IN; `comparison` is their `compare_runs`."""
     differs = [MODEL in (parts or "").split() for parts in comparison["differing_code"].astype(object).fillna("")]
     models = comparison.loc[differs, ["study", "workload"]].drop_duplicates()
     differing = {name: differing_environments(first, second, columns) for name, columns in ENVIRONMENTS.items()}

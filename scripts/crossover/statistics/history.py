@@ -1,4 +1,4 @@
-"""The cells of a machine over many runs: each run's time, and the runs at which it changed."""
+"""The cells of a machine over many runs: each run's time, and the runs at which the time changed."""
 
 from __future__ import annotations
 

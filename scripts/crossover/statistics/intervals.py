@@ -74,7 +74,7 @@ class Interval:
     high: float | None = None
 
     def inverted(self) -> Interval:
-        """The interval of the ratio the other way round."""
+        """The interval of the inverse ratio."""
         high, low = (None if end is None else 1 / end for end in (self.low, self.high))
         return Interval(1 / self.mean, low, high)
 

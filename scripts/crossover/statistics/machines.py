@@ -67,7 +67,7 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The rows of one point, the first place first.
+    """The rows of one point by rank.
 
     The intervals of the ratios to the first place hold together, since it was chosen (`crossover.statistics.choices`).
     """
@@ -103,7 +103,7 @@ def _of_run(cell: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost that a row is ranked by, of a run where the study has one; braces as in OF_STEPS."""
+    """The columns of the cost that a row is ranked by, per run where the study has one; braces as in OF_STEPS."""
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 

@@ -21,7 +21,7 @@ from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):
-    """Two cells to compare, and what each side is called."""
+    """Two cells to compare, and the names of both sides."""
 
     pair: str
     contender: Cell
@@ -56,7 +56,7 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
-    """The times of every cell, its parameters, and of a CPU its number of threads."""
+    """Of every cell, its times, its parameters, and its number of threads if it is on a CPU."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.intervals import ENDS
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
@@ -110,7 +111,7 @@ def spanned(there: Row, here: Row) -> Row:
     return {**base, **lows, **highs, **({} if has_end else undecided)}
 
 
-_ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ("", "_low", "_high")]
+_ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers that have an interval, though it may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")

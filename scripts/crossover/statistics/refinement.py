@@ -223,12 +223,12 @@ def trials_of_candidates(
 
 
 def _along(x_axis: str) -> str:
-    """The column of trials with the whole numbers that a stage may add along an x axis."""
+    """The column of trials along which a stage adds points for an x axis: whole numbers."""
     return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    """The axes of a pairing's series, with the whole numbers of a table as Python's."""
+    """The axes of a pairing's series, with NumPy scalars as Python values."""
     return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
 
 
