@@ -185,7 +185,7 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
         (1.001e-4, ("GPU", "CPU"), None, 1000, 100, (9.99, 99.9), "GPU faster from 1,000 linear layers on, "),
     ],
 )
-def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
+def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
     series: Row,
     gpu_s: float,
     sides: tuple[str, str],
@@ -208,7 +208,7 @@ def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
     assert WORDS.summed([answer, answer]) == f"{sides[0]} faster, but {AT_AN_END}"
 
 
-def test_between_two_ties_no_side_is_said_to_be_ahead(series: Row) -> None:
+def test_with_ties_at_both_ends_no_side_is_ahead(series: Row) -> None:
     """The GPU takes as long as the CPU at both ends, and a fifth in the middle."""
     rows = series(1e-3)
     for trial in rows:
@@ -275,7 +275,7 @@ def test_transfers_compare_two_crossovers(series: Row) -> None:
     assert once["status"] == "single_trial"
 
 
-def test_without_an_accelerator_the_measured_half_is_told(series: Row) -> None:
+def test_without_an_accelerator_the_cpu_times_are_answers(series: Row) -> None:
     answered = answers([trial for trial in series() if trial["device"] == "cpu"])
     assert only(answered, "crossover")["status"] == "no_accelerator"
     times = of_kind(answered, "step_time")
@@ -325,7 +325,7 @@ def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, publis
     assert answer["low"] < answer["value"] < answer["high"]
 
 
-def test_copies_from_the_host_are_told_from_loading_and_are_none_on_a_cpu(row: Row) -> None:
+def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row: Row) -> None:
     """Of a step of 2 ms on the GPU, 1 ms remains on resident data; on the CPU the step is the same."""
     rows = [
         trial
@@ -357,7 +357,7 @@ def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
+def test_the_worst_mistake_is_a_significant_one(row: Row) -> None:
     spec = study(figures=["latency"])
     answer = only(answers(latencies(row, 5), spec), "latency")
     # A mean of (5 + 5 + 1 + 1) / 4 over 1.
@@ -544,7 +544,7 @@ def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Ro
         assert only(answers([row()], study(figures=[]), trainings=rows), "quality")["status"] == status
 
 
-def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
+def test_failed_trainings_are_a_caveat_of_the_conclusion(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
     spec = study(figures=[])
     assert only(answers([row()], spec, trainings=trained), "quality")["caveats"] == []
@@ -575,7 +575,7 @@ def with_candidates() -> dict[str, Any]:
     return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
 
 
-def test_devices_at_their_best_name_their_configurations_and_what_moved(series: Row, row: Row) -> None:
+def test_devices_at_their_best_have_their_configurations_and_the_shift_of_the_crossover(series: Row, row: Row) -> None:
     answered = answers([*series(5e-3), *graphs(row, 5e-4)], with_candidates())
     best = only(answered, "best")
     assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)

@@ -85,7 +85,7 @@ def test_a_reference_gpu_is_compared_with_the_cpu_here(cpu_rows: Any, elsewhere:
     assert not of_kind(run, "crossover"), "that no GPU was measured here need not be said again"
 
 
-def test_of_a_gpu_elsewhere_the_range_alone_is_said(cpu_rows: Any, elsewhere: Any) -> None:
+def test_a_gpu_elsewhere_gives_only_a_range(cpu_rows: Any, elsewhere: Any) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(tables(cpu_rows, elsewhere()), "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
@@ -243,14 +243,12 @@ class TestThresholds:
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
-    def test_a_gpu_elsewhere_counts_if_it_is_asked_for(
-        self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path
-    ) -> None:
+    def test_a_gpu_elsewhere_counts_on_request(self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path) -> None:
         assert should_use_gpu(series_elsewhere, STUDY, 10_000) is None
         assert use_it(series_elsewhere, 10_000) is True
         assert use_it(read_back(tables(cpu_rows), tmp_path), 10_000) is None
 
-    def test_a_single_trial_counts_if_it_is_asked_for(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
+    def test_a_single_trial_counts_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is 0.2, 2 and 20 times as fast: from 1000 on at least twice."""
         rows = [trial for trial in cpu_rows + trials(row, "cuda", lambda _: 2e-3) if trial["trial"] == 1]
         (series,) = read_back(tables(rows), tmp_path)
@@ -387,7 +385,7 @@ class TestThresholds:
         }
         assert beyond == {50: True, 50_000: True, 200_000: None}
 
-    def test_flags_of_a_reference_travel(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+    def test_flags_of_a_reference_are_caveats(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
         run = tables(cpu_rows, elsewhere(flags=["throttled"]))
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]

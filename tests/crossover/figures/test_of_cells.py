@@ -149,7 +149,7 @@ def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, ro
     assert [x for x, _ in marked(axes, "x")] == [1000]
 
 
-def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
+def test_trade_off_draws_the_pareto_front(view_of: View, row: Row) -> None:
     cells = {"plain": (4, 1.0), "slow": (3, 5.0), "small": (1, 3.0), "worst": (5, 6.0)}
     rows = [
         row(device="cuda", variant=variant, batch_size=1, step_time_s=seconds, peak_allocated_bytes=peak * MB)

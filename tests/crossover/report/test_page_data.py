@@ -52,7 +52,7 @@ def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("trials", "signs"), [(1, [-1, 0, 1]), (3, [-1, 1, 1])])
-def test_a_cell_says_which_side_is_surely_ahead(
+def test_a_cell_has_the_side_that_is_significantly_ahead(
     power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]
 ) -> None:
     """Speed-ups of 0.1, 1.2 and 10: of a single trial 1.2 is no lead, by trials 1 % apart it is."""

@@ -73,7 +73,7 @@ def test_money_is_time_by_the_price_of_the_machine(row: Row) -> None:
     assert set(table["ranked_by"]) == {"money"}
 
 
-def test_a_side_without_a_price_has_no_place_among_the_priced(row: Row) -> None:
+def test_a_side_without_a_price_is_not_ranked_by_money(row: Row) -> None:
     seconds = {"laptop": {4: [1.0]}, "host": {4: [2.0]}, "gpu": {4: [3.0]}}
     assert len(ranked(row, seconds, {"h200": 1.0})) == 2
     assert by_side(ranked(row, seconds, {"here": 1.0}), "ranked_by") == [(side, "time") for side in seconds]

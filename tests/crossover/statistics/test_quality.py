@@ -128,7 +128,7 @@ def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seeds", [2, 5])
-def test_equal_predictions_are_known_to_four_rows_and_not_exactly(seeds: int) -> None:
+def test_equal_predictions_have_an_interval_of_about_four_rows(seeds: int) -> None:
     """As many as a binomial's exact interval allows, beyond which no row of 360 would differ in 2.5 % of cases."""
     interval = mean_over_seeds_and_rows(np.zeros((seeds, 360)))
     exact = 1 - 0.025 ** (1 / 360)

@@ -194,7 +194,7 @@ def test_two_precisions_have_a_size_of_their_own_on_each_device(rows: Rows) -> N
     assert planned(table, "size", pairs=["device"]) == planned(table, "size", pairs=["execution"]) == {}
 
 
-def test_what_is_added_for_one_precision_is_no_gap_of_another(rows: Rows) -> None:
+def test_sizes_added_for_one_precision_are_not_missing_for_another(rows: Rows) -> None:
     """On a GPU alone amp-bf16 crosses at 100, fp64 at 1000; the sizes between were measured for one of them each."""
     times = {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3}
     table = rows((50, 400, 3200), times)
