@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // A spreadsheet runs what begins so as a formula, and a study's title or a reason may be anybody's text.
+  // A spreadsheet takes text that begins so for a formula, and a study's title or a reason may be anybody's text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -16,9 +16,9 @@
     return values.size > 1 || (spec.always && !values.has(null));
   }
 
-  // A device goes by two names: cuda, as it is asked for, and GPU, as the page has it.
-  const deviceFilter = (asked, value, row) =>
-    [value, row.device_label].some((name) => name.toLowerCase().includes(asked.trim().toLowerCase()));
+  // A device has two names: cuda, as in options and data, and GPU, as on the page.
+  const deviceFilter = (text, value, row) =>
+    [value, row.device_label].some((name) => name.toLowerCase().includes(text.trim().toLowerCase()));
 
   function column(spec, rows) {
     const title = spec.unit ? `${spec.title}, ${spec.unit}` : spec.title;
@@ -30,7 +30,7 @@
     if (isNumber(spec, rows)) {
       return {
         ...common, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, hozAlign: "right",
-        headerFilterPlaceholder: "> 10", headerFilterFunc: (asked, value) => page.numberFilter(asked, value, spec.factor),
+        headerFilterPlaceholder: "> 10", headerFilterFunc: (text, value) => page.numberFilter(text, value, spec.factor),
         formatter: (cell) => page.numberText(cell.getValue(), spec.factor),
       };
     }
@@ -46,7 +46,7 @@
 
   // The library sorts by mouse only.
   function sortByKeys(table) {
-    for (const column of table.getColumns().filter((one) => one.getDefinition().headerSort !== false)) {
+    for (const column of table.getColumns().filter((candidate) => candidate.getDefinition().headerSort !== false)) {
       const head = column.getElement();
       head.tabIndex = 0;
       head.addEventListener("keydown", (event) => {
@@ -57,13 +57,13 @@
     }
   }
 
-  // Every word of the search stands in some column, whichever.
+  // Whether each word of the search is in some column of the row.
   function matches(row) {
     const texts = Object.values(row).filter((value) => value !== null).map((value) => String(value).toLowerCase());
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
-  // Filters that cannot be read, in words; each is marked.
+  // Messages about filters that cannot be read, whose inputs are marked as invalid.
   function unread() {
     const { rows, columns } = page.data();
     const typed = new Map(table.getHeaderFilters().map(({ field, value }) => [field, String(value)]));
@@ -77,19 +77,19 @@
   }
 
   function count() {
-    const found = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
-    section.querySelector(".count").textContent = [found, ...unread()].join("; ");
+    const text = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
+    section.querySelector(".count").textContent = [text, ...unread()].join("; ");
   }
 
-  // A grid holds rows of cells and nothing else, and so the words of an empty one are a row, too.
+  // A grid may hold only rows of cells, so the message of an empty table is a row, too.
   const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell is left by the filters")];
 
   async function make() {
     await page.library("tabulator");
     const { rows, columns } = page.data();
-    const place = section.querySelector(".table");
+    const container = section.querySelector(".table");
     return new Promise((resolve) => {
-      table = new Tabulator(place, {
+      table = new Tabulator(container, {
         data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: element("div", ...NO_CELLS),
         columns: [
           { title: "cell", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
@@ -99,8 +99,8 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // What scrolls takes the focus, rows or none; a grid may hold groups of rows only, and so this is one.
-        const holder = place.querySelector(".tabulator-tableholder");
+        // The scrolling element takes the focus, with or without rows; a grid may hold only row groups, so it is one.
+        const holder = container.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
         table.on("dataFiltered", () => setTimeout(count));
@@ -154,7 +154,7 @@
   }
 
   page.showCell = async (key) => {
-    const row = page.data().rows.find((one) => one.key === key);
+    const row = page.data().rows.find((cell) => cell.key === key);
     details.hidden = false;
     if (!row) {
       details.replaceChildren(element("p", {}, "The link names a cell that this run does not have."));
@@ -162,7 +162,7 @@
       return;
     }
     const table = await page.table();
-    if (!table.getRows("active").some((one) => one.getData() === row)) await page.clearTable();
+    if (!table.getRows("active").some((active) => active.getData() === row)) await page.clearTable();
     table.deselectRow();
     table.selectRow(row.place);
     await table.scrollToRow(row.place, "center", false).catch(() => {});
@@ -181,7 +181,7 @@
     details.scrollIntoView({ block: "nearest" });
   };
 
-  // --- Links: #NAME opens what the target lies in, #cell=... shows a cell ---
+  // --- Links: #NAME opens the sections around its target, #cell=... shows a cell ---
 
   function follow() {
     const hash = location.hash.slice(1);

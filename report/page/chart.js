@@ -1,4 +1,4 @@
-// The page's chart: its controls, what it shows of which size, and its downloads. Its state is in the address.
+// The page's chart: controls, reading at a size, and downloads. Its state is in the address.
 "use strict";
 ((page) => {
   const box = document.getElementById("chart");
@@ -92,7 +92,7 @@
     legend.replaceChildren();
     plot.replaceChildren();
     scale = null;
-    for (const one of pictures) one.hidden = !seen.metric;
+    for (const download of downloads) download.hidden = !seen.metric;
     if (!seen.metric) return;
     if (seen.metric === SPLIT) {
       plot.append(page.drawSplits(seen, width, label));
@@ -102,8 +102,8 @@
       return;
     }
     const looks = page.looksOf(seen.shown);
-    const { picture, scale: own, named } = page.drawLines(seen, looks, state, width, label);
-    scale = own;
+    const { picture, scale: newScale, named } = page.drawLines(seen, looks, state, width, label);
+    scale = newScale;
     plot.append(picture);
     if (state.published) legend.append(...page.publishedLegend(seen).map(([mark, words]) => element("li", {}, mark, words)));
     if (!named) {
@@ -113,20 +113,20 @@
   }
 
   typed.addEventListener("change", () => {
-    const asked = page.readNumber(typed.value)?.value;
-    if (!(asked > 0 && Number.isFinite(asked))) {
+    const size = page.readNumber(typed.value)?.value;
+    if (!(size > 0 && Number.isFinite(size))) {
       readout.textContent = `“${typed.value}” is no size; type a number above 0, such as 2,000 or 703 k.`;
       return;
     }
-    set({ size: asked });
+    set({ size });
   });
   typedSteps.addEventListener("change", () => {
-    const asked = page.readNumber(typedSteps.value)?.value;
-    if (typedSteps.value.trim() && !(asked >= 1 && Number.isFinite(asked))) {
+    const steps = page.readNumber(typedSteps.value)?.value;
+    if (typedSteps.value.trim() && !(steps >= 1 && Number.isFinite(steps))) {
       readout.textContent = `“${typedSteps.value}” is no number of steps; type one of 1 or more, such as 2,000 or 1.5 M, or nothing for a step alone.`;
       return;
     }
-    set({ steps: asked ? Math.round(asked) : null });
+    set({ steps: steps ? Math.round(steps) : null });
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
@@ -138,13 +138,13 @@
     const next = steps[event.key] > 0 ? seen.sizes.find((size) => size > seen.size) : seen.sizes.findLast((size) => size < seen.size);
     if (next) set({ size: next });
   });
-  // What the pointer passes is not called out.
+  // Screen readers do not announce the sizes that the pointer passes.
   plot.addEventListener("pointerenter", () => readout.setAttribute("aria-live", "off"));
   plot.addEventListener("pointermove", (event) => {
     const pixel = event.clientX - plot.getBoundingClientRect().left;
     if (!scale || pixel < scale.left || pixel > scale.right) return;
     state.size = seen.sizes.find((size) => Math.abs(scale.x(size) - pixel) < SNAP) ?? scale.at(pixel);
-    seen.asked = seen.size = page.within(state.size, seen.sizes);
+    seen.wantedSize = seen.size = page.within(state.size, seen.sizes);
     draw();
   });
   plot.addEventListener("pointerleave", () => {
@@ -156,20 +156,20 @@
 
   function remember() {
     const { study: name, y, x, line, size, steps } = state;
-    const known = { study: name, y, x, line, size: size && Number(size.toPrecision(4)), steps };
+    const values = { study: name, y, x, line, size: size && Number(size.toPrecision(4)), steps };
     const off = toggles.filter(({ key }) => !state[key]).map(({ key }) => [key, "off"]);
-    const given = Object.entries(known).filter(([, value]) => value !== null && value !== "");
+    const given = Object.entries(values).filter(([, value]) => value !== null && value !== "");
     history.replaceState(null, "", `#chart?${new URLSearchParams([...given, ...off])}`);
   }
 
   function recall() {
     if (!location.hash.startsWith("#chart?")) return false;
-    const known = Object.fromEntries(new URLSearchParams(location.hash.slice("#chart?".length)));
-    state.study = studies.includes(known.study) ? known.study : studies[0];
-    for (const key of ["y", "x", "line"]) state[key] = known[key] ?? null;
-    state.size = Number(known.size) > 0 ? Number(known.size) : null;
-    state.steps = Number(known.steps) >= 1 ? Number(known.steps) : null;
-    for (const { key } of toggles) state[key] = known[key] !== "off";
+    const parameters = Object.fromEntries(new URLSearchParams(location.hash.slice("#chart?".length)));
+    state.study = studies.includes(parameters.study) ? parameters.study : studies[0];
+    for (const key of ["y", "x", "line"]) state[key] = parameters[key] ?? null;
+    state.size = Number(parameters.size) > 0 ? Number(parameters.size) : null;
+    state.steps = Number(parameters.steps) >= 1 ? Number(parameters.steps) : null;
+    for (const { key } of toggles) state[key] = parameters[key] !== "off";
     return true;
   }
 
@@ -210,9 +210,9 @@
     ];
     const lines = () => [
       ["device", "line", x, seen.steps ? seen.metric.title : seen.metric.key, "low", "high"],
-      ...seen.shown.flatMap((one) => one.points.flatMap(({ at, row }) => {
+      ...seen.shown.flatMap((series) => series.points.flatMap(({ at, row }) => {
         const point = page.pointOf(row, seen.metric);
-        return point ? [[one.label, one.group, seen.places ? seen.places[at] : at, point.value, point.low, point.high]] : [];
+        return point ? [[series.label, series.group, seen.places ? seen.places[at] : at, point.value, point.low, point.high]] : [];
       })),
     ];
     const quoted = (value) => `"${String(page.csvText(value ?? "")).replaceAll('"', '""')}"`;
@@ -220,13 +220,13 @@
     save("csv", rows.map((cells) => cells.map(quoted).join(",")).join("\n"), "text/csv");
   }
 
-  const pictures = [button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
+  const downloads = [button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
   box.append(
     element("div", { class: "controls" }, study.label, metric.label, group.label, axis.label),
     mine, run, readout, plot, legend,
     element("div", { class: "controls small" },
       ...toggles.map(({ label }) => label),
-      ...pictures, button("these cells as a table", () => page.showStudyInTable(state.study))));
+      ...downloads, button("these cells as a table", () => page.showStudyInTable(state.study))));
   recall();
   render();
   window.addEventListener("hashchange", () => { if (recall()) render(); });

@@ -16,7 +16,7 @@
     return context.measureText(words).width;
   };
 
-  // Of places in order, those whose words keep clear of the last one's; `length` is the axis' in pixels.
+  // The places, in order, whose words keep clear of the previous ones; `length` is that of the axis in pixels.
   function clear(places, [low, high], length, sizeOf) {
     let end = -Infinity;
     return places.filter((at) => {
@@ -35,7 +35,7 @@
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
     const multiples = (digits) => powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
     const tens = multiples([1]);
-    const thinned = tens.map((_, rank) => tens.filter((_, place) => place % (rank + 1) === 0));
+    const thinned = tens.map((_, rank) => tens.filter((_, index) => index % (rank + 1) === 0));
     const roomy = (places) => places.length > 1 && clear(places, extent, length, sizeOf).length === places.length;
     return [...SETS.map(multiples), ...thinned].find(roomy) ?? clear(multiples(MANY), extent, length, sizeOf);
   };
@@ -72,8 +72,8 @@
   const BENDS = 16; // pieces of a line between two points
 
   // The points of a series' curve, those measured among them.
-  function bent(one, metric) {
-    const [points, curve] = [pointsOf(one, metric), page.curveOfSeries(one, metric)];
+  function bent(series, metric) {
+    const [points, curve] = [pointsOf(series, metric), page.curveOfSeries(series, metric)];
     return points.flatMap((point, rank) => {
       const next = points[rank + 1];
       if (!next) return [point];
@@ -85,15 +85,15 @@
   // --- Scales ---
 
   const spread = (values) => {
-    const known = values.filter((value) => value > 0);
+    const positive = values.filter((value) => value > 0);
     // Not Math.min(...): cells may be more than a call's arguments.
-    const [low, high] = known.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+    const [low, high] = positive.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
     return high ? [low / 1.3, high * 1.3] : [0.1, 10];
   };
 
   function scalesOf(seen, state, width, height, room) {
     const marks = state.published ? page.publishedMarks(seen) : [];
-    const values = [...seen.shown.flatMap((one) => pointsOf(one, seen.metric)), ...marks].map(({ value }) => value);
+    const values = [...seen.shown.flatMap((series) => pointsOf(series, seen.metric)), ...marks].map(({ value }) => value);
     const ys = spread(seen.metric.key === "speedup" ? [...values, 1] : values);
     const xs = seen.places ? [-0.5, seen.places.length - 0.5] : spread(seen.sizes);
     const [top, bottom] = [PAD.top, height - PAD.bottom];
@@ -130,7 +130,7 @@
 
   // --- Behind the lines ---
 
-  // What a crossover in time has a meaning for.
+  // Whether crossovers in time can be marked on a metric.
   const isTime = (metric) => ["seconds", "rate"].includes(metric.kind) || metric.key === "speedup";
 
   function upright(scale, at, dashes) {
@@ -143,20 +143,20 @@
     return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
   }
 
-  // The first of some words that has room beside a place, on the side that has more of it.
+  // The first of several texts that fits beside a place, on the side with more room.
   function beside(scale, at, choices, y, fill) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
     const right = x > (scale.left + scale.right) / 2;
     const room = right ? x - scale.left : scale.right - x;
-    const words = choices.find((one) => page.widthOf(one) + 10 < room);
+    const words = choices.find((choice) => page.widthOf(choice) + 10 < room);
     return words ? [text(words, x + (right ? -6 : 6), y, { "text-anchor": right ? "end" : "start", fill, class: "halo" })] : [];
   }
 
-  // Crossovers with their intervals; one with a machine elsewhere is a range alone.
+  // Crossovers with their intervals; a crossover with a machine elsewhere is only a range.
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
-    const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
-    const perStep = found.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
+    const shown = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
+    const perStep = shown.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
     const ends = seen.steps && !seen.places ? page.jobCrossovers(seen) : perStep;
     return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, whose], rank) => {
       const line = whose && `${whose}: `;
@@ -169,7 +169,7 @@
     });
   }
 
-  // What a source measured, beside lines that agree with it on every axis that it states.
+  // The published values that agree with a line shown on every axis that the source states.
   page.publishedMarks = (seen) => {
     const { marks } = data.published[seen.study];
     const rows = seen.shown.flatMap(({ points }) => points.map(({ row }) => row));
@@ -178,9 +178,9 @@
     return fitting.map((mark) => ({ ...mark, at: mark.on[seen.x.key] })).filter(({ at }) => at !== undefined);
   };
 
-  // The ends of the published crossover, where the chart has a place for one of them.
+  // The ends of the published crossover, if at least one lies within the chart.
   page.publishedCrossover = (seen) => {
-    const ends = [...new Set(data.published[seen.study].crossover ?? [])].sort((one, other) => one - other);
+    const ends = [...new Set(data.published[seen.study].crossover ?? [])].sort((first, second) => first - second);
     const isThere = isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis && seen.sizes.length;
     const [low, high] = spread(seen.sizes);
     return isThere && ends.some((end) => low <= end && end <= high) ? ends : [];
@@ -192,7 +192,7 @@
   const publishedShape = ({ shape, colour }, x, y, ...children) =>
     drawn("path", { class: "published", d: `M${x},${y}${SHAPES[shape]}`, fill: "none", stroke: page.tone(colour), "stroke-width": 1.4 }, ...children);
 
-  // Each published series that is drawn: its mark as a picture, and its words.
+  // Mark and words of each published series drawn.
   page.publishedLegend = (seen) => {
     const series = new Map(page.publishedMarks(seen).map((mark) => [mark.words, mark]));
     return [...series].map(([words, mark]) => [
@@ -210,8 +210,8 @@
       parts.push(...beside(scale, ends[0], [`published ${format.places(ends, seen.x.title).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
     return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map((mark) => {
-      const said = `published: ${mark.words}, ${page.placeText(seen, mark.at)}: ${page.metricText(seen.metric, mark.value)}`;
-      return publishedShape(mark, scale.x(mark.at), scale.y(mark.value), drawn("title", {}, said));
+      const title = `published: ${mark.words}, ${page.placeText(seen, mark.at)}: ${page.metricText(seen.metric, mark.value)}`;
+      return publishedShape(mark, scale.x(mark.at), scale.y(mark.value), drawn("title", {}, title));
     }));
   }
 
@@ -222,16 +222,16 @@
 
   // --- Lines ---
 
-  function line(one, look, seen, scale, state) {
-    const points = pointsOf(one, seen.metric);
+  function line(series, look, seen, scale, state) {
+    const points = pointsOf(series, seen.metric);
     const stroke = { stroke: look.colour, fill: "none" };
-    const repeats = ({ row }) => (one.elsewhere || seen.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
+    const repeats = ({ row }) => (series.elsewhere || seen.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
     const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
-    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !one.elsewhere);
-    const lost = one.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
-    const path = (seen.places ? points : bent(one, seen.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
+    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !series.elsewhere);
+    const lost = series.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
+    const path = (seen.places ? points : bent(series, seen.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
-    const mark = one.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
+    const mark = series.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},
       ...(seen.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
       ...barred.map(({ at, low, high }) =>
@@ -249,12 +249,12 @@
 
   // Names at the right ends of lines, pushed apart.
   function names(seen, looks, scale) {
-    const ends = seen.shown.map((one) => ({ one, y: scale.y(pointsOf(one, seen.metric).at(-1).value) }));
+    const ends = seen.shown.map((series) => ({ series, y: scale.y(pointsOf(series, seen.metric).at(-1).value) }));
     ends.sort((first, second) => first.y - second.y);
     for (const [rank, end] of ends.entries()) if (rank) end.y = Math.max(end.y, ends[rank - 1].y + 32);
     const over = ends.length ? Math.max(0, ends.at(-1).y - scale.bottom + 16) : 0;
-    return ends.map(({ one, y }) => {
-      const [x, { colour, name }] = [scale.right + 16, looks.get(one)];
+    return ends.map(({ series, y }) => {
+      const [x, { colour, name }] = [scale.right + 16, looks.get(series)];
       const [first, rest] = nameLines(name);
       return drawn("g", {},
         drawn("path", { d: `M${x - 8},${y - over - 8}V${y - over + (rest ? 24 : 8)}`, stroke: colour, "stroke-width": 3 }),
@@ -265,10 +265,10 @@
   }
 
   function cursor(seen, looks, scale) {
-    const rings = seen.shown.flatMap((one) => {
-      const found = page.valueAt(one, seen.metric, seen.size, !seen.places);
-      const place = found && { cx: scale.x(seen.size), cy: scale.y(found.value), r: 6 };
-      return found ? [drawn("circle", { ...place, fill: "none", stroke: looks.get(one).colour, "stroke-width": 2 })] : [];
+    const rings = seen.shown.flatMap((series) => {
+      const point = page.valueAt(series, seen.metric, seen.size, !seen.places);
+      const circle = point && { cx: scale.x(seen.size), cy: scale.y(point.value), r: 6 };
+      return point ? [drawn("circle", { ...circle, fill: "none", stroke: looks.get(series).colour, "stroke-width": 2 })] : [];
     });
     const d = `M${scale.x(seen.size)},${scale.top}V${scale.bottom}`;
     return [drawn("path", { class: "cursor", d, stroke: ink("accent"), "stroke-width": 1.5 }), ...rings];
@@ -283,7 +283,7 @@
 
   // Lines over an axis: the picture, its scales, and whether it has the names of its lines.
   page.drawLines = (seen, looks, state, width, label) => {
-    const longest = Math.max(0, ...seen.shown.flatMap((one) => nameLines(looks.get(one).name).map(page.widthOf)));
+    const longest = Math.max(0, ...seen.shown.flatMap((series) => nameLines(looks.get(series).name).map(page.widthOf)));
     const named = width >= 700 && seen.shown.length > 0 && seen.shown.length <= MOST_NAMED && longest <= MOST_NAME;
     const height = Math.max(260, Math.min(400, 0.5 * width));
     const scale = scalesOf(seen, state, width, height, named ? longest + 18 : 0);
@@ -291,7 +291,7 @@
     picture.append(
       axes(seen, scale), ...cursor(seen, looks, scale), ...crossovers(seen, scale, state), ...published(seen, scale, state),
       ...(seen.metric.key === "speedup" ? level(scale) : []),
-      ...seen.shown.map((one) => line(one, looks.get(one), seen, scale, state)),
+      ...seen.shown.map((series) => line(series, looks.get(series), seen, scale, state)),
       ...(named ? names(seen, looks, scale) : []));
     return { picture, scale, named };
   };
@@ -300,7 +300,7 @@
   page.drawSplits = (seen, width, label) => {
     const { words, colours, cells } = data.splits;
     const name = (row) => [page.sideText(row), page.sizeText(row), seen.whose(row)].filter(Boolean).join(", ");
-    // Those that are read are bold, and so take more room.
+    // The names at the size read are bold, and so take more room.
     const named = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
     // Where names would take most of the width, each stands above its bar.
     const above = named > width / 2;
@@ -314,8 +314,8 @@
       let x = left;
       const y = 8 + step * rank + (above ? 16 : 0);
       const read = row.size === seen.size ? { fill: ink("ink"), "font-weight": 600 } : {};
-      const place = above ? [left, y - 4, read] : [left - 8, y + 14, { "text-anchor": "end", ...read }];
-      picture.append(text(name(row), ...place));
+      const position = above ? [left, y - 4, read] : [left - 8, y + 14, { "text-anchor": "end", ...read }];
+      picture.append(text(name(row), ...position));
       for (const [part, share] of cells[row.place].entries()) {
         const bar = { x, y, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };
         picture.append(drawn("rect", bar, drawn("title", {}, `${words[part]}: ${Math.round(100 * share)} %`)));

@@ -19,13 +19,13 @@
   const isCpu = ({ device }) => device.split("-")[0] === "cpu";
   const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
 
-  // A cell with its speed-up over the CPU on so many cores.
+  // A cell with its speed-up over the CPU on this number of cores.
   function besideCores(row, cores) {
     const [speedup, speedup_low, speedup_high, ahead] = data.over_cores[row.place]?.[cores] ?? [null, null, null, 0];
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
-  // What a chart can be drawn over; one place for each cell where no number varies.
+  // The x axes that a chart can have; where no number varies, each cell has a place of its own.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "batch size" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
@@ -33,28 +33,28 @@
     return choices.length ? choices : [{ key: null, title: "" }];
   };
 
-  // The series over an axis: device, name, group (what but the device sets each apart), and its cells in the axis' order.
-  // `places` names the cells of an axis without numbers. Cells measured elsewhere are series of their own. Over CPU cores the
-  // CPU is one device, and the others stand at every number of cores.
+  // The series over an axis: device, name, group (the axes beside the device that distinguish it), and cells in axis order.
+  // `places` names the cells of an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores the
+  // CPU is one device, and the others are repeated at every number of cores.
   page.seriesOf = (rows, elsewhere, x) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
     const places = x ? null : [...new Set(rows.map((row) => placeName(row, apart)))];
     const overCores = x === "cpu_threads";
     const allCores = rows.find(({ device }) => device === "cpu")?.device_label ?? "CPU";
-    const placesOf = (row, known) => {
+    const placesOf = (row, groupAxes) => {
       if (overCores) return isCpu(row) ? [row.threads] : [...coresOf(rows)];
-      return [x ? row[x] : places.indexOf(placeName(row, known))];
+      return [x ? row[x] : places.indexOf(placeName(row, groupAxes))];
     };
     const byName = new Map();
     for (const row of [...rows, ...elsewhere]) {
-      const known = row.elsewhere ? apart.filter((axis) => axis !== "machine") : apart;
-      const group = x ? named(row, known) : "";
+      const groupAxes = row.elsewhere ? apart.filter((axis) => axis !== "machine") : apart;
+      const group = x ? named(row, groupAxes) : "";
       const pooled = overCores && isCpu(row);
       const label = pooled ? allCores : row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
       const key = [label, row.elsewhere ? row.machine : "", group].join("|");
       if (!byName.has(key)) byName.set(key, { device: pooled ? "cpu" : row.device, label, group, elsewhere: Boolean(row.elsewhere), points: [] });
-      const measuredAt = placesOf(row, known).filter((at) => at !== null && at >= 0);
+      const measuredAt = placesOf(row, groupAxes).filter((at) => at !== null && at >= 0);
       byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? besideCores(row, at) : row })));
     }
     const series = [...byName.values()];
@@ -62,15 +62,15 @@
     return { series, places };
   };
 
-  // A cell's value of a metric with its 95 % interval; null where it has none, or none that a logarithmic axis has.
+  // A cell's value of a metric with its 95 % interval; null without a value, or with one that no logarithmic axis can show.
   page.pointOf = (row, metric) => {
     const value = row[metric.key] ?? null;
     const [low, high] = (metric.interval ?? []).map((name) => row[name]);
     return value === null || value <= 0 ? null : { value, low: low ?? null, high: high ?? null };
   };
 
-  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), which
-  // crossovers are read off, too. `gaps` are the distances of the points, `rises` the slopes between them.
+  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), as the
+  // crossovers are computed with. `gaps` are the distances of the points, `rises` the slopes between them.
   function slopesOf(gaps, rises) {
     if (rises.length < 2) return [rises[0], rises[0]];
     const end = (gap, next, rise, after) => {
@@ -80,8 +80,8 @@
     };
     const inner = rises.slice(1).map((rise, rank) => {
       const [before, gap, next] = [rises[rank], gaps[rank], gaps[rank + 1]];
-      const [one, other] = [2 * next + gap, next + 2 * gap];
-      return before * rise <= 0 ? 0 : (one + other) / (one / before + other / rise);
+      const [weightBefore, weight] = [2 * next + gap, next + 2 * gap];
+      return before * rise <= 0 ? 0 : (weightBefore + weight) / (weightBefore / before + weight / rise);
     });
     const last = rises.length - 1;
     return [end(gaps[0], gaps[1], rises[0], rises[1]), ...inner, end(gaps[last], gaps[last - 1], rises[last], rises[last - 1])];
@@ -109,22 +109,23 @@
     return point ? [{ at, row, ...point }] : [];
   });
 
-  // The curve of a series. Beside its CPU, `base`, it is made of that of their ratio: crossovers are read off that one.
+  // The curve of a series. With its CPU, `base`, it is the CPU's curve times that of their ratio, which crossovers are read off.
   page.curveOfSeries = (series, metric) => {
     const points = page.pointsOf(series, metric);
-    const others = series.base ? page.pointsOf(series.base, metric) : [];
-    const isPaired = points.length === others.length && points.every(({ at }, rank) => at === others[rank].at);
+    const basePoints = series.base ? page.pointsOf(series.base, metric) : [];
+    const isPaired = points.length === basePoints.length && points.every(({ at }, rank) => at === basePoints[rank].at);
     if (!isPaired) return page.curveOf(points);
-    const [curve, ratio] = [page.curveOf(others), page.curveOf(points.map(({ at, value }, rank) => ({ at, value: value / others[rank].value })))];
-    return (at) => curve(at) * ratio(at);
+    const ratios = points.map(({ at, value }, rank) => ({ at, value: value / basePoints[rank].value }));
+    const [base, ratio] = [page.curveOf(basePoints), page.curveOf(ratios)];
+    return (at) => base(at) * ratio(at);
   };
 
   // A series' value at a place, on its curve between its points and exact at them; null outside of them.
   page.valueAt = (series, metric, x, logX) => {
-    const known = page.pointsOf(series, metric);
-    const exact = known.find(({ at }) => at === x);
+    const points = page.pointsOf(series, metric);
+    const exact = points.find(({ at }) => at === x);
     if (exact) return { ...exact, measured: true };
-    if (!logX || known.length < 2 || x < known[0].at || x > known.at(-1).at) return null;
+    if (!logX || points.length < 2 || x < points[0].at || x > points.at(-1).at) return null;
     return { value: page.curveOfSeries(series, metric)(x), measured: false };
   };
 
@@ -138,7 +139,7 @@
     return data.t_quantiles[rank - 1] + share * (data.t_quantiles[rank] - data.t_quantiles[rank - 1]);
   }
 
-  // Mean time of a job of so many steps, and the squared relative error of that mean; no error with one trial.
+  // Mean time of a job of `steps` steps, and the squared relative error of that mean; no error with one trial.
   function jobOf(row, steps) {
     if (!row?.job) return null;
     const [startup_s, step_s, ofStartup, ofBoth, ofStep, trials] = row.job;
@@ -147,32 +148,32 @@
     return { time_s, error, freedom: trials - 1 };
   }
 
-  const ONE_TRIAL_LEAD = 2; // by which a single trial tells which side is ahead
+  const ONE_TRIAL_LEAD = 2; // ratio at which a side counts as ahead in a single trial
 
-  // How many times as fast a job is as the CPU's, with Welch's interval on a logarithmic scale, and which side is surely ahead.
-  function jobSpeedup(own, base) {
-    const speedup = base.time_s / own.time_s;
-    const error = own.error === null || base.error === null ? null : own.error + base.error;
-    const freedom = error === null ? null : (error * error) / (own.error ** 2 / own.freedom + base.error ** 2 / base.freedom);
+  // The speed-up of a job over the CPU's, with Welch's interval on a logarithmic scale, and which side is significantly ahead.
+  function jobSpeedup(job, base) {
+    const speedup = base.time_s / job.time_s;
+    const error = job.error === null || base.error === null ? null : job.error + base.error;
+    const freedom = error === null ? null : (error * error) / (job.error ** 2 / job.freedom + base.error ** 2 / base.freedom);
     const factor = error === null ? ONE_TRIAL_LEAD : Math.exp(quantile(freedom) * Math.sqrt(error));
     const ahead = speedup >= factor ? 1 : speedup <= 1 / factor ? -1 : 0;
     const [low, high] = error === null ? [null, null] : [speedup / factor, speedup * factor];
     return { speedup, speedup_low: low, speedup_high: high, ahead };
   }
 
-  // Cells with the speed-up over the CPU of jobs of so many steps; null where a start-up is not known.
+  // Cells with the speed-up over the CPU of jobs of `steps` steps; null where a start-up was not measured.
   function ofJobs(rows, steps) {
     const beside = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
     const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [beside(row), row]));
     const unknown = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
     return rows.map((row) => {
-      const [own, base] = [jobOf(row, steps), jobOf(bases.get(beside(row)), steps)];
-      return { ...row, ...(row.speedup === null || !own || !base ? unknown : jobSpeedup(own, base)) };
+      const [job, base] = [jobOf(row, steps), jobOf(bases.get(beside(row)), steps)];
+      return { ...row, ...(row.speedup === null || !job || !base ? unknown : jobSpeedup(job, base)) };
     });
   }
 
-  // Where the curves of jobs cross the CPU's, as the chart marks crossovers, and whose line it is: between the nearest sizes
-  // at which one side, then the other, is surely ahead.
+  // Where the curves of jobs cross the CPU's, as the chart marks crossovers, with the name of the line: between neighbouring
+  // sizes at which first one side and then the other is significantly ahead.
   page.jobCrossovers = (seen) => seen.shown.flatMap((line) => {
     const points = page.pointsOf(line, seen.metric);
     const curve = page.curveOf(points);
@@ -204,12 +205,12 @@
   page.SPLIT = { key: "split", title: "where the time goes" };
   page.chartStudies = Object.keys(data.studies).filter((name) => data.rows.some((row) => row.study === name));
 
-  function nearest(asked, sizes) {
-    const apart = (size) => Math.abs(Math.log(size / asked));
+  function nearest(target, sizes) {
+    const apart = (size) => Math.abs(Math.log(size / target));
     return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
   }
 
-  // Where a chart begins: at the size nearest to its first crossover, else at the middle one.
+  // The size that a chart starts at: nearest to its first crossover, else the middle one.
   function beginning(sizes, mine, x) {
     const crossover = data.crossovers.find(({ cell, on }) => mine.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
@@ -222,52 +223,52 @@
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
     const axes = page.xChoices(measured);
-    const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((one) => one.key === key));
+    const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((axis) => axis.key === key));
     const x = axes.find(({ key }) => key === wanted);
     const ofRuns = ofJobs(measured, steps ?? 1);
     const hasStartups = x.key !== "cpu_threads" && ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
     // Of a machine elsewhere its accelerators count, and its CPU on all cores.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
-    const known = state.elsewhere ? [...rows, ...elsewhere] : rows;
-    const metrics = data.metrics.filter((metric) => known.some((row) => page.pointOf(row, metric)));
+    const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
+    const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));
     const split = rows.filter((row) => data.splits.cells[row.place]);
     if (split.length) metrics.push(page.SPLIT);
     const chosen = metrics.find(({ key }) => key === state.y) ?? metrics[0];
     const metric = rows === measured ? chosen : { ...chosen, title: `${chosen.title}, jobs of ${page.format.whole(steps)} steps` };
 
-    const { series, places } = page.seriesOf(rows, elsewhere, x.key);
-    const own = series.filter((one) => !one.elsewhere);
-    const groupOf = new Map(own.flatMap(({ group, points }) => points.map(({ row }) => [row.place, group])));
+    const { series: allSeries, places } = page.seriesOf(rows, elsewhere, x.key);
+    const here = allSeries.filter((series) => !series.elsewhere);
+    const groupOf = new Map(here.flatMap(({ group, points }) => points.map(({ row }) => [row.place, group])));
     const groups = [...new Set(groupOf.values())];
     const lines = groups.length < 2 ? [] : [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
     const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
     const isMine = (group) => line === page.ALL || group === line;
     const mine = new Set(rows.filter((row) => isMine(groupOf.get(row.place))).map(({ place }) => place));
-    const hasValue = (one) => one.points.some(({ row }) => page.pointOf(row, metric));
+    const hasValue = (series) => series.points.some(({ row }) => page.pointOf(row, metric));
     const shown = !metric || metric === page.SPLIT ? []
-      : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
+      : allSeries.filter((series) => isMine(series.group) && (state.elsewhere || !series.elsewhere) && hasValue(series));
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
-    for (const one of shown) {
-      one.base = series.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
+    for (const series of shown) {
+      series.base = here.find((cpu) => cpu !== series && cpu.group === series.group && cpu.device === "cpu");
     }
-    const splits = split.filter((row) => isMine(groupOf.get(row.place))).sort((one, other) => one.size - other.size);
+    const splits = split.filter((row) => isMine(groupOf.get(row.place))).sort((first, second) => first.size - second.size);
     const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row.place) : "");
     const isSplit = metric === page.SPLIT;
-    const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
-    const sizes = [...new Set(found)].sort((one, other) => one - other);
+    const allSizes = isSplit ? splits.map((row) => row.size) : shown.flatMap(({ points }) => points.map(({ at }) => at));
+    const sizes = [...new Set(allSizes)].sort((first, second) => first - second);
     // Only lines over a number have values between their sizes.
     const between = !places && !isSplit;
     const wish = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
     // Between whole sizes, a size is a whole number too.
-    const asked = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
-    const size = asked === null ? null : isSplit ? nearest(asked, sizes) : page.within(places ? Math.round(asked) : asked, sizes);
+    const wantedSize = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
+    const size = wantedSize === null ? null : isSplit ? nearest(wantedSize, sizes) : page.within(places ? Math.round(wantedSize) : wantedSize, sizes);
     const jobs = { hasStartups, steps: rows === measured ? null : steps };
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, asked, size, between, splits, whose, hasElsewhere, ...jobs };
+    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, wantedSize, size, between, splits, whose, hasElsewhere, ...jobs };
   };
 
-  // A size, or the nearest of those measured.
+  // A size within the range measured, else the nearest end of it.
   page.within = (size, sizes) => Math.min(Math.max(size, sizes[0]), sizes.at(-1));
 
   page.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -285,17 +286,17 @@
   page.looksOf = (shown) => {
     const groups = [...new Set(shown.map(({ group }) => group))];
     const devices = new Set(shown.map(({ device }) => device));
-    const { palette, devices: own } = data.colours;
+    const { palette, devices: deviceColours } = data.colours;
     const several = groups.length > 1;
     const dashed = devices.size > 1 && groups.length <= MOST_DASHED;
-    return new Map(shown.map((one) => {
-      const rank = groups.indexOf(one.group);
-      const colour = several && !dashed ? palette[rank % palette.length] : own[one.device];
-      const dotted = several && devices.size > 1 && one.device.startsWith("cpu");
-      return [one, {
+    return new Map(shown.map((series) => {
+      const rank = groups.indexOf(series.group);
+      const colour = several && !dashed ? palette[rank % palette.length] : deviceColours[series.device];
+      const dotted = several && devices.size > 1 && series.device.startsWith("cpu");
+      return [series, {
         colour: page.tone(colour),
-        dashes: dashed ? DASHES[rank][Number(one.elsewhere)] : one.elsewhere ? "7 5" : dotted ? "2 4" : "none",
-        name: several ? `${one.label}, ${one.group}` : one.label,
+        dashes: dashed ? DASHES[rank][Number(series.elsewhere)] : series.elsewhere ? "7 5" : dotted ? "2 4" : "none",
+        name: several ? `${series.label}, ${series.group}` : series.label,
       }];
     }));
   };

@@ -2,12 +2,12 @@
 "use strict";
 window.Crossover = {};
 ((page) => {
-  let known = null;
+  let parsed = null;
 
   function column(encoded, count) {
     if (Array.isArray(encoded)) return encoded;
     if ("all" in encoded) return new Array(count).fill(encoded.all);
-    return encoded.at.map((place) => encoded.values[place]);
+    return encoded.at.map((index) => encoded.values[index]);
   }
 
   function rowsOf({ count, cells }, more) {
@@ -16,24 +16,24 @@ window.Crossover = {};
   }
 
   page.data = () => {
-    if (known) return known;
-    known = JSON.parse(document.getElementById("page-data").textContent);
-    known.rows = rowsOf(known, (place) => ({ place, job: known.jobs[place] }));
-    for (const row of known.rows) row.key = known.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
-    known.elsewhere.rows = rowsOf(known.elsewhere, () => ({ elsewhere: true }));
-    known.commands = known.commands.map((encoded) => column(encoded, known.count));
-    return known;
+    if (parsed) return parsed;
+    parsed = JSON.parse(document.getElementById("page-data").textContent);
+    parsed.rows = rowsOf(parsed, (place) => ({ place, job: parsed.jobs[place] }));
+    for (const row of parsed.rows) row.key = parsed.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
+    parsed.elsewhere.rows = rowsOf(parsed.elsewhere, () => ({ elsewhere: true }));
+    parsed.commands = parsed.commands.map((encoded) => column(encoded, parsed.count));
+    return parsed;
   };
 
   // The command of a cell's first trial; empty where none is recorded.
   page.commandOf = (row) => page.data().commands.map((values) => values[row.place]).join("");
 
-  // A library waits, packed, until it is wanted; then it runs as the classic script that it is.
+  // Unpack and run a library, as a classic script, the first time that it is needed.
   page.library = async (name) => {
-    const held = document.getElementById(`library-${name}`);
-    if (!held) return;
-    held.remove();
-    const packed = Uint8Array.from(atob(held.textContent), (letter) => letter.charCodeAt(0));
+    const element = document.getElementById(`library-${name}`);
+    if (!element) return;
+    element.remove();
+    const packed = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const script = document.createElement("script");
     script.textContent = await new Response(unpacked).text();
@@ -51,7 +51,7 @@ window.Crossover = {};
     return made;
   };
 
-  // Show an element that may lie in what is folded.
+  // Scroll to an element, and open the folded sections that it lies in.
   page.reveal = (target) => {
     for (let around = target; around; around = around.parentElement) {
       if (around.tagName === "DETAILS") around.open = true;

@@ -36,7 +36,7 @@
     return `${UP_TO_THREE.format(value / scale)}${unit}`;
   }
 
-  // A place on an axis without its unit: a whole one with all its digits; another one, or parameters from 10 k on, with three.
+  // A place on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
   function place(value, unit) {
     const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
@@ -54,19 +54,19 @@
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;
 
-  // What is typed as "1,000", "5e8", "703 k" or "2.8M": its value, and that of a step of its last digit; else null.
+  // A number typed as "1,000", "5e8", "703 k" or "2.8M": its value, and that of a step of its last digit; else null.
   page.readNumber = (typed) => {
-    const found = NUMBER.exec(typed.trim());
-    if (!found) return null;
-    const [digits, power] = [found[1].replaceAll(",", ""), Number(`1${found[2] ?? ""}`)];
-    const unit = power * (UNITS[found[3]?.toLowerCase()] ?? 1);
+    const match = NUMBER.exec(typed.trim());
+    if (!match) return null;
+    const [digits, power] = [match[1].replaceAll(",", ""), Number(`1${match[2] ?? ""}`)];
+    const unit = power * (UNITS[match[3]?.toLowerCase()] ?? 1);
     return { value: Number(digits) * unit, step: unit / 10 ** (digits.split(".")[1]?.length ?? 0), rounded: unit > 1 };
   };
 
   // A value of a metric with its unit.
   page.metricText = (metric, value) => page.format[metric.kind](value * metric.factor) + (metric.unit ? ` ${metric.unit}` : "");
 
-  // --- What is typed above a column: "> 10", "<= 703 k", "100 to 1 million", or a number's beginning ---
+  // --- Filters of a column: "> 10", "<= 703 k", "100 to 1 million", or the first digits of a number ---
 
   const bare = (text) => text.replaceAll(",", "");
 
@@ -86,8 +86,8 @@
   };
 
   // A test of a value and of its text, or null where what is typed cannot be read.
-  function readFilter(asked) {
-    const typed = asked.trim().replace("≤", "<=").replace("≥", ">=");
+  function readFilter(filter) {
+    const typed = filter.trim().replace("≤", "<=").replace("≥", ">=");
     const [, side, ...ends] = /^(<=|>=|<|>|=)(.*)$/.exec(typed) ?? /^()(.+?)(?:to|–|-)(.+)$/.exec(typed) ?? [null, "", typed];
     const [low, high] = ends.map(page.readNumber);
     if (!low || high === null) return null;
@@ -95,13 +95,13 @@
     if (high) return (value) => low.value <= value && value <= high.value;
     // "703 k" is what would be rounded to it.
     if (low.rounded) return (value) => low.value - low.step / 2 <= value && value < low.value + low.step / 2;
-    return (value, text) => [bare(text), String(value)].some((one) => one.startsWith(bare(typed)));
+    return (value, text) => [bare(text), String(value)].some((shown) => shown.startsWith(bare(typed)));
   }
 
-  page.isNumberFilter = (asked) => asked.trim() === "" || readFilter(asked) !== null;
+  page.isNumberFilter = (filter) => filter.trim() === "" || readFilter(filter) !== null;
 
-  page.numberFilter = (asked, value, factor = 1) => {
-    if (value === null || asked.trim() === "") return value !== null;
-    return readFilter(asked)?.(value * factor, page.numberText(value, factor)) ?? false;
+  page.numberFilter = (filter, value, factor = 1) => {
+    if (value === null || filter.trim() === "") return value !== null;
+    return readFilter(filter)?.(value * factor, page.numberText(value, factor)) ?? false;
   };
 })(window.Crossover);

@@ -1,4 +1,4 @@
-// How far repeats of a cell lie apart: a dot a trial, beside the middle of its cell.
+// The spread of repeats: a dot for each trial, relative to the mean of its cell.
 "use strict";
 ((page) => {
   const box = document.getElementById("repeats");
@@ -15,7 +15,7 @@
   });
   if (!offs.length) return;
 
-  const sorted = offs.map(({ off }) => Math.exp(Math.abs(off))).sort((one, other) => one - other);
+  const sorted = offs.map(({ off }) => Math.exp(Math.abs(off))).sort((first, second) => first - second);
   const [half, most] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
   const sides = [...new Set(offs.map(({ side }) => side))];
   const words = `Each dot is a trial beside the middle of its cell: half of them lie within ${format.number(100 * (half - 1))} %, the farthest is ${format.number(most)} times off.`;
@@ -26,7 +26,7 @@
     const height = ROW * sides.length + 24;
     const [left, right] = [LEFT + MARGIN, width - MARGIN];
     const x = (off) => (left + right) / 2 + (off / Math.log(Math.max(most, 1.01))) * ((right - left) / 2);
-    const below = (said, off) => page.chartText(said, x(off), height - 4, { "text-anchor": "middle" });
+    const below = (label, off) => page.chartText(label, x(off), height - 4, { "text-anchor": "middle" });
     const picture = page.canvas(width, height, words);
     picture.append(
       drawn("path", { d: `M${x(0)},0V${ROW * sides.length}`, stroke: page.ink("line") }),

@@ -1,4 +1,4 @@
-// Light, dark or as the system is; stands in the head, so that the page never flashes in the other one.
+// The theme: light, dark or the system's; set in the head, so that the page never flashes in another theme.
 "use strict";
 (() => {
   const KEY = "crossover-theme";
@@ -27,7 +27,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(root.dataset.theme ?? "auto"));
 
   document.addEventListener("DOMContentLoaded", () => {
-    const place = document.getElementById("theme");
+    const container = document.getElementById("theme");
     const label = document.createElement("label");
     const select = document.createElement("select");
     for (const choice of CHOICES) select.add(new Option(choice, choice, false, choice === first));
@@ -36,6 +36,6 @@
       apply(select.value);
     });
     label.append("theme ", select);
-    place.append(label);
+    container.append(label);
   });
 })();

@@ -1,4 +1,4 @@
-"""A browser without a network, and pages of made-up runs for it."""
+"""A browser without a network, and pages of invented runs for it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Row = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium of this machine; CROSSOVER_CHROMIUM names another one."""
-    found = os.environ.get("CROSSOVER_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    """This machine's Chromium, or the browser that CROSSOVER_CHROMIUM names."""
+    executable = os.environ.get("CROSSOVER_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
         reason = f"no browser: install one of {', '.join(NAMES)}, or name it in CROSSOVER_CHROMIUM"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         yield opened
         opened.close()
 
@@ -86,9 +86,9 @@ def rows(row: Row) -> pd.DataFrame:
         for device in ("cpu", "cuda")
         for trial in (1, 2, 3)
     ]
-    for one in widths:
-        if (one["size"], one["device"], one["protocol"]) == (1600, "cuda", "resident"):
-            one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
+    for trial in widths:
+        if (trial["size"], trial["device"], trial["protocol"]) == (1600, "cuda", "resident"):
+            trial |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
     depths = [
         row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flags=flags)
         for n in (2, 3, 4)
@@ -112,7 +112,7 @@ def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The same with markup and worse wherever a user's or a machine's words go."""
+    """The page of `run` with markup and worse wherever a user's or a machine's words go."""
     words = {"device_name": HOSTILE, "hostname": HOSTILE, "size_name": HOSTILE, "command": f"measure {HOSTILE}"}
-    changed = rows.assign(**words).assign(reason=lambda own: own["reason"].where(own["reason"].isna(), f"={HOSTILE}"))
+    changed = rows.assign(**words).assign(reason=rows["reason"].where(rows["reason"].isna(), f"={HOSTILE}"))
     return write_page(changed, tmp_path_factory.mktemp(f"{HOSTILE[:8]}#?".replace("/", "")), HOSTILE)

@@ -68,10 +68,10 @@ def labels_of(page: Page, category: str) -> list[str]:
     return page.locator("nav tbody td:first-child").all_inner_texts()
 
 
-def view(page: Page, place: int) -> str:
+def view(page: Page, index: int) -> str:
     """Click the eye of a result; the name of the image that is shown then."""
     before = page.evaluate(SHOWN)
-    page.locator("nav tbody tr").nth(place).locator("a").first.click()
+    page.locator("nav tbody tr").nth(index).locator("a").first.click()
     page.wait_for_function(f"before => ![null, before].includes({SHOWN})", arg=before)
     return Path(page.evaluate(SHOWN)).stem
 
@@ -81,7 +81,7 @@ def test_every_figure_of_every_study_is_listed_and_shown(opened: Opened) -> None
     for study in STUDIES:
         labels = labels_of(opened.page, study)
         assert set(labels) == {kind.replace("_", " ") for kind in STUDIES[study]}
-        shown[study] = {view(opened.page, place) for place in range(len(labels))}
+        shown[study] = {view(opened.page, index) for index in range(len(labels))}
     assert shown == {study: set(figures) for study, figures in STUDIES.items()}
 
 

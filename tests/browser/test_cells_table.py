@@ -88,7 +88,7 @@ def test_no_exported_cell_is_a_formula(hostile_run: Page, open_page: Open) -> No
     assert opened.page.evaluate(script) == ["'=1", "'+1", "'-1", "'@a", "'\t=1", "'\r=1", "plain", -1]
 
 
-def test_a_number_is_asked_for_in_the_unit_of_its_column(run: Page, open_page: Open) -> None:
+def test_a_number_is_filtered_in_the_unit_of_its_column(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     cases = [
         ("> 10", 11, True),
@@ -103,7 +103,7 @@ def test_a_number_is_asked_for_in_the_unit_of_its_column(run: Page, open_page: O
         ("> many", 5, False),
         (" ", 5, True),
     ]
-    script = "(cases) => cases.map(([asked, value]) => Crossover.numberFilter(asked, value))"
+    script = "(cases) => cases.map(([filter, value]) => Crossover.numberFilter(filter, value))"
     assert opened.page.evaluate(script, [case[:2] for case in cases]) == [case[2] for case in cases]
     assert opened.page.evaluate("Crossover.numberFilter('> 1', 0.002, 1000)") is True
     read = opened.page.evaluate("['> many', '> 1,5', '5 kg', '1 to 2'].map(Crossover.isNumberFilter)")

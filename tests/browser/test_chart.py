@@ -38,7 +38,7 @@ def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
 
 # The CPU takes 1 us a neuron; the GPU 0.5 ms, or 0.4 with resident data, whatever the size.
 @pytest.mark.parametrize(
-    ("size", "over", "said"),
+    ("size", "over", "text"),
     [
         ("400", "size", "At 400 neurons: as published: CPU 400 µs (95 % CI 390 µs to 410 µs), GPU 500 µs"),
         (
@@ -55,19 +55,19 @@ def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
         ),
     ],
 )
-def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size: str, over: str, said: str) -> None:
-    assert ask(open_page(run.path), "widths", size, over).startswith(said)
+def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size: str, over: str, text: str) -> None:
+    assert ask(open_page(run.path), "widths", size, over).startswith(text)
 
 
 def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: Open) -> None:
-    said = ask(open_page(run.path), "depths", "9")
-    assert said.startswith(
+    text = ask(open_page(run.path), "depths", "9")
+    assert text.startswith(
         "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive"
     )
 
 
 @pytest.mark.parametrize("typed", ["0", "1 to 2"])
-def test_what_is_no_size_is_said_to_be_none(run: Page, open_page: Open, typed: str) -> None:
+def test_text_that_is_no_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
     assert ask(open_page(run.path), "widths", typed) == (
         f"“{typed}” is no size; type a number above 0, such as 2,000 or 703 k."
     )
@@ -84,23 +84,23 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
 
 
 def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
-    """Held against SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
+    """Compared with SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
     opened = open_page(run.path)
     for ats, values in [((1, 10, 20, 400, 500), (3, 2, 9, 9, 40)), ((1, 2, 3), (1, 5, 4)), ((5, 50), (1, 7))]:
-        asked = np.geomspace(ats[0], ats[-1], 40)
-        found = opened.page.evaluate(
-            "([points, asked]) => asked.map(Crossover.curveOf(points))",
-            [[{"at": at, "value": value} for at, value in zip(ats, values, strict=True)], asked.tolist()],
+        sizes = np.geomspace(ats[0], ats[-1], 40)
+        curve = opened.page.evaluate(
+            "([points, sizes]) => sizes.map(Crossover.curveOf(points))",
+            [[{"at": at, "value": value} for at, value in zip(ats, values, strict=True)], sizes.tolist()],
         )
         if len(ats) == 2:
-            expected = np.interp(np.log(asked), np.log(ats), np.log(values))
+            expected = np.interp(np.log(sizes), np.log(ats), np.log(values))
         else:
-            expected = PchipInterpolator(np.log(ats), np.log(values))(np.log(asked))
-        np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
+            expected = PchipInterpolator(np.log(ats), np.log(values))(np.log(sizes))
+        np.testing.assert_allclose(np.log(curve), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("trials", "ratios", "size", "said"),
+    ("trials", "ratios", "size", "text"),
     [
         # Three trials 1 % apart: a ratio's interval reaches some 2.3 % to either side.
         (3, (0.5, 0.99, 2.0), "100", "inconclusive (ratio 0.990, 95 % CI 0.968 to 1.01)"),
@@ -115,8 +115,8 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         (1, (0.4, 2.1, 4.0), "900", "GPU 3.9"),
     ],
 )
-def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
-    row: Any, tmp_path: Path, open_page: Open, trials: int, ratios: tuple[float, ...], size: str, said: str
+def test_a_side_is_called_faster_only_where_the_intervals_exclude_1(
+    row: Any, tmp_path: Path, open_page: Open, trials: int, ratios: tuple[float, ...], size: str, text: str
 ) -> None:
     times = [
         row(study="near", size=at, parameters=at, device=device, trial=trial)
@@ -126,9 +126,9 @@ def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
         for trial in range(1, trials + 1)
     ]
     opened = open_page(write_page(pd.DataFrame(times), tmp_path).path)
-    assert f": {said}" in ask(opened, "near", size)
+    assert f": {text}" in ask(opened, "near", size)
     opened.choose("show", "speedup")
-    assert f": {said}" in opened.readout
+    assert f": {text}" in opened.readout
 
 
 def test_a_series_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
@@ -282,8 +282,8 @@ def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) ->
 
 
 def test_a_study_of_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
-    one = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
-    opened = open_page(write_page(one, tmp_path).path)
+    one_size = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
+    opened = open_page(write_page(one_size, tmp_path).path)
     assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive (ratio 0.667, single trial)."
     assert not opened.chart.get_by_role("slider").is_visible()
 
@@ -313,10 +313,10 @@ def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> N
     ask(opened, "widths", "700")
     opened.choose("show", "speedup")
     opened.chart.get_by_role("checkbox", name="published").uncheck()
-    address, said = opened.page.url, opened.readout
+    address, text = opened.page.url, opened.readout
     again = open_page(run.path, address.partition(".html")[2])
     assert again.chart.locator("[name=line]").input_value() == "all lines"
-    assert again.readout == said
+    assert again.readout == text
     assert not again.chart.get_by_role("checkbox", name="published").is_checked()
 
 
@@ -364,13 +364,13 @@ def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
 # Words that touch, or that leave the chart.
 CROWDED = """() => {
   const plot = document.querySelector('#chart .plot');
-  const boxes = [...plot.querySelectorAll('svg text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const boxes = [...plot.querySelectorAll('svg text')].map((word) => [word.textContent, word.getBoundingClientRect()]);
   const { left, right } = plot.getBoundingClientRect();
   const beside = (a, b) => a.right + 7 <= b.left || b.right + 7 <= a.left;
   const apart = (a, b) => beside(a, b) || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
   const over = boxes.filter(([, a]) => boxes.some(([, b]) => a !== b && !apart(a, b)));
   const out = boxes.filter(([, a]) => a.left < left - 1 || a.right > right + 1);
-  return [over, out].map((found) => found.map(([text]) => text));
+  return [over, out].map((labels) => labels.map(([text]) => text));
 }"""
 
 

@@ -14,8 +14,8 @@ MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 def test_no_word_becomes_an_element_or_runs(hostile_run: Page, run: Page, open_page: Open) -> None:
     counts = []
-    for one in (run, hostile_run):
-        opened = open_page(one.path)
+    for written in (run, hostile_run):
+        opened = open_page(written.path)
         opened.everything()
         opened.page.wait_for_timeout(200)
         counts.append(opened.page.evaluate("['script', 'img'].map((tag) => document.querySelectorAll(tag).length)"))

@@ -31,12 +31,12 @@ def values() -> list[float]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_number_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, name: str) -> None:
-    said = open_page(run.path).page.evaluate(f"(values) => values.map(Crossover.format.{name})", values())
-    assert said == [FUNCTIONS[name](value) for value in values()]
+    texts = open_page(run.path).page.evaluate(f"(values) => values.map(Crossover.format.{name})", values())
+    assert texts == [FUNCTIONS[name](value) for value in values()]
 
 
 @pytest.mark.parametrize("unit", ["parameters", "neurons"])
 def test_a_place_on_an_axis_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, unit: str) -> None:
     script = "([values, unit]) => values.map((value) => Crossover.format.place(value, unit))"
-    said = open_page(run.path).page.evaluate(script, [values(), unit])
-    assert said == [text.place_text(value, unit) for value in values()]
+    texts = open_page(run.path).page.evaluate(script, [values(), unit])
+    assert texts == [text.place_text(value, unit) for value in values()]

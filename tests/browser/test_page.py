@@ -20,7 +20,7 @@ def test_nothing_is_wider_than_the_screen(run: Page, open_page: Open, width: int
     opened = open_page(run.path)
     opened.page.set_viewport_size({"width": width, "height": 800})
     opened.everything()
-    opened.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    opened.page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -78,8 +78,8 @@ def test_a_run_in_which_nothing_worked_has_a_page_too(failed_run: Page, open_pag
 STOPS = """() => {
   const end = document.querySelector('#data > summary');
   const stops = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')];
-  const before = stops.filter((one) => one.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING);
-  return before.filter((one) => one.checkVisibility() && one.tabIndex >= 0).length;
+  const before = stops.filter((stop) => stop.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return before.filter((stop) => stop.checkVisibility() && stop.tabIndex >= 0).length;
 }"""
 
 
@@ -94,7 +94,7 @@ def test_a_study_has_a_row_that_loads_its_chart_and_more_than_four_are_folded(
     ]
     opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
     buttons = opened.page.locator("#answers .row")
-    assert [buttons.nth(place).is_visible() for place in range(6)] == [True] * 4 + [False] * 2
+    assert [buttons.nth(index).is_visible() for index in range(6)] == [True] * 4 + [False] * 2
     assert opened.page.evaluate(STOPS) <= 30
     buttons.nth(2).click()
     assert opened.chart.locator("[name=study]").input_value() == "study3"

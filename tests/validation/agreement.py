@@ -13,7 +13,7 @@ from crossover.config.studies import Effort
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 
 EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.02, warmup_max_s=0.02, timed_min_s=0.1, timed_max_s=0.1)
-"""Short, so that a machine whose speed drifts over seconds has little time for it within a round."""
+"""Short, so that a machine whose speed drifts over seconds changes little within a round."""
 
 STEP_S = 100e-6
 """The step that the harness's cost is compared with."""
@@ -33,7 +33,7 @@ def three_methods(
     for turn in range(rounds):
         order = methods[turn % 3 :] + methods[: turn % 3]
         yield {name: method() for name, method in order}
-        torch.set_num_threads(threads)  # the timer sets them back to what it found
+        torch.set_num_threads(threads)  # the timer restores the number set before
 
 
 def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:

@@ -27,7 +27,7 @@ FIRST: Candidate = ("0",)
 """The candidate of a device that a study's own grid measures."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
-"""Sizes among which the true crossover is looked for."""
+"""Sizes among which the true crossover is searched."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def best_cases() -> list[BestCase]:
 
 @dataclass
 class Devices:
-    """Two devices with several candidates each, which draw their trials when asked."""
+    """Two devices with several candidates each, whose trials are drawn on demand."""
 
     case: BestCase
     generator: np.random.Generator
@@ -92,47 +92,47 @@ class Devices:
         if device == 0 and self.case.differ != NO_DEVICE:
             curve = SHAPES[self.case.shape]
             base = curve(sizes) - curve(np.array([self.near]))
-        found: Floats = base + gap + tilt * (np.log(sizes) - without)
-        return found
+        logs: Floats = base + gap + tilt * (np.log(sizes) - without)
+        return logs
 
     def crossings(self) -> Floats:
         """Where the devices' true fastest times cross; empty where they take the same."""
         best = [self.true_logs(device, FINE).min(axis=0) for device in (0, 1)]
         ahead = best[0] - best[1] > 0
-        found: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
-        return found
+        sizes: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
+        return sizes
 
     def measure(self, device: int, size: int, candidate: Candidate, trials: int) -> None:
         """Measure until a device's candidate has this many trials at a size."""
         candidates = self.measured[device].setdefault(size, {})
-        place, old = int(candidate[0]), candidates.get(candidate, np.empty(0))
-        truth = self.true_logs(device, np.array([float(size)]))[place, 0]
-        new = self.spreads[device][place] * self.generator.standard_normal(max(0, trials - len(old)))
+        index, old = int(candidate[0]), candidates.get(candidate, np.empty(0))
+        truth = self.true_logs(device, np.array([float(size)]))[index, 0]
+        new = self.spreads[device][index] * self.generator.standard_normal(max(0, trials - len(old)))
         candidates[candidate] = np.concatenate([old, truth + new])
 
     def measure_first_grid(self, first: int, *, once: bool) -> None:
-        """Measure every candidate at each size; all but the first of a device once, or as often as that."""
+        """Measure every candidate `first` times at each size; with `once`, all but a device's first candidate once."""
         for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.candidates)):
-            for place in range(count):
-                self.measure(device, size, (str(place),), 1 if once and place else first)
+            for candidate in range(count):
+                self.measure(device, size, (str(candidate),), 1 if once and candidate else first)
 
     @property
     def at_sizes(self) -> tuple[CandidatesAtSizes, ...]:
         """The candidates of each device as they were measured so far."""
-        return tuple(CandidatesAtSizes(dict(sorted(own.items()))) for own in self.measured)
+        return tuple(CandidatesAtSizes(dict(sorted(by_size.items()))) for by_size in self.measured)
 
     def refine(self, stage: int, trials: int, refinement: Refinement) -> None:
         """Measure what a stage adds, in candidates in play, as `plan_stage` plans it."""
-        found = self.found()
-        plan = plan_refinement(found, {*self.measured[0]}, stage, trials, refinement)
-        for place, device in enumerate(self.at_sizes):
+        crossover = self.crossover()
+        plan = plan_refinement(crossover, {*self.measured[0]}, stage, trials, refinement)
+        for device, candidates in enumerate(self.at_sizes):
             for (candidate, size), numbers in trials_of_candidates(
-                device, plan, found, refinement.first(trials)
+                candidates, plan, crossover, refinement.first(trials)
             ).items():
-                self.measure(place, size, candidate, max(numbers, default=0))
+                self.measure(device, size, candidate, max(numbers, default=0))
 
-    def found(self, *, corrected: bool = True) -> Crossover:
-        """The crossover of the fastest candidates; without the correction, as they were measured."""
+    def crossover(self, *, corrected: bool = True) -> Crossover:
+        """The crossover of the fastest candidates, with or without the correction for selection bias."""
         sides = [device.best_logs() for device in self.at_sizes]
         if not corrected:
             sides = [
@@ -161,14 +161,14 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
         chance = float(np.mean(first))
         true = devices.crossings()
         for method, corrected in (("ours", True), ("smallest_mean", False)):
-            rows.append({"method": method, "chance": chance} | judged(devices.found(corrected=corrected), true))
+            rows.append({"method": method, "chance": chance} | judged(devices.crossover(corrected=corrected), true))
     return pd.DataFrame(rows)
 
 
 def best_coverage_rows(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
     """One row a method and status: their share of the simulations, and how often the interval held the truth."""
-    found = simulate_best(case, simulations, seed)
-    groups = found.groupby(["method", "status"])
+    outcomes = simulate_best(case, simulations, seed)
+    groups = outcomes.groupby(["method", "status"])
     table = groups.agg(
         coverage=("held", "mean"),
         half_width=("half_width", "median"),

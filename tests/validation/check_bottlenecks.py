@@ -1,4 +1,4 @@
-"""Checks that the bottlenecks of steps are found: measures steps whose bottleneck is known, and compares.
+"""Measures steps whose bottleneck is known, and checks that it is found.
 
     python check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
 
@@ -30,7 +30,7 @@ SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
 CAUSES = {"sleep": "loader", "decode": "loader", "pageable": "transfer", "pinned": "transfer", "act": "host"}
-"""The bottleneck of each part that is not called as it."""
+"""The bottleneck of each part whose name differs from it."""
 
 VARIANTS = {
     "cpu": (
@@ -58,16 +58,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(options.device, options.variants or VARIANTS[options.device], Path(folder))
-    found["planted"] = [" ".join(sorted(planted(variant, options.device))) for variant in found["variant"]]
-    pairs = zip(found["bottleneck"], found["second_bottleneck"], strict=True)
-    found["found"] = [" ".join(sorted(filter(pd.notna, pair))) for pair in pairs]
-    right = found["planted"] == found["found"]
-    found = found.assign(right=right)
+        cells = measure(options.device, options.variants or VARIANTS[options.device], Path(folder))
+    cells["planted"] = [" ".join(sorted(planted(variant, options.device))) for variant in cells["variant"]]
+    pairs = zip(cells["bottleneck"], cells["second_bottleneck"], strict=True)
+    cells["found"] = [" ".join(sorted(filter(pd.notna, pair))) for pair in pairs]
+    right = cells["planted"] == cells["found"]
+    cells = cells.assign(right=right)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    found.to_csv(options.output, index=False)
+    cells.to_csv(options.output, index=False)
     columns = ["variant", "size", "planted", "found", "right", "remedy", "gain", "predicted_gain"]
-    print(found[columns].to_string(index=False, float_format="{:.2f}".format))
+    print(cells[columns].to_string(index=False, float_format="{:.2f}".format))
     print(f"{right.sum()} of {len(right)} found")
     sys.exit(int(right.mean() < WANTED))
 

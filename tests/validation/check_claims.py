@@ -1,4 +1,4 @@
-"""Simulates claims whose truth is known: how often they get which verdict, above all a false `differs`."""
+"""Simulates claims that are known to be true: the rate of each verdict, above all of a false `differs`."""
 
 from __future__ import annotations
 

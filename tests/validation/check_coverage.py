@@ -1,4 +1,4 @@
-"""Simulates crossovers whose truth is known: how often our interval holds it."""
+"""Simulates crossovers whose true size is known: how often the interval covers it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CROSSINGS = ("bracketed", "reversed", "multiple")
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write tables with one row a case, method and status, and print what they amount to.
+    """Simulate, write tables with one row a case, method and status, and print summaries of them.
 
     The tables of other spreads between trials and of devices at their best lie beside the first.
     """
@@ -24,10 +24,10 @@ def main(arguments: list[str]) -> None:
     write_csv(coverage, options.output)
     write_csv(spreads, options.output.with_name(f"spread_{options.output.name}"))
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
-    inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
+    inside, claimed = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
     columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "effort", "crossing"]
     by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "effort", "method"])[columns]
-    invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
+    invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(claimed, 0))
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
     tied = coverage[inside & (coverage["status"] == "edge_tie") & (coverage["method"] == "ours")]
     print("Ties at an end, with a crossing within the range: how often it lies beyond the bound")
@@ -38,9 +38,9 @@ def main(arguments: list[str]) -> None:
     crossing = ours[(ours["crossing"] == INSIDE) & (ours["status"] == "bracketed")]
     print("\nOther spreads between trials, with a crossing within the range")
     print(crossing.groupby(["spread", "effort"], sort=False)[columns].mean().round(3).to_string(), "\n", sep="")
-    claimed = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
+    shares = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
     print("Crossings that are not there: share of simulations that found one")
-    print(claimed.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
+    print(shares.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
     bracketed = best[best["status"] == "bracketed"].groupby(["differ", "candidates", "effort", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
     print("Candidates and devices that all take the same time: how they come out")

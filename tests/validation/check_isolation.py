@@ -42,13 +42,13 @@ SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.nam
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:
     """Measure a cell both ways, the first one alternating; returns its axes and both times in seconds."""
-    found: dict[str, object] = {}
+    times: dict[str, object] = {}
     for isolation in WAYS if pair % 2 else WAYS[::-1]:
         row = measure_trial([*options, f"--trial={pair + 2}", f"--isolation={isolation}"])
         if row["isolation"] != isolation:
             raise UserError(f"isolation '{isolation}' is not available here; the trial's output above says why")
-        found |= {axis: row[axis] for axis in CELL} | {isolation: row["step_time_s"]}
-    return found
+        times |= {axis: row[axis] for axis in CELL} | {isolation: row["step_time_s"]}
+    return times
 
 
 def main(arguments: list[str]) -> None:

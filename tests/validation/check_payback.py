@@ -1,11 +1,82 @@
-"""Simulates jobs whose payback is known: how often the 95 % set of the number of steps holds it."""
+"""Simulates jobs whose payback is known: how often the 95 % set of the number of steps covers it."""
 
 from __future__ import annotations
 
-from payback_coverage import payback_cases, payback_rows
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
 from simulation import simulate_cases, simulation_options
 
+from crossover.statistics.intervals import Interval
+from crossover.statistics.payback import Jobs, payback
 from crossover.tables.frames import write_csv
+
+STARTUP_S = 2.5
+"""Mean start-up of the side with the faster steps."""
+SLOWER_STARTUP_S = 0.5
+STEP_S = 1e-3
+"""Mean time of a step on the faster side."""
+TRIALS = (3, 4, 8)
+SPREADS = (0.02, 0.05, 0.1, 0.25)
+SPEEDUPS = (1.2, 2.0, 10.0)
+CORRELATIONS = (0.0, 0.8)
+"""Of start-up and step within a trial, on the log scale: a slow process may be slow in both."""
+
+
+@dataclass(frozen=True)
+class PaybackCase:
+    """One setting to simulate."""
+
+    trials: int
+    spread: float
+    """Standard deviation of start-ups and steps between trials, on the log scale."""
+    speedup: float
+    correlation: float
+
+    @property
+    def truth(self) -> float:
+        """Steps at which both sides take as long on average."""
+        return (STARTUP_S - SLOWER_STARTUP_S) / (STEP_S * (self.speedup - 1))
+
+
+def payback_cases() -> Iterator[PaybackCase]:
+    """All settings."""
+    for trials in TRIALS:
+        for spread in SPREADS:
+            for speedup in SPEEDUPS:
+                yield from (PaybackCase(trials, spread, speedup, correlation) for correlation in CORRELATIONS)
+
+
+def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame:
+    """One row: shares of simulations with an answer and with an open one, coverage, and median half width on logs."""
+    generator = np.random.default_rng([seed, case.trials, *(int(100 * x) for x in (case.spread, case.speedup))])
+    covariance = case.spread**2 * np.array([[1, case.correlation], [case.correlation, 1]])
+
+    def draw(startup_s: float, step_s: float) -> Jobs:
+        logs = generator.multivariate_normal([-(case.spread**2) / 2] * 2, covariance, case.trials)
+        startups_s, steps_s = ((startup_s, step_s) * np.exp(logs)).T.tolist()
+        return Jobs(startups_s, steps_s)
+
+    pairs = ((draw(STARTUP_S, STEP_S), draw(SLOWER_STARTUP_S, STEP_S * case.speedup)) for _ in range(simulations))
+    sets = [interval for pair in pairs if (interval := payback(*pair)) is not None]
+    ends = [_ends(interval) for interval in sets]
+    covered = [low <= case.truth <= high for low, high in ends]
+    widths = [math.log(high / low) / 2 if 0 < low <= high < math.inf else math.inf for low, high in ends]
+    row = {
+        "found": len(sets) / simulations,
+        "coverage": np.mean(covered) if covered else math.nan,
+        "open": np.mean([high == math.inf for _, high in ends]) if ends else math.nan,
+        "half_width": np.median(widths) if widths else math.nan,
+    }
+    return pd.DataFrame([asdict(case) | row])
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    """The ends of a set; an open one is infinite."""
+    return interval.low or 0.0, math.inf if interval.high is None else interval.high
 
 
 def main(arguments: list[str]) -> None:

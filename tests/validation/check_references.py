@@ -17,41 +17,41 @@ from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import agreeing, ends_of, held_against
+from crossover.statistics.references import agreeing, compare_with_references, ends_of
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
 
 LINE = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
-"""Statuses of crossovers that say on which side of every size it is, or where."""
+"""Statuses of crossovers that give its size, or that it lies below or above all sizes."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
     """One row for each line and ordered pair of machines, where the machine itself has a single answer.
 
-    `foretold_low` and `foretold_high` are the interval, or of single trials the bracket, and 0 or infinity where it is
-    open; below or above all sizes measured, both are. `holds` is whether what was `measured` on the machine itself
-    lies within; missing where nothing is foretold. All are in sizes.
+    `foretold_low` and `foretold_high` are the ends of the interval, with single trials of the bracket, and 0 or
+    infinity where it is open; both are where the crossover lies below or above all sizes. `holds` is whether the size
+    `measured` on the machine itself lies within; missing without a prediction. All are in sizes.
     """
-    found = []
+    rows = []
     for there, here in permutations(references, 2):
-        own = here.trials.assign(machine=HERE)
-        x_axes = dict.fromkeys(own["study"], "size")
-        cpu = own[[is_cpu(device) for device in own["device"]]]
-        foretold, _ = held_against(cpu, agreeing(cpu, [there]), x_axes, None)
+        trials = here.trials.assign(machine=HERE)
+        x_axes = dict.fromkeys(trials["study"], "size")
+        cpu = trials[[is_cpu(device) for device in trials["device"]]]
+        foretold, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
         for row in records(foretold[foretold["cost"] == "time"]):
-            measured = records(rows_with(headline_rows(crossovers_of(own, x_axes)), LINE, row))
+            measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), LINE, row))
             if measured and measured[0]["status"] in DECIDED:
-                found.append(_compared(row, measured[0], there.facts.name, here.facts.name))
-    return pd.DataFrame(found)
+                rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
+    return pd.DataFrame(rows)
 
 
 def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
     low, high = ends_of(foretold, "bracket" if foretold["trials"] == 1 else "crossover")
-    known = foretold["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
-    if not known:
+    is_predicted = foretold["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
+    if not is_predicted:
         low = high = math.nan
     truth = measured["crossover"]
     if truth is None:
@@ -64,7 +64,7 @@ def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, he
         "foretold": foretold["crossover"],
         "foretold_low": low,
         "foretold_high": high,
-        "holds": low <= truth <= high if known else None,
+        "holds": low <= truth <= high if is_predicted else None,
     }
 
 
@@ -73,11 +73,11 @@ def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
     options = parser.parse_args(arguments)
-    found = predictions([read_reference(folder) for folder in options.folders])
-    if found.empty:
+    table = predictions([read_reference(folder) for folder in options.folders])
+    if table.empty:
         raise UserError("no two of them have a study in common; name two or more of one study")
-    print(found.to_string(index=False, float_format="{:.4g}".format))
-    known = found.dropna(subset="holds")
-    is_open = (known["foretold_low"] == 0) ^ (known["foretold_high"] == math.inf)
-    counts = f"{is_open.sum()} open to one side; {len(found) - len(known)} more foretell nothing"
-    print(f"{known['holds'].sum()} of {len(known)} hold, {counts}")
+    print(table.to_string(index=False, float_format="{:.4g}".format))
+    predicted = table.dropna(subset="holds")
+    is_open = (predicted["foretold_low"] == 0) ^ (predicted["foretold_high"] == math.inf)
+    counts = f"{is_open.sum()} open to one side; {len(table) - len(predicted)} more foretell nothing"
+    print(f"{predicted['holds'].sum()} of {len(predicted)} hold, {counts}")

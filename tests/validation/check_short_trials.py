@@ -2,9 +2,9 @@
 
     python tests/validation short_trials --devices cpu cuda --minutes=8
 
-After the short timing a process warms up for two seconds more and times one. Both have the process in common, whose
-share in the spread between trials cancels in their ratio, short over long: what is left is how far a short trial is
-from warm. The table also has the standard deviations of both logarithms over processes. An interrupted check goes on,
+After the short timing a process warms up for two more seconds and times for one. Both timings share the process, whose
+part in the spread between trials cancels in their ratio, short over long; the rest is how far a short trial is from
+warm. The table also has the standard deviations of both logarithms over processes. An interrupted check goes on,
 and more minutes or pairs add to its pairs.
 """
 
@@ -34,7 +34,7 @@ MARGIN = 0.01
 
 
 def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
-    """Seconds of a step by the default effort, then by the long one, in a process that has measured nothing before."""
+    """Seconds of a step by the default effort, then by the long one, in a fresh process."""
     from crossover.measurement.cell import open_cell
     from crossover.measurement.clock.timing import Stopwatch, time_steps
     from crossover.measurement.process.jobs import TrialJob

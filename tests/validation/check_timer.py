@@ -17,7 +17,7 @@ from crossover.tables.frames import write_csv
 CELLS = (("disc_mlp", 100, (3, 8, 10)), ("higgs_mlp", 32, (100, 1000)))
 """Workload, batch size and sizes."""
 MARGINS = {True: 0.05, False: 0.02}
-"""Within which times are equivalent, by whether it is the CPU, which other work on the machine disturbs."""
+"""Margins of equivalence, by whether the device is the CPU, which other work on the machine disturbs."""
 
 
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
@@ -54,9 +54,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", type=Path, help="CSV file to write (default: results/checks/timer-DEVICE.csv)")
     options = parser.parse_args(arguments)
     output = options.output or Path(f"results/checks/timer-{options.device}.csv")
-    with holding(options.device, "auto", "check_timer") as held:
-        confine(held.cpus)
-        samples = measure(options.device, output.parent, options.pairs, held.threads)
+    with holding(options.device, "auto", "check_timer") as lease:
+        confine(lease.cpus)
+        samples = measure(options.device, output.parent, options.pairs, lease.threads)
     by, margin = ["device", "workload", "size"], MARGINS[options.device == BASELINE]
     tables = [
         pair_table(samples, by, method, "trial_s", margin).rename(columns={method: "other_s"}).assign(other=method[:-2])

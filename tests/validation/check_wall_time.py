@@ -32,7 +32,7 @@ PARTS = {
     "plot_figures": "figures",
     "render_report": "page",
 }
-"""What a rule's jobs are called here; those of `measure_cell` are told apart by phase."""
+"""Names of the parts, by rule; jobs of `measure_cell` are split by phase."""
 TRIALS = "measure_cell"
 
 
@@ -48,10 +48,10 @@ def job_seconds(records: Path, since: float) -> dict[str, float]:
             job = record["rule"], tuple(record["log"])
             _, end = spans.get(job, (0.0, 0.0))
             spans[job] = record["starttime"], max(end, record["endtime"])
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for (rule, _), (start, end) in spans.items():
-        found[rule] = found.get(rule, 0.0) + end - start
-    return found
+        seconds[rule] = seconds.get(rule, 0.0) + end - start
+    return seconds
 
 
 def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], timed_s: float) -> pd.DataFrame:

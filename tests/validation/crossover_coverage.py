@@ -1,4 +1,4 @@
-"""How often the interval of a crossover holds the true one, by simulation."""
+"""How often the interval of a crossover covers the true size, by simulation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALLEST = 8
 SPAN = 260
 """Largest size of a first grid over its smallest, at most."""
 OTHERS_EVERY = 5
-"""The other methods take longer, so only one simulation in so many tries them."""
+"""The other methods take longer, so only one simulation in this many tries them."""
 INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
 """Crossings beyond an end of the range, by a factor."""
@@ -42,7 +42,7 @@ class Case:
     """One setting to simulate."""
 
     crossing: str
-    """Where the true one lies. `never`: ahead by 10 % everywhere; `plateau`: behind at first, then equal."""
+    """Where the true crossover lies. `never`: ahead by 10 % everywhere; `plateau`: behind at first, then equal."""
     shape: str
     effort: str
     """One of EFFORTS."""
@@ -94,24 +94,24 @@ def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[
 
 
 def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement) -> list[Crossover]:
-    """Measure the sizes, then stage by stage what the refinement plans; what is found after each stage."""
+    """Measure the sizes, then stage by stage what refinement plans; return the crossover after each stage."""
     machine.measure(sizes, refinement.first(trials))
-    found = crossover_of(advantages_of_cells(medians(machine.samples)))
-    history = [found]
+    crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
+    history = [crossover]
     for stage in range(1, refinement.bisections + len(refinement.trials_of_stages(trials)) + 1):
-        plan = plan_refinement(found, {round(size) for size in machine.samples}, stage, trials, refinement)
+        plan = plan_refinement(crossover, {round(size) for size in machine.samples}, stage, trials, refinement)
         machine.measure(plan.sizes, refinement.first(trials))
         for wanted in {*plan.trials.values()}:
             machine.measure([*plan.trials], wanted)
         if plan.sizes or plan.trials:
-            found = crossover_of(advantages_of_cells(medians(machine.samples)))
-        history.append(found)
+            crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
+        history.append(crossover)
     return history
 
 
 def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
     """ln of the trials' medians, which the estimator takes."""
-    return {size: (np.median(base, 1), np.median(own, 1)) for size, (base, own) in samples.items()}
+    return {size: (np.median(base, 1), np.median(contender, 1)) for size, (base, contender) in samples.items()}
 
 
 def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossover:
@@ -122,10 +122,10 @@ def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossov
             drawn = generator.integers(side.size, size=(RESAMPLES, side.size))
             row += sign * side.ravel()[drawn].mean(axis=1)
     roots = [_first_root(np.array([*samples]), column) for column in advantage.T]
-    found = [root for root in roots if root is not None]
-    if len(found) < RESAMPLES / 2:
+    crossed = [root for root in roots if root is not None]
+    if len(crossed) < RESAMPLES / 2:
         return Crossover("undecided")
-    return Crossover("bracketed", *np.quantile(found, [0.5, 0.025, 0.975]).tolist())
+    return Crossover("bracketed", *np.quantile(crossed, [0.5, 0.025, 0.975]).tolist())
 
 
 def _first_root(sizes: Floats, advantage: Floats) -> float | None:
@@ -141,7 +141,7 @@ def _first_root(sizes: Floats, advantage: Floats) -> float | None:
 def first_win(samples: Samples) -> Crossover:
     """The first measured size at which the contender is ahead; its interval is the gap before it."""
     sizes = [*samples]
-    ahead = [float(np.median(base, 1).mean() - np.median(own, 1).mean()) > 0 for base, own in samples.values()]
+    ahead = [bool(base.mean() > contender.mean()) for base, contender in medians(samples).values()]
     if True not in ahead or ahead[0]:
         return Crossover("undecided")
     first = ahead.index(True)
@@ -160,35 +160,35 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
         if len(true) and (drift := machine.mean_drift):
             true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))  # type: ignore[misc]
         grown = history[preset.refinement.bisections]
-        found = {"ours": history[-1], "ours_without_further_trials": grown, "ours_first_grid": history[0]}
+        estimates = {"ours": history[-1], "ours_without_further_trials": grown, "ours_first_grid": history[0]}
         if number % OTHERS_EVERY == 0 and case.crossing == INSIDE:
-            found["steps_bootstrap"] = steps_bootstrap(machine.samples, generator)
-            found["first_win"] = first_win(machine.samples)
-        rows += [{"method": name, **judged(estimate, true)} for name, estimate in found.items()]
+            estimates["steps_bootstrap"] = steps_bootstrap(machine.samples, generator)
+            estimates["first_win"] = first_win(machine.samples)
+        rows += [{"method": name, **judged(estimate, true)} for name, estimate in estimates.items()]
     return pd.DataFrame(rows)
 
 
-def judged(found: Crossover, true: Floats) -> dict[str, object]:
-    """How far off an estimate is. If the truth has several crossings close together, it has to hold one of them.
+def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
+    """Whether an estimate covers the truth, and its error; of several true crossings close together, it must cover one.
 
-    The bound of a tie at an end holds the truth where that lies beyond it.
+    The bound of a tie at an end covers the truth if that lies beyond it.
     """
-    answer: dict[str, object] = {"status": found.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
-    if found.status == "bracketed" and found.size is not None and len(true):
-        answer["error"] = found.size / float(np.median(true)) - 1
-        if found.low is not None and found.high is not None:
-            answer["held"] = float(((found.low <= true * 1.001) & (true <= found.high)).any())
-            answer["half_width"] = (found.high - found.low) / 2 / found.size
-    if found.status == "edge_tie" and len(true) and (found.low or found.high):
-        answer["held"] = float((((found.low or 0) <= true) & (true <= (found.high or math.inf))).any())
+    answer: dict[str, object] = {"status": estimate.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
+    if estimate.status == "bracketed" and estimate.size is not None and len(true):
+        answer["error"] = estimate.size / float(np.median(true)) - 1
+        if estimate.low is not None and estimate.high is not None:
+            answer["held"] = float(((estimate.low <= true * 1.001) & (true <= estimate.high)).any())
+            answer["half_width"] = (estimate.high - estimate.low) / 2 / estimate.size
+    if estimate.status == "edge_tie" and len(true) and (estimate.low or estimate.high):
+        answer["held"] = float((((estimate.low or 0) <= true) & (true <= (estimate.high or math.inf))).any())
     return answer
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
     """One row a method and status: their share of the simulations, and how often the interval held the truth."""
-    found = simulate(case, simulations, seed)
-    tried = found.groupby("method").size()
-    groups = found.groupby(["method", "status"])
+    outcomes = simulate(case, simulations, seed)
+    tried = outcomes.groupby("method").size()
+    groups = outcomes.groupby(["method", "status"])
     table = groups.agg(coverage=("held", "mean"), half_width=("half_width", "median"), error=("error", "median"))
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
     return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")

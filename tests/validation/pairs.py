@@ -1,4 +1,4 @@
-"""Trials measured in pairs, by two methods in turn, and tables of how the two compare.
+"""Trials measured in pairs, by two methods in turn, and tables that compare the methods.
 
 Every trial runs the command of a run. The pairs are kept in a file, so that an interrupted check can go on.
 """
@@ -105,9 +105,9 @@ def collect_pairs(
 
 def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
     """The pairs in a file, if they are the beginning of the plan."""
-    found = read_csv(path) if path.exists() else pd.DataFrame()
-    there = found.reindex(columns=list(plan[0])).to_dict("records")
-    return found if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
+    samples = read_csv(path) if path.exists() else pd.DataFrame()
+    there = samples.reindex(columns=list(plan[0])).to_dict("records")
+    return samples if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
 
 
 def pair_table(

@@ -1,7 +1,7 @@
 """Stands in for a script that measures on a device, in a run that compares a device with itself.
 
-The file `same_device` beside it names the device that really runs, whatever the job asks for; the row says what was
-asked. The script itself is beside it as `real_NAME.py`.
+The file `same_device` beside it names the device that really runs; the row names the device that the job requested.
+The script itself is beside it as `real_NAME.py`.
 """
 
 import runpy
@@ -12,22 +12,22 @@ import pyarrow.parquet
 
 from crossover.files import atomic_path
 
-place = Path(__file__)
-real = (place.parent / "same_device").read_text().strip()
-asked = next(word.removeprefix("--device=") for word in sys.argv if word.startswith("--device="))
+script = Path(__file__)
+real = (script.parent / "same_device").read_text().strip()
+requested = next(word.removeprefix("--device=") for word in sys.argv if word.startswith("--device="))
 output = next(Path(word.removeprefix("--output=")) for word in sys.argv if word.startswith("--output="))
 sys.argv = [f"--device={real}" if word.startswith("--device=") else word for word in sys.argv]
-runpy.run_path(str(place.with_name(f"real_{place.name}")), run_name="__main__")
-if asked != real:
+runpy.run_path(str(script.with_name(f"real_{script.name}")), run_name="__main__")
+if requested != real:
     if output.suffix == ".parquet":
         table = pyarrow.parquet.read_table(output)
         column = table.schema.get_field_index("device")
         table = table.set_column(
-            column, table.schema.field(column), pyarrow.array([asked], table.schema.field(column).type)
+            column, table.schema.field(column), pyarrow.array([requested], table.schema.field(column).type)
         )
         with atomic_path(output) as path:
             pyarrow.parquet.write_table(table, path, use_dictionary=False, write_statistics=False)
     else:
-        text = output.read_text().replace(f'"device": "{real}"', f'"device": "{asked}"')
+        text = output.read_text().replace(f'"device": "{real}"', f'"device": "{requested}"')
         with atomic_path(output) as path:
             path.write_text(text)

@@ -113,7 +113,7 @@ STEPS: Mapping[str, float] = {"steps_of_1.3": 1.3, "steps_of_2": 2.0}
 
 @dataclass
 class Machine:
-    """A machine to measure on, which draws its trials when asked."""
+    """A machine to measure on, whose trials are drawn on demand."""
 
     advantage: Callable[[Floats], Floats]
     """The true ln(baseline time / contender time)."""
@@ -186,8 +186,8 @@ class Machine:
         steps = draw.standard_normal((count, SAMPLES))
         steps[:, 1:] *= math.sqrt(1 - CORRELATION**2)
         within = SAMPLE_SD * signal.lfilter([1], [1, -CORRELATION], steps, axis=1)
-        found: Floats = process + within + math.log(2) * (draw.random((count, SAMPLES)) < OUTLIER_SHARE)
-        return found
+        deviations: Floats = process + within + math.log(2) * (draw.random((count, SAMPLES)) < OUTLIER_SHARE)
+        return deviations
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
@@ -207,8 +207,8 @@ def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats
     """All sizes within a factor of 2 of `near` at which the true sign changes, to a thousandth."""
     sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
     signs = advantage(sizes) > 0
-    found: Floats = sizes[:-1][signs[1:] != signs[:-1]]
-    return found
+    crossings: Floats = sizes[:-1][signs[1:] != signs[:-1]]
+    return crossings
 
 
 def simulation_options(doc: str, arguments: Sequence[str], simulations: int, output: str) -> argparse.Namespace:

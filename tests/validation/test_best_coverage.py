@@ -50,11 +50,11 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
     devices = Devices(BestCase(NEAR, "power_laws", (2, 3)), np.random.default_rng(1))
     devices.near, devices.spreads = 300.0, (np.full(2, 1e-6), np.full(3, 1e-6))
     devices.measure_first_grid(3, once=True)
-    assert {len(own[("1",)]) for own in devices.measured[0].values()} == {1}
+    assert {len(candidates[("1",)]) for candidates in devices.measured[0].values()} == {1}
     devices.refine(1, 8, Refinement())
     assert len(devices.measured[0]) == len(first_grid(3)) + 1
     devices.refine(2, 8, Refinement())
-    assert devices.found().size == pytest.approx(devices.crossings()[0], rel=0.01)
+    assert devices.crossover().size == pytest.approx(devices.crossings()[0], rel=0.01)
 
 
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
@@ -85,7 +85,7 @@ def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[s
         ]
         crossovers = crossovers_of(pd.DataFrame(trials), {"disc_depth": "size"}, candidates={"disc_depth": candidates})
         (run,) = records(crossovers[crossovers["pair"] == "best"])
-        simulated = devices.found()
+        simulated = devices.crossover()
         assert run["status"] == simulated.status
         assert run["caveat_at"] == list(simulated.caveat_at)
         ends = [run["crossover"], run["crossover_low"], run["crossover_high"]]
@@ -95,10 +95,10 @@ def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[s
 def test_the_set_holds_the_true_crossover() -> None:
     """Of 70 simulations at 95 %, fewer than 61 occur about once in 250 times. The smallest mean is too small."""
     rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
-    found = rows[rows["status"] == "bracketed"].set_index("method")
-    assert found.loc["ours", "share"] > 0.8
-    assert found.loc["ours", "coverage"] > 0.87
-    assert abs(found.loc["ours", "error"]) < abs(found.loc["smallest_mean", "error"])
+    bracketed = rows[rows["status"] == "bracketed"].set_index("method")
+    assert bracketed.loc["ours", "share"] > 0.8
+    assert bracketed.loc["ours", "coverage"] > 0.87
+    assert abs(bracketed.loc["ours", "error"]) < abs(bracketed.loc["smallest_mean", "error"])
 
 
 def test_candidates_and_devices_that_take_the_same_are_not_told_apart() -> None:

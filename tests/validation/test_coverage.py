@@ -108,21 +108,21 @@ def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.Monke
 def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
     """Of 75 simulations at 95 %, fewer than 66 occur about once in 250 times."""
     rows = coverage_rows(Case(INSIDE, shape, effort), 75, seed=0)
-    found = rows[rows["status"] == "bracketed"].set_index("method")
-    assert found.loc["ours", "share"] > 0.8
-    assert found.loc["ours", "coverage"] > 0.88
-    assert found.loc["ours", "half_width"] < 0.15
-    assert found.loc["steps_bootstrap", "coverage"] < 0.7
-    assert found.loc["first_win", "error"] > 0.05
+    bracketed = rows[rows["status"] == "bracketed"].set_index("method")
+    assert bracketed.loc["ours", "share"] > 0.8
+    assert bracketed.loc["ours", "coverage"] > 0.88
+    assert bracketed.loc["ours", "half_width"] < 0.15
+    assert bracketed.loc["steps_bootstrap", "coverage"] < 0.7
+    assert bracketed.loc["first_win", "error"] > 0.05
 
 
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])
 def test_single_trials_beside_three_find_what_they_alone_do_not(spread: str) -> None:
     """Without the spread of the other sizes, 76 and 62 % of 400 were found, of which 95 to 96 % held the truth."""
     rows = coverage_rows(Case(INSIDE, "launch_floor", "quick", spread=spread), 75, seed=0)
-    found = rows[rows["status"] == "bracketed"].set_index("method")
-    assert found.loc["ours", "share"] > 0.86
-    assert found.loc["ours", "coverage"] > 0.88
+    bracketed = rows[rows["status"] == "bracketed"].set_index("method")
+    assert bracketed.loc["ours", "share"] > 0.86
+    assert bracketed.loc["ours", "coverage"] > 0.88
 
 
 @pytest.mark.parametrize("crossing", [OUTSIDE[2], OUTSIDE[3], TIE, PLATEAU])

@@ -30,12 +30,12 @@ class Measuring:
 
     def __init__(self, until: int = 1000) -> None:
         self.until = until
-        self.asked: list[tuple[str, int]] = []
+        self.measured_pairs: list[tuple[str, int]] = []
 
     def __call__(self, options: list[str], pair: int) -> dict[str, Any]:
-        if len(self.asked) == self.until:
+        if len(self.measured_pairs) == self.until:
             raise KeyboardInterrupt
-        self.asked.append((*options, pair))
+        self.measured_pairs.append((*options, pair))
         return {"time_s": float(options[0][-1]) + pair / 10}
 
 
@@ -54,7 +54,7 @@ def test_an_interrupted_check_goes_on_after_its_last_pair(tmp_path: Path, until:
     with pytest.raises(KeyboardInterrupt):
         collect_pairs(TRIALS, 3, path, first, gpus=4)
     samples = collect_pairs(TRIALS, 3, path, second, gpus=4)
-    assert first.asked + second.asked == [(trial, pair) for pair in range(3) for trial in TRIALS]
+    assert first.measured_pairs + second.measured_pairs == [(trial, pair) for pair in range(3) for trial in TRIALS]
     assert samples["time_s"].tolist() == pytest.approx([1.0, 2.0, 1.1, 2.1, 1.2, 2.2])
     pd.testing.assert_frame_equal(pd.read_csv(path), samples)
 
@@ -69,14 +69,14 @@ def test_earlier_pairs_count_for_the_same_check(
 ) -> None:
     collect_pairs(TRIALS, 2, tmp_path / "pairs.csv", Measuring(), gpus=4)
     collect_pairs(trials, wanted, tmp_path / "pairs.csv", measuring := Measuring(), gpus=gpus)
-    assert len(measuring.asked) == measured
+    assert len(measuring.measured_pairs) == measured
 
 
 def test_a_check_whose_time_is_over_begins_no_pair_and_goes_on_later(tmp_path: Path) -> None:
     path, left = tmp_path / "pairs.csv", iter([True] * 3 + [False])
     assert len(collect_pairs(TRIALS, 3, path, Measuring(), lambda: next(left))) == 3
     assert len(collect_pairs(TRIALS, 3, path, rest := Measuring())) == 6
-    assert len(rest.asked) == 3
+    assert len(rest.measured_pairs) == 3
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,12 @@ def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
     random = np.random.default_rng(3)
     first = random.lognormal(0, 0.5, 20)  # pairs differ much, their sides little
     second = first * random.lognormal(0.01, 0.02, 20)
-    found = pair_table(pd.DataFrame({"cell": "a", "one": first, "other": second}), ["cell"], "one", "other").iloc[0]
+    pair = pair_table(pd.DataFrame({"cell": "a", "first": first, "second": second}), ["cell"], "first", "second").iloc[
+        0
+    ]
     interval = stats.ttest_rel(np.log(second), np.log(first)).confidence_interval(0.95)
-    assert math.log(found["ratio"]) == pytest.approx(np.mean(np.log(second) - np.log(first)))
-    assert (found["low"], found["high"]) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
+    assert math.log(pair["ratio"]) == pytest.approx(np.mean(np.log(second) - np.log(first)))
+    assert (pair["low"], pair["high"]) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
 
 
 @pytest.mark.parametrize(
@@ -123,8 +125,8 @@ def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
     ],
 )
 def test_the_second_of_two_columns_is_compared_with_the_first(factors: list[float], verdict: str) -> None:
-    samples = pd.DataFrame({"cell": "a", "one": 1.0, "other": factors})
-    assert pair_table(samples, ["cell"], "one", "other")["verdict"].tolist() == [verdict]
+    samples = pd.DataFrame({"cell": "a", "first": 1.0, "second": factors})
+    assert pair_table(samples, ["cell"], "first", "second")["verdict"].tolist() == [verdict]
 
 
 def test_spreads_are_those_of_logarithms_and_their_ratio_has_the_interval_of_the_f_test() -> None:
@@ -132,22 +134,24 @@ def test_spreads_are_those_of_logarithms_and_their_ratio_has_the_interval_of_the
 
     F with two and two degrees of freedom has the distribution function x / (1 + x), so 39 is its 97.5 % quantile.
     """
-    samples = pd.DataFrame({"cell": "a", "one": np.exp([0.0, 2.0, 4.0]), "other": np.exp([0.0, 6.0, 12.0])})
-    (found,) = spread_table(samples, ["cell"], "one", "other").to_dict("records")
-    assert (found["one_sd_ln"], found["other_sd_ln"]) == pytest.approx((2, 6))
-    assert found["sd_ratio"] == pytest.approx(3)
-    assert (found["sd_ratio_low"], found["sd_ratio_high"]) == pytest.approx((3 / 39**0.5, 3 * 39**0.5))
+    samples = pd.DataFrame({"cell": "a", "first": np.exp([0.0, 2.0, 4.0]), "second": np.exp([0.0, 6.0, 12.0])})
+    (spread,) = spread_table(samples, ["cell"], "first", "second").to_dict("records")
+    assert (spread["first_sd_ln"], spread["second_sd_ln"]) == pytest.approx((2, 6))
+    assert spread["sd_ratio"] == pytest.approx(3)
+    assert (spread["sd_ratio_low"], spread["sd_ratio_high"]) == pytest.approx((3 / 39**0.5, 3 * 39**0.5))
 
 
 def test_the_interval_of_a_ratio_of_spreads_holds_it_as_often_as_it_says() -> None:
     random = np.random.default_rng(5)
-    draws = {"group": np.repeat(np.arange(400), 12), "one": np.exp(random.normal(0, 0.1, 4800))}
-    samples = pd.DataFrame(draws | {"other": np.exp(random.normal(0, 0.2, 4800))})
-    found = spread_table(samples, ["group"], "one", "other")
-    holds = (found["sd_ratio_low"] <= 2) & (found["sd_ratio_high"] >= 2)
+    draws = {"group": np.repeat(np.arange(400), 12), "first": np.exp(random.normal(0, 0.1, 4800))}
+    samples = pd.DataFrame(draws | {"second": np.exp(random.normal(0, 0.2, 4800))})
+    spreads = spread_table(samples, ["group"], "first", "second")
+    holds = (spreads["sd_ratio_low"] <= 2) & (spreads["sd_ratio_high"] >= 2)
     assert abs(holds.mean() - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
-    assert (found["levene_p"] < 0.5).mean() > 0.7  # a twofold spread shows
+    assert (spreads["levene_p"] < 0.5).mean() > 0.7  # a twofold spread shows
 
 
 def test_two_pairs_say_nothing_about_a_spread() -> None:
-    assert spread_table(pd.DataFrame({"cell": ["a"] * 2, "one": 1.0, "other": 2.0}), ["cell"], "one", "other").empty
+    assert spread_table(
+        pd.DataFrame({"cell": ["a"] * 2, "first": 1.0, "second": 2.0}), ["cell"], "first", "second"
+    ).empty

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from payback_coverage import PaybackCase, payback_rows
+from check_payback import PaybackCase, payback_rows
 
 
 @pytest.mark.parametrize("trials", [3, 4, 8])

@@ -1,4 +1,4 @@
-"""Predictions of crossovers, each machine held out in turn."""
+"""Leave-one-machine-out predictions of crossovers."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def machine(row: Row, tmp_path: Path) -> Callable[..., Reference]:
 
 @pytest.mark.parametrize(("cpu", "gpu", "holds"), [(1, 1, True), (2, 2, True), (2, 1, True), (1, 4, False)])
 def test_a_prediction_holds_unless_the_gpu_is_another(machine: Any, cpu: float, gpu: float, holds: bool) -> None:
-    found = predictions([machine("a"), machine("b", cpu, gpu)])
-    assert list(zip(found["gpu_of"], found["cpu_of"], strict=True)) == [("a", "b"), ("b", "a")]
-    assert found["measured"].tolist() == pytest.approx([500 * gpu / cpu, 500], rel=0.01)
-    assert found["holds"].tolist() == [holds, holds]
+    table = predictions([machine("a"), machine("b", cpu, gpu)])
+    assert list(zip(table["gpu_of"], table["cpu_of"], strict=True)) == [("a", "b"), ("b", "a")]
+    assert table["measured"].tolist() == pytest.approx([500 * gpu / cpu, 500], rel=0.01)
+    assert table["holds"].tolist() == [holds, holds]
 
 
 def test_a_gpu_that_wins_everywhere_is_foretold_too(machine: Any) -> None:
-    found = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
-    assert found[["measured", "foretold_low", "foretold_high"]].values.tolist() == [[0, 0, 0]] * 2
-    assert found["holds"].tolist() == [True, True]
+    table = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
+    assert table[["measured", "foretold_low", "foretold_high"]].values.tolist() == [[0, 0, 0]] * 2
+    assert table["holds"].tolist() == [True, True]
 
 
 def test_where_nothing_is_foretold_nothing_holds(machine: Any) -> None:
-    found = predictions([machine("a", gpu=0.01), machine("b", cpu=0.001, gpu=2)])
-    assert found["holds"].isna().any()
-    assert not found["holds"].eq(True).any()
+    table = predictions([machine("a", gpu=0.01), machine("b", cpu=0.001, gpu=2)])
+    assert table["holds"].isna().any()
+    assert not table["holds"].eq(True).any()
 
 
 def test_the_command_counts_those_that_hold(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Where a run's wall time went, from records of jobs and rows of trials made up here."""
+"""The breakdown of a run's wall time, from invented records of jobs and rows of trials."""
 
 from __future__ import annotations
 

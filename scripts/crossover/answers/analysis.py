@@ -22,7 +22,7 @@ from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
-from crossover.statistics.references import agreeing, held_against
+from crossover.statistics.references import agreeing, compare_with_references
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import headline_rows, with_cell_columns, with_parameters, with_x_axes
@@ -67,10 +67,10 @@ def analyse(
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # With the columns that comparisons need alone, so that no share of a peak is computed among these cells.
+    # All columns but those that comparisons need are empty, so that these cells have no share of a peak.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
-    across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
+    across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
     elsewhere_cells = with_facts(summarise(elsewhere, prices=prices, origin="reference"), references)
     ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
     tables = run_tables(
@@ -103,7 +103,7 @@ def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """The crossovers of devices over the second axis of studies that have one, at the points of their own grid.
 
-    Over sizes beside cores, those over the CPU on each number of cores.
+    For a study over cores, these are crossovers over sizes, with the CPU on each number of cores.
     """
     second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
     on_grid = []

@@ -47,9 +47,9 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 
 
 def in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study, with the crossovers first that a reader asks for.
+    """The tables of a study, with the most relevant crossovers first.
 
-    Those are what its first published claim is about; without one, those that say which side is ahead.
+    These are the crossovers of its first published claim; without such a claim, those that show which side is ahead.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]

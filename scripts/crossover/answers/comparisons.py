@@ -34,6 +34,7 @@ from crossover.statistics.intervals import (
     SampleMean,
     compared,
     decided,
+    interval_of,
     time_over_trials,
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
@@ -114,7 +115,7 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The cell of least time per sample at the largest size, against the plain one, or the next if that is itself."""
+    """The cell of least time per sample at the largest size, over the plain one; if that is it, the next."""
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
@@ -123,16 +124,16 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     plain = [index for index, cell in enumerate(rows) if PLAIN_SETTING.items() <= cell.items()]
     times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
     choice = choose(times, plain[-1] if plain else None)
-    best, other = rows[choice.chosen], rows[choice.other]
+    best, baseline = rows[choice.chosen], rows[choice.baseline]
     named = [axis for axis in varying(at_largest, NAMED_AXES) if axis != "machine"]
     return {
         "kind": "setting",
         **ratio_columns(choice.ratio),
         "winner": name_by(best, named),
-        "loser": name_by(other, named),
+        "loser": name_by(baseline, named),
         "place": at_size,
-        "trials": min(best["trials"], other["trials"]),
-        "caveats": caveats_of(pd.DataFrame([best, other])),
+        "trials": min(best["trials"], baseline["trials"]),
+        "caveats": caveats_of(pd.DataFrame([best, baseline])),
     }
 
 
@@ -143,7 +144,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
         "status": "measured",
         "machine": cell["machine"],
         "device": side_word(cell["device"]),
-        **interval_columns(Interval(*(cell[f"step_time{end}_s"] for end in ("", "_low", "_high"))), "s"),
+        **interval_columns(interval_of(cell, "step_time{}_s"), "s"),
         "trials": cell["trials"],
         "caveats": caveats_of(pd.DataFrame([cell])),
     }
@@ -176,7 +177,7 @@ def _ratios(tables: RunTables) -> list[Row]:
 
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
-    ratio = Interval(row["ratio"], row["ratio_low"], row["ratio_high"])
+    ratio = interval_of(row, "ratio{}")
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*SERIES_AXES, "size"], row)

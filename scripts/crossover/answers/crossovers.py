@@ -27,7 +27,7 @@ from crossover.config.words import (
 )
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
+from crossover.statistics.intervals import SampleMean, compared, interval_of, ratio_of_intervals
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
@@ -82,7 +82,7 @@ def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
 
 
 def _is_labelled(crossovers: pd.DataFrame) -> bool:
-    """Whether sides need the names of their devices to be told apart."""
+    """Whether only the names of their devices distinguish the sides."""
     return headline_rows(crossovers)["contender"].nunique() > 1
 
 
@@ -103,7 +103,7 @@ def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
 
 
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
-    """From how many steps on start-up is paid back at the largest size, or other point, of each main crossover in time.
+    """The steps that pay back start-up at the largest size, or other point, of each main crossover in time.
 
     They are main answers where the study has a run. None where the steps of both sides do not differ significantly;
     without a run, none either where the side ahead starts no later.
@@ -145,7 +145,7 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """The columns of every answer on a crossover: its place, its sides and its caveats."""
+    """The columns of every answer on a crossover: its location, sides and caveats."""
     decided = row["status"] not in ("incomplete", "undecided")
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
@@ -201,7 +201,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """The same, from the contender's speed-ups by size.
+    """The columns of `reach_of`, from the contender's speed-ups by size.
 
     With a tie at one end, a side is ahead over the sizes from the other end up to the first unsure one.
     """
@@ -254,13 +254,13 @@ def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
-    """Which points on the x axis lie within a crossover's bracket; none where it lacks an end."""
+    """Whether each point on the x axis lies within a crossover's bracket; none does where it lacks an end."""
     low, high = row["bracket_low"], row["bracket_high"]
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
 def transfers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover with transfers in each step over that on resident data, for each line."""
+    """For each line, the crossover with transfers in each step over the crossover on resident data."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     several = varying(tables.cells, axes)
@@ -274,8 +274,7 @@ def transfers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
-    sizes = [Interval(*(row[f"crossover{end}"] for end in ("", "_low", "_high"))) for row in (resident, moved)]
-    ratio = ratio_of_intervals(*sizes)
+    ratio = ratio_of_intervals(interval_of(resident, "crossover{}"), interval_of(moved, "crossover{}"))
     return {
         "kind": "transfers",
         "machine": moved["machine"],
@@ -291,7 +290,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover of each accelerator over the CPU, both at their best; in which configurations, and how it moved."""
+    """The crossover of each accelerator over the CPU, both at their best, with configurations and shift by tuning."""
     axes = best_axes(x_axis)
     several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
@@ -305,7 +304,7 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str], x_axis: str) -> list[Row]:
-    """The fastest candidate of each device, against the plain one, at the largest size with several candidates."""
+    """The fastest candidate of each device over the plain candidate, at the largest size with several candidates."""
     answers = []
     along = X_AXES[x_axis]
     for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(
@@ -317,14 +316,9 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str
             continue
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
-        times = [
-            SampleMean.of_interval(
-                Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"]), row["trials"]
-            )
-            for row in rows
-        ]
+        times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
-        best, other = rows[choice.chosen], rows[choice.other]
+        best, baseline = rows[choice.chosen], rows[choice.baseline]
         answers.append(
             {
                 "kind": "setting",
@@ -334,10 +328,10 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, several: Sequence[str
                 "device": side_word(best["device"]),
                 "place": name_by(best, [along]),
                 "winner": _candidate_words(best, candidates),
-                "loser": _candidate_words(other, candidates),
+                "loser": _candidate_words(baseline, candidates),
                 "winner_s": best["step_time_s"],
-                "loser_s": other["step_time_s"],
-                **trials_columns(min(best["trials"], other["trials"])),
+                "loser_s": baseline["step_time_s"],
+                **trials_columns(min(best["trials"], baseline["trials"])),
             }
         )
     return answers
@@ -374,7 +368,7 @@ def _best(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    """The crossover of the devices in the plainest settings, in the class's first precision."""
+    """The crossover in the settings closest to the plain ones, with the first precision of the accuracy class."""
     wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
@@ -398,7 +392,7 @@ def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """One answer for each line and reference: its GPU against the CPU here; with a GPU here, device against device."""
+    """One answer per line and reference: its GPU over the CPU here; with a GPU here, device over device."""
     several = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
         return _set_ups(tables, several, x_axis)

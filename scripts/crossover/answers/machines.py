@@ -25,7 +25,7 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """Who is first where, on the main line of a study; none where fewer than LEAST_RANKED sides were measured."""
+    """The answer on first places along the main line of a study; none with fewer than LEAST_RANKED sides."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []

@@ -19,7 +19,7 @@ NEARLY_FULL = 0.9
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory is known."""
+    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory was measured."""
     answers = []
     for _, of_machine in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (of_machine["device"] == device).any()]
@@ -67,7 +67,7 @@ def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Ro
 
 
 def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
-    """Which setting takes least memory and which most, at the largest size and batch that all of them have."""
+    """The settings that take least and most memory, at the largest size and batch measured in all settings."""
     named = varying(with_peak, SETTINGS)
     if not named:
         return []

@@ -70,7 +70,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 
 
 def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
-    """The sizes at which the GPU was tried and has no time, as where its memory ran out."""
+    """The sizes at which the GPU was tried without a time, as where its memory ran out."""
     sides = sides_of(row, tables)
     of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
     return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())

@@ -1,4 +1,4 @@
-"""The words that an answer is made of, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
+"""The closed sets of words in answers, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
-"""How the faster side compares with the other."""
+"""How the faster side compares with the slower side."""
 
 KINDS = {
     "asked": (*COMPARED, EQUIVALENT, "more", "less"),
@@ -73,7 +73,7 @@ def ratio_columns(ratio: Interval) -> Row:
 
 
 def trials_columns(trials: int) -> Row:
-    """The fewest trials behind an answer, and the caveat about a single one."""
+    """The fewest trials behind an answer, and the caveat about a single trial."""
     return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 

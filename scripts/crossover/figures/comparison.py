@@ -90,7 +90,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result matches a cell on every axis that it states; without a size it matches none of several sizes."""
+    """Whether a result matches a cell on every axis that it states; a result without a size matches none of several."""
     if "size" in named and result["size"] is None:
         return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)

@@ -1,4 +1,4 @@
-"""A figure of many runs: how the speed of each cell went, with its changes."""
+"""A figure of many runs: the speed of each cell over runs, with its changes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def draw_history(history: pd.DataFrame, path: Path) -> None:
     """Write a figure of the cells' speeds over runs; those that never changed are grey."""
     use_style()
     runs = records(history.drop_duplicates("run").sort_values("run_started_at", kind="stable"))
-    places = {run["run"]: place for place, run in enumerate(runs)}
+    positions = {run["run"]: position for position, run in enumerate(runs)}
     figure, axes = plt.subplots(figsize=(WIDTH_IN, 4.5), layout="constrained")
     colours = iter(PALETTE)
     for _, line in history.groupby(LINE_AXES, sort=False, dropna=False):
-        x, changed = line["run"].map(places), line["ratio"].notna()
+        x, changed = line["run"].map(positions), line["ratio"].notna()
         if not changed.any():
             axes.plot(x, line["speed"], color=GUIDE_COLOUR, linewidth=1, zorder=1)
             continue
         colour = next(colours, INK)
         axes.plot(x, line["speed"], "o-", color=colour, markersize=3, label=cell_name(first_row(line), history))
-        for place in x[changed]:
-            axes.axvline(place - 0.5, color=colour, linestyle=":", linewidth=1)
+        for position in x[changed]:
+            axes.axvline(position - 0.5, color=colour, linestyle=":", linewidth=1)
     axes.set_yscale("log")
     log_ticks(axes.yaxis, worded(number_text))
     step = max(1, len(runs) // 12)

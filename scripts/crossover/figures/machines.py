@@ -12,7 +12,8 @@ from crossover.config.words import HERE
 from crossover.figures.panels import DASHES, MARKERS, Line, Look, arrange, column, draw_panels
 from crossover.figures.style import DEVICE_COLOURS, worded
 from crossover.figures.view import Kind, StudyView
-from crossover.statistics.machines import ENDS, LEAST_RANKED, MONEY, line_axes, shown_column
+from crossover.statistics.intervals import ENDS
+from crossover.statistics.machines import LEAST_RANKED, MONEY, line_axes, shown_column
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import machine_side
 from crossover.text import money_text, seconds_text

@@ -59,8 +59,8 @@ BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution
 def _draw_times(view: StudyView) -> Figure:
     """Time of a step, or of the published run where the study has one."""
     axes = [*series_axes(view.x_axis), "device"]
-    other = "size" if view.x_axis == "batch_size" else "batch_size"
-    lines = view.cells.groupby(["protocol", other, "execution"])[["precision", "device"]].nunique()
+    fixed_axis = "size" if view.x_axis == "batch_size" else "batch_size"
+    lines = view.cells.groupby(["protocol", fixed_axis, "execution"])[["precision", "device"]].nunique()
     dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
@@ -85,7 +85,8 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Mark each crossover of the panel's lines, and its interval as a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
-    for row in records(view.tables.crossovers.merge(_series_among(cells, view.x_axis))):
+    series = cells[series_axes(view.x_axis)].drop_duplicates()
+    for row in records(view.tables.crossovers.merge(series)):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
         words = f"crossover {place_text(row['crossover'], view.x_label())}"
@@ -95,11 +96,6 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
         if varied:
             words = f"{words}, {name_by(row, varied)}"
         axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
-
-
-def _series_among(cells: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """The series of some cells, each once, by the axes that a crossover names."""
-    return cells[series_axes(x_axis)].drop_duplicates()
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
@@ -182,7 +178,7 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    """Time of the plain precision and execution over that of each other; one panel per device."""
+    """Time in the plain precision and execution over the time in each other setting; one panel per device."""
     view = view.on_all_cores()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
     plain = ratios["baseline"].iloc[0] if len(ratios) else ""

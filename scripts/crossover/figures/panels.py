@@ -136,7 +136,7 @@ def arrange(
 
 
 def _apart(axis: str, x_axis: str) -> str:
-    """The axis that tells panels or lines apart: over batches the size does what the batch size does over sizes."""
+    """The axis that tells panels or lines apart: `size` instead of `batch_size` where that is the x axis."""
     return "size" if axis == x_axis == "batch_size" else axis
 
 
@@ -339,7 +339,7 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
-    """Shade the intervals of a line; a vertical bar where neither neighbour has one."""
+    """Shade the intervals of a line; draw a vertical bar where neither neighbour has an interval."""
     bounded = ~np.isnan(low)
     beside = np.concatenate([[False], bounded, [False]])
     alone = bounded & ~beside[:-2] & ~beside[2:]
@@ -352,7 +352,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
     """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else.
 
-    Below the points there is space for so many rows of crosses.
+    Below the points there is space for `crosses` rows of crosses.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
@@ -368,7 +368,7 @@ def reach(axes: Axes, points: Sequence[float]) -> None:
 
 
 def draw_level(axes: Axes, words: str) -> None:
-    """A level at 1; the legend says what it means."""
+    """Draw a level at 1; the legend says what it means."""
     axes.axhline(1, color=INK, linewidth=0.8, zorder=1, label=words)
 
 

@@ -55,7 +55,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The studies and kinds of figures that a run's tables hold something for, in the order of the studies' files."""
+    """The studies and kinds of figures that a run's tables have data for, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()

@@ -32,12 +32,12 @@ COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], 
 
 def _draw_map(view: StudyView) -> Figure:
     """One panel for each accelerator and setting; blue where the CPU is faster, orange where the accelerator is."""
-    other = second_axis(view.spec)
+    second = second_axis(view.spec)
     ratios = _speedups(view.tables.ratios)
-    if other is None or ratios.empty:
+    if second is None or ratios.empty:
         return blank_figure(view.title, "No cell has both sides, or the study has a single axis.")
     over_cores = view.x_axis == CPU_THREADS
-    across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[other]
+    across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[second]
     apart = [axis for axis in series_axes(view.x_axis) if axis != along]
     panels = [rows for _, rows in ratios.groupby([*apart, "device"], sort=False)]
     named = varying(view.cells, apart)
@@ -67,7 +67,7 @@ def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured_throughout(panel: pd.DataFrame) -> list[float]:
-    """The numbers of cores that all sizes have; refinement adds others to some."""
+    """The numbers of cores measured at all sizes; refinement adds further ones at some."""
     sizes = panel.groupby("baseline_threads")["size"].nunique()
     return [float(threads) for threads in sizes.index[sizes == sizes.max()]]
 
@@ -80,10 +80,11 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
     x, y = table.columns.to_numpy(float), table.index.to_numpy(float)
     axes.set(xscale="log", yscale="log")
     norm = Normalize(-most, most)
-    axes.pcolormesh(_edges(x), _edges(y), logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
+    x_edges, y_edges = _edges(x), _edges(y)
+    axes.pcolormesh(x_edges, y_edges, logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
     for row in records(ratios):
-        at = row[across], row[along]
-        (left, right), (low, high) = (_around(value, values) for value, values in zip(at, (x, y), strict=True))
+        column, line = np.searchsorted(x, row[across]), np.searchsorted(y, row[along])
+        (left, right), (low, high) = x_edges[column : column + 2], y_edges[line : line + 2]
         words = f"{number_text(row['ratio'], 2)}x"
         axes.annotate(words, (left, low), (5, 4), textcoords="offset points", fontsize=8)
         if not sign_of(row):
@@ -96,16 +97,11 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """The edges of cells around ascending points: in the geometric middle of two, and as far beyond both ends."""
+    """The edges of cells around ascending points: geometric middles, and as far beyond both ends."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
     return np.asarray(np.exp([logs[0] - steps[0] / 2, *inner, logs[-1] + steps[-1] / 2]), float)
-
-
-def _around(value: float, points: Floats) -> tuple[float, float]:
-    edges, place = _edges(points), int(np.flatnonzero(points == value)[0])
-    return edges[place], edges[place + 1]
 
 
 def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:
@@ -135,7 +131,7 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open one reaches the edge of the map; none with a single trial."""
+    """The ends of an interval as drawn: an open end at the edge of the map; without any, the crossover."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]

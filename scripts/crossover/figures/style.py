@@ -29,13 +29,13 @@ PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Of a device's published series, in turn: its colour, a darker and a lighter one."""
+"""Colours of a device's published series, in turn: its own, darker and lighter."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
-"""Of published series, in turn."""
+"""Markers of published series, in turn."""
 CPU_SIDE_COLOUR = "#56B4E9"
-"""The CPU on fewer cores."""
+"""Colour of the CPU on fewer cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
-"""For settings of a device; the colours of devices come last."""
+"""Colours of a device's settings; the colours of devices come last."""
 PART_COLOURS = {
     "parameter_bytes": "#0072B2",
     "gradient_bytes": "#56B4E9",
@@ -57,7 +57,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Of published series, in turn, where colours are taken."""
+"""Greys of published series, in turn, where colours stand for something else."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -119,7 +119,7 @@ SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
 
 
 def log_ticks(axis: Axis, formatter: Formatter) -> None:
-    """Round numbers on a logarithmic axis, whether it spans many decades or less than one."""
+    """Set ticks at round numbers on a logarithmic axis, whether it spans many decades or less than one."""
     low, high = axis.get_view_interval()
     decades = math.log10(high / low) if 0 < low < high else 1
     if decades < 0.7:
@@ -134,7 +134,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Ticks at measured sizes, as many as fit; those in `last`, which refinement added, take what is left."""
+    """Set ticks at measured sizes, as many as fit; those in `last`, which refinement added, get the room left."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -148,8 +148,8 @@ def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):
-        # A neighbour's middle is so far away, as a share of the axis.
-        needed = {other: 0.015 + 0.008 * len(words[x] + words[other]) for other in ticks}
-        if all(abs(math.log(x / other)) >= share * width for other, share in needed.items()):
+        # Least distance from each tick, as a share of the axis, that leaves room for the words of both.
+        needed = {tick: 0.015 + 0.008 * len(words[x] + words[tick]) for tick in ticks}
+        if all(abs(math.log(x / tick)) >= share * width for tick, share in needed.items()):
             ticks.append(x)
     return sorted(ticks)

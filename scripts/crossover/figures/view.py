@@ -1,4 +1,4 @@
-"""The data that the figures of a study are drawn from, and what a kind of figure is."""
+"""The data that the figures of a study are drawn from, and the class of a kind of figure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GRID_KEYS = {
 class StudyView:
     """A study's file and its rows; cells, of references too, and ratios have column `x`, their point on the x axis.
 
-    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows stand at every number of
+    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows are repeated at every number of
     threads.
     """
 
@@ -93,7 +93,7 @@ class StudyView:
         return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
-        """What the x axis counts."""
+        """The label of the x axis."""
         return axis_label({"x_axis": self.x_axis, "size_name": self.cells["size_name"].iloc[0]})
 
     @property
@@ -174,7 +174,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the sides of the CPU as one device; an accelerator's rows stand at every number of threads."""
+    """Rows with the sides of the CPU as one device, and an accelerator's rows repeated at every number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
@@ -254,7 +254,7 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """The CPU on all cores, on half, on ever fewer; then the accelerators."""
+    """Sort key: the CPU on all cores, on half, on ever fewer; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer

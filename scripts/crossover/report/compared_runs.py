@@ -48,12 +48,12 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     A study named for one run is taken from both; two studies with different names are compared under the first name.
     Raises UserError naming a table that cannot be read or lacks the study.
     """
-    (first_folder, first_study), (second_folder, second_study) = map(_place, (first, second))
+    (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
     if (first_folder, first_study) == (second_folder, second_study):
         raise UserError(f"{first} and {second} are one run; name two results folders, or two studies")
-    one = _read_run(first_folder, first_study or second_study)
-    other = _read_run(second_folder, second_study or first_study)
-    return one, other.assign(study=first_study) if first_study else other
+    first_trials = _read_run(first_folder, first_study or second_study)
+    second_trials = _read_run(second_folder, second_study or first_study)
+    return first_trials, second_trials.assign(study=first_study) if first_study else second_trials
 
 
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFrame]:
@@ -77,23 +77,23 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFr
 
 def read_trials_of(name: str) -> pd.DataFrame:
     """Read the trials of a run, named as a results folder or as folder:study."""
-    return _read_run(*_place(name))
+    return _read_run(*_folder_and_study(name))
 
 
-def _place(name: str) -> tuple[Path, str | None]:
-    """Folder and study; a single study stands behind the last colon."""
-    single = re.fullmatch(r"(.+):([A-Za-z0-9_-]+)", name)
-    return (Path(single[1]), single[2]) if single else (Path(name), None)
+def _folder_and_study(name: str) -> tuple[Path, str | None]:
+    """The folder and the study of a run named as a results folder or as folder:study."""
+    match = re.fullmatch(r"(.+):([A-Za-z0-9_-]+)", name)
+    return (Path(match[1]), match[2]) if match else (Path(name), None)
 
 
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", "flags", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
-    trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
-    known = sorted(trials["study"].unique())
-    if study is not None and study not in known:
-        raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, known)}")
+    optional_columns = ["machine", "flags", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
+    trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, optional_columns).to_pandas()
+    studies = sorted(trials["study"].unique())
+    if study is not None and study not in studies:
+        raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, studies)}")
     return trials if study is None else of_study(trials, study)
 
 
@@ -203,7 +203,7 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """What else differs between the runs, which a gate passes over."""
+    """Differences between the runs that do not decide a gate: of environment and code, and disturbed trials."""
     named = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []

@@ -1,4 +1,4 @@
-"""A finished run in formats of others: Frictionless data package, Bencher, github-action-benchmark."""
+"""A finished run in the formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
-"""Frictionless types of pandas' ones; lists are words in a CSV file."""
+"""The Frictionless type of each pandas type; in a CSV file, lists are words."""
 ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
-"""Frictionless types of Arrow's ones; the others are lists."""
+"""The Frictionless type of each Arrow type; all others are lists."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Cells with a time, by a name of all axes, which is the same in every run."""
+    """The cells with a time, each with a name of all axes, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

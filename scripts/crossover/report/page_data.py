@@ -16,7 +16,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, X_AXES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
-from crossover.statistics.intervals import t_quantile
+from crossover.statistics.intervals import ENDS, t_quantile
 from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
@@ -33,19 +33,19 @@ COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
-    """JSON that is safe inside a script element: no `<`, nothing but ASCII.
+    """The data as JSON that is safe inside a script element: ASCII without `<`.
 
-    A link to a cell names its axes; as a path of its rows, it has no level for the machine where none is named.
+    A link to a cell consists of its axes; like the path of its rows, it leaves out the machine where none is named.
     """
     cells, ratios = tables.cells, tables.ratios
     headlines = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
     across = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
-    named = bool((cells["machine"] != HERE).any())
+    has_named_machines = bool((cells["machine"] != HERE).any())
     elsewhere = tables.reference_cells
     devices = pd.concat([cells["device"], elsewhere["device"]]).unique()
     data = {
         "count": len(cells),
-        "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
+        "axes": [axis for axis in CELL_AXES if axis != "machine" or has_named_machines],
         "cells": _cells(cells, headlines),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
         "jobs": _jobs(tables),
@@ -76,7 +76,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
 
 def _rank(item: tuple[str, Column]) -> int:
-    """The table begins with what names a cell and what every table shows."""
+    """Rank of a column: first those that identify a cell, then those always shown, then the rest."""
     name, column = item
     return 0 if name in CELL_AXES else 1 if column.always else 2
 
@@ -135,7 +135,7 @@ SPEEDUP = {
 
 
 def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """What the chart can show of a cell."""
+    """The metrics that the chart can show."""
     return [
         {
             "key": name,
@@ -175,12 +175,12 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 
 
 def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int, list[Any]]]:
-    """Of each accelerator's cell beside a CPU on several numbers of cores: what `OVER_CPU` has over each of them."""
+    """The values of OVER_CPU by index of an accelerator's cell and number of CPU cores, if the CPU ran on several."""
     ratios = ratios.dropna(subset=["baseline_threads"])
     by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
     return {
         index: {
-            int(row["baseline_threads"]): plain([*(row[f"ratio{end}"] for end in ("", "_low", "_high")), sign_of(row)])
+            int(row["baseline_threads"]): plain([*(row[f"ratio{end}"] for end in ENDS), sign_of(row)])
             for row in records(by_cell[key])
         }
         for index, key in enumerate(cells[CELL_AXES].itertuples(index=False, name=None))
@@ -189,11 +189,11 @@ def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int
 
 
 MOST_FREEDOM = 30
-"""Degrees of freedom up to which the page has a quantile for each; the last is that without limit."""
+"""Degrees of freedom up to which the page has a quantile for each; the last quantile is for infinite freedom."""
 
 
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
-    """Of each cell whose start-up is known: means of start-up and step in seconds, their covariances, and trials.
+    """For each cell, means of start-up and step in seconds, their covariances, and trials; None without a start-up.
 
     The covariances are those of the means: of the start-up, of both, of the step; None with one trial.
     """
@@ -213,7 +213,7 @@ def _job(job: Jobs) -> list[Any]:
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What the chart marks of a study's source: its crossovers, and what it measured, with the axes that it states."""
+    """What a study's source published, as the chart marks it: crossover, and values with the axes that it states."""
     crossover = (spec["published"] or {}).get("crossover")
     runs = records(published_table(spec).dropna(subset=["size", "device"]))
     marks: list[dict[str, Any]] = []
@@ -241,11 +241,11 @@ PUBLISHED_AS = {
     "peak_allocated_bytes": "peak_bytes",
     "device_used_bytes": "device_used_bytes",
 }
-"""A published metric, and the column of cells that it is drawn beside."""
+"""The column of cells that each published metric is drawn beside."""
 
 
 def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    """Columns of cells with what a published run gives of them; of a run's time, that of its steps."""
+    """The columns of cells that a published run has, with its values; the time of a run is divided by its steps."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
     sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
     if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
@@ -263,14 +263,14 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Which cells have a split of their step's time."""
+    """Whether each cell has a split of its step's time."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     """Each crossover in time: a cell of its series here, and on each x axis its value, 95 % set or bracket, and words.
 
-    One with a machine elsewhere is a range alone: its value allows for the CPU here, which the times do not.
+    A crossover with a reference is only a range: its value allows for the CPU here, which the times do not.
     """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
@@ -297,7 +297,7 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
-    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
+    value, low, high = (row[f"{column}{end}"] for end in ENDS)
     if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
     unit = axis_label({**row, "x_axis": axis})

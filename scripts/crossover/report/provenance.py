@@ -1,6 +1,6 @@
 """Provenance: hardware, software, inputs and commands behind a run's numbers.
 
-Of each machine that measured, a fact is one value, a span, or each value and how many rows say it.
+For each machine that measured, a fact is a single value, a range, or each value with its number of rows.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
     *("pyyaml", "torch"),
 )
-"""What made the tables, the figures and the page, and the torch that a job of theirs would use."""
+"""Packages that make the tables, the figures and the page, and torch, which their jobs would use."""
 
 NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
-"""What the page shows of it, with the type of each; a file of another version, or one that was edited, may lack it."""
+"""Keys of provenance.json that the page needs, with their types; an edited file or another version's may lack some."""
 
 
 def provenance(
@@ -124,7 +124,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """How many rows each version of the code measured; None where a row does not say it."""
+    """How many rows each version of the code measured; a version that was not recorded is None."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -136,14 +136,14 @@ def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What the studies compare with, each once."""
+    """The sources that the studies compare with, each once."""
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
 
 
 def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's file without the published results, which have a file of their own."""
+    """A study's file without the rows of published results, which are in a separate file."""
     published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
     return {**spec, "published": published}
 
@@ -160,9 +160,9 @@ def _plain(value: Any) -> Any:
 
 
 def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]]:
-    """Each run's `name`, `folder`, its `provenance` (None: not known), and `caveat`: why not to rely on it.
+    """Each run's `name`, `folder`, `provenance` (None: missing or unreadable), and `caveat`: why not to rely on it.
 
-    A run that was merged itself is followed by the runs that it holds.
+    A run that was itself merged is followed by the runs in it.
     """
     return [run for name, folder in folders for run in _with_merged(name, str(folder), *_read(folder))]
 
@@ -178,9 +178,9 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     if not isinstance(content, dict) or not all(isinstance(content.get(key), kind) for key, kind in NEEDED.items()):
         return None, "unreadable"
     rows = folder / "measurements.parquet"
-    listed = [file.get("sha256") for file in content["files"] if file.get("name") == rows.name]
-    others = bool(listed) and rows.is_file() and sha256_of(rows) not in listed
-    return content, "other_rows" if others else None
+    checksums = [file.get("sha256") for file in content["files"] if file.get("name") == rows.name]
+    differs = bool(checksums) and rows.is_file() and sha256_of(rows) not in checksums
+    return content, "other_rows" if differs else None
 
 
 def _with_merged(name: str, folder: str, content: dict[str, Any] | None, caveat: str | None) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ def _with_merged(name: str, folder: str, content: dict[str, Any] | None, caveat:
 def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column.
 
-    What no row knows is empty. The CPU on fewer cores counts as the CPU.
+    A fact that no row has is empty. The CPU on fewer cores counts as the CPU.
     """
     keys = ["machine", "device", "device_name", "hostname"]
     filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
@@ -203,7 +203,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
-    # A trial may end before it records where it ran; the others on its device say it.
+    # A trial may end before it records where it ran; other trials on its device have recorded it.
     rows[keys] = rows[keys].where(
         rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
     )
@@ -225,7 +225,7 @@ def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | N
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
+    """Differences between machines beside their hardware: `what` differs, and the value on `each` machine."""
     differing = []
     measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():

@@ -32,7 +32,8 @@ from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.statistics.machines import interval_of, shown_column
+from crossover.statistics.intervals import ENDS, interval_of
+from crossover.statistics.machines import shown_column
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
 from crossover.tables.references import facts_of
@@ -45,7 +46,7 @@ SAFE = " !'$()*+,-./:;=?@_~"
 
 @dataclass(frozen=True)
 class Run:
-    """What a report is made of."""
+    """The tables, configuration and figures that a report is made from."""
 
     tables: RunTables
     studies: Mapping[str, Mapping[str, Any]]
@@ -163,11 +164,11 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Doubts of more than half of the answers or cells (flags, a single trial), which the page says once."""
-    doubts_of_answers = [answer["caveats"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(caveat for caveats in doubts_of_answers for caveat in caveats if caveat in ("one_trial", *FLAGS))
+    """Caveats of more than half of the answers or cells (flags, a single trial), which the page says once."""
+    caveats_of_answers = [answer["caveats"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(caveat for caveats in caveats_of_answers for caveat in caveats if caveat in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
-    return [caveat for caveat, count in counts.items() if count > len(doubts_of_answers) / 2 or caveat in often]
+    return [caveat for caveat, count in counts.items() if count > len(caveats_of_answers) / 2 or caveat in often]
 
 
 def _study(
@@ -177,15 +178,15 @@ def _study(
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
-    why = [answer for answer in said if answer["kind"] == "bottleneck"]
-    said = [answer for answer in said if answer not in why]
-    paybacks = [answer for answer in said if answer["main"] and answer["kind"] == "payback"]
-    runs = [answer for answer in said if answer["main"] and answer["cost"] == "run"]
-    rankings = [answer for answer in said if answer["kind"] == "ranking"]
-    main = main_answers([answer for answer in said if answer not in (*paybacks, *runs)])
+    of_study = [answer for answer in answers if answer["study"] == name]
+    bottlenecks = [answer for answer in of_study if answer["kind"] == "bottleneck"]
+    of_study = [answer for answer in of_study if answer["kind"] not in ("claim", "bottleneck")]
+    paybacks = [answer for answer in of_study if answer["main"] and answer["kind"] == "payback"]
+    runs = [answer for answer in of_study if answer["main"] and answer["cost"] == "run"]
+    rankings = [answer for answer in of_study if answer["kind"] == "ranking"]
+    main = main_answers([answer for answer in of_study if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
-    others = [answer for answer in said if not answer["main"] and answer not in rankings]
+    others = [answer for answer in of_study if not answer["main"] and answer not in rankings]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
     ranked = _ranked(ranked_line(in_order(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
@@ -199,7 +200,7 @@ def _study(
         "rankings": rankings,
         "row": row_of(main, claims),
         "others": others,
-        "why": _why(tables, why),
+        "why": _why(tables, bottlenecks),
         "claims": claims,
         "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,
@@ -215,7 +216,7 @@ STRIP_MARGIN = 0.12
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """Where the range that a claim is tested on, and what was measured, lie on a strip from 0 to 1.
+    """The positions of a claim's tested range and of the measured values on a strip from 0 to 1.
 
     On a logarithmic scale, if all of them are above 0; None without a range or a measured value.
     """
@@ -227,8 +228,8 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     scaled = {name: math.log(value) for name, value in ends.items()} if min(ends.values()) > 0 else ends
     low, high = min(scaled.values()), max(scaled.values())
     length = (high - low) or 1
-    places = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
-    return {name: places.get(name) for name in names}
+    positions = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
+    return {name: positions.get(name) for name in names}
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -239,8 +240,8 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     if rows.empty:
         return None
     ratios = tables.ratios[tables.ratios["baseline"] == BASELINE]
-    apart = rows[CELL_AXES].merge(ratios[[*CELL_AXES, "ratio"]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
-    distance = apart["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
+    ratios_of_rows = rows[CELL_AXES].merge(ratios.drop_duplicates(CELL_AXES)[[*CELL_AXES, "ratio"]], how="left")
+    distance = ratios_of_rows["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
     row = records(rows)[int(distance.argmin())]
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
@@ -257,12 +258,12 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 def _references(tables: RunTables) -> list[dict[str, Any]]:
     """The references with cells that match cells here, each machine once."""
-    drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
+    references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
-        told_apart = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
-        drawn.setdefault(told_apart, asdict(facts) | {"uncommitted": uncommitted})
-    return list(drawn.values())
+        identity = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
+        references.setdefault(identity, asdict(facts) | {"uncommitted": uncommitted})
+    return list(references.values())
 
 
 def _quality(tables: RunTables) -> list[dict[str, Any]]:
@@ -273,7 +274,7 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
     counts = cells["status"].agg(
         seeds=lambda statuses: (statuses == "ok").sum(), failed=lambda statuses: (statuses != "ok").sum()
     )
-    differences = cells[[f"accuracy_difference{end}" for end in ("", "_low", "_high")]].first()
+    differences = cells[[f"accuracy_difference{end}" for end in ENDS]].first()
     return records(pd.concat([cells[[*QUALITY_METRICS, "loss"]].mean(), counts, differences], axis=1).reset_index())
 
 
@@ -300,5 +301,5 @@ def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
         "by": ranked[0]["ranked_by"],
         "steps": ranked[0]["steps"],
         "sides": [machine_side(device, machine) for _, machine, device in sides],
-        "points": {place: [costs[machine, device] for _, machine, device in sides] for place, costs in points.items()},
+        "points": {name: [costs[machine, device] for _, machine, device in sides] for name, costs in points.items()},
     }

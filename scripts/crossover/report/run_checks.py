@@ -34,7 +34,7 @@ KEYS = ("code_key", "model_key", "measurement_key")
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a file, or cannot be checked."""
+    """An error in a file, or a check that cannot be made."""
 
     file: str
     what: str
@@ -52,7 +52,7 @@ def check_reference(folder: Path) -> list[Finding]:
 
 
 def check_files(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Find files that are missing, or have another checksum than the provenance of the report says."""
+    """Report files that are missing, or whose checksum differs from the one in the report's provenance."""
     listed = {unquote(file.get("link", "")): file.get("sha256") for file in provenance["files"]}
     for name in sorted({*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}):
         if not (folder / name).is_file():
@@ -102,7 +102,7 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Find a CSV file that is not the table of its name."""
+    """Report a CSV file that differs from the table of its name."""
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
         write_csv(lists, Path(folder) / path.name)
@@ -111,7 +111,7 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:
-    """Find a table that differs, beyond rounding, from the one that `source` gives."""
+    """Report a table that differs, beyond rounding, from the one that `source` gives."""
     if len(stored) != len(expected):
         yield Finding(file, f"is not what {source} give: {len(stored)} rows; expected: {len(expected)}")
         return

@@ -12,7 +12,7 @@ from crossover.tables.labels import DEVICE_WORDS
 Answer = Mapping[str, Any]
 
 CROSSING = ("crossover", "reference", "best")
-"""Kinds of answers that say where one side overtakes the other."""
+"""Kinds of answers on a crossover of two sides."""
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -24,38 +24,27 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A study's row from its main answers and claims, as the tables have them.
 
-    `answer`: the first one. `also`: the same comparison in the study's other metrics. `last`: the time at the other end
-    of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations, where it
-    differs. `series`: how many series the main answers of the first one's kind have.
+    `answer`: the first main answer. `also`: the same comparison in the study's other metrics. `last`: the time at the
+    other end of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations,
+    where it differs. `told`: all of these. `series`: how many series have a main answer of the same kind.
     """
-    answer = next((other for other in main if other["kind"] != "best"), main[0])
-    tuned = (
-        other
-        for other in main
-        if other["kind"] == "best" and other is not answer and other["machine"] == answer["machine"]
-    )
-    alike = [other for other in main if other["kind"] == answer["kind"] and other["cost"] == answer["cost"]]
-    ends = [
-        other
-        for other in alike
-        if other["kind"] == "step_time" and (other["series"], other["device"]) == _series(answer)
-    ]
-    also = [
-        other
-        for other in alike
-        if other["kind"] == "asked" and other is not answer and _series(other) == _series(answer)
-    ]
-    second = next((other for other in tuned if _changes_the_answer(other)), None)
+    first = next((answer for answer in main if answer["kind"] != "best"), main[0])
+    alike = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
+    of_series = [answer for answer in alike if _series(answer) == _series(first)]
+    ends = [answer for answer in of_series if answer["kind"] == "step_time"]
+    also = [answer for answer in of_series if answer["kind"] == "asked" and answer is not first]
+    on_machine = [answer for answer in main if answer["machine"] == first["machine"] and answer is not first]
+    tuned = next((answer for answer in on_machine if answer["kind"] == "best" and _changes_the_answer(answer)), None)
     return {
-        "answer": answer,
+        "answer": first,
         "also": also,
         "last": ends[-1] if len(ends) > 1 else None,
-        "tuned": second,
-        "told": [other for other in (answer, *also, second, *ends[-1:]) if other is not None],
-        "series": len({_series(other) for other in alike}),
-        "bar": bar_of(answer),
-        "tuned_bar": bar_of(second) if second else [],
-        "claim": _claim(answer, claims),
+        "tuned": tuned,
+        "told": [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
+        "series": len({_series(answer) for answer in alike}),
+        "bar": bar_of(first),
+        "tuned_bar": bar_of(tuned) if tuned else [],
+        "claim": _claim(first, claims),
     }
 
 
@@ -82,9 +71,9 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim that is nearest to the answer: on its machine, and on a crossover if it is one.
+    """The published claim nearest to the answer: on a crossover if the answer is, and on the same machine.
 
-    None where each is about another device than the answer.
+    None where all claims are about another device.
     """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -130,5 +119,5 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _kind(side: str) -> str:
-    """The kind of device that a side is."""
+    """cpu or gpu, by the name of a side."""
     return side if side == "inconclusive" else "cpu" if "CPU" in side else "gpu"

@@ -1,4 +1,4 @@
-"""The environment of the templates: how they write numbers and words; and a first answer while a run goes on."""
+"""The Jinja environment with its filters for numbers and words, and the first answer while a run goes on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from crossover.text import (
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
     """The line for a study that has one trial a cell at `measured` of its `sizes`.
 
-    It is what the study's row says at the end, without the caveat that all of it shares.
+    It reads as the study's row in the report, without the caveat of a single trial, which holds for all of it.
     """
     main = main_answers(records(answers))
     answers_shown = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]

@@ -1,4 +1,4 @@
-"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two devices so run.
+"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two such devices.
 
 A candidate is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
@@ -33,7 +33,7 @@ def best_axes(x_axis: str) -> list[str]:
 
 
 BEST = "best"
-"""The pair, and the value of `execution` in its rows."""
+"""Value of `pair` and `execution` in rows that compare devices at their best."""
 
 CANDIDATE_MARGIN = 1.1
 """A candidate is in play if it takes at most this many times as long as the fastest."""
@@ -67,13 +67,13 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """Whether a candidate may be the fastest at a size; where it was not measured, by the nearest that were."""
+        """Whether a candidate may be the fastest at a size; if not measured there, at the nearest that were."""
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
-        measured = [other for other, candidates in self.logs.items() if candidate in candidates]
-        below = max((other for other in measured if other < size), default=None)
-        above = min((other for other in measured if other > size), default=None)
-        return any(self._is_close(candidate, other) for other in (below, above) if other is not None)
+        measured = [measured_size for measured_size, candidates in self.logs.items() if candidate in candidates]
+        below = max((measured_size for measured_size in measured if measured_size < size), default=None)
+        above = min((measured_size for measured_size in measured if measured_size > size), default=None)
+        return any(self._is_close(candidate, nearest) for nearest in (below, above) if nearest is not None)
 
     def _is_close(self, candidate: Candidate, size: int) -> bool:
         candidates = self.logs[size]
@@ -87,7 +87,7 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at the sizes that count, as `fastest` corrects them.
+        """ln(seconds) of the fastest candidate's trials at the sizes that count, corrected for selection bias.
 
         Empty at a size where all trials failed.
         """
@@ -120,7 +120,7 @@ class Device(CandidatesAtSizes):
 
     @classmethod
     def of(cls, device: str, rows: pd.DataFrame, along: str) -> Device:
-        """The device of some trials, by the points on axis `along`."""
+        """Group the trials of a device by candidate and by point on axis `along`."""
         trials = {}
         logs: dict[int, dict[Candidate, Floats]] = {}
         for key, cell in rows.sort_values(along, kind="stable").groupby([*CANDIDATE_AXES, along], sort=False):
@@ -136,7 +136,7 @@ class Device(CandidatesAtSizes):
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of its fastest candidates at the sizes that count, with corrected times.
+        """The trials of the fastest candidates at the sizes that count, with times corrected for selection bias.
 
         Where all failed, one trial without a time.
         """
@@ -203,7 +203,7 @@ def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axe
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
-    """The trials without those of cells that only `candidates` added, which no other comparison uses."""
+    """Drop the trials of cells measured only as candidates, which no other comparison uses."""
     if not candidates:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
@@ -217,7 +217,7 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
 def standings_of(
     measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The columns CANDIDATES of the cells that are candidates, by their axes."""
+    """The columns CANDIDATES of each candidate cell, by the axes of the cell."""
     standings = {}
     for series in best_series(measurements, candidates, x_axes):
         for device in series.devices.values():
@@ -229,7 +229,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The cells that are candidates: `device` is the one compared, `side` says with how many cores, as `cpu-1`."""
+    """The candidate cells: `device` is the device compared, `side` also names its number of cores, as `cpu-1`."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
-from crossover.statistics.intervals import paired_ratio, share_over_trials
+from crossover.statistics.intervals import columns_of, paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
 from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
@@ -42,16 +42,16 @@ class RoofTimes(NamedTuple):
 
     memory_s: float
     products_memory_s: float
-    """The part of it that matmuls, convolutions and attention move."""
+    """The part of `memory_s` for matmuls, convolutions and attention."""
     compute_s: float
     launch_s: float
-    """The launch of its kernels within one graph."""
+    """The launch of the step's kernels within one graph."""
     gaps_s: float
-    """The gaps between them."""
+    """The gaps between the kernels of the graph."""
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
-    """The cells with what bounds a step, where remedies were tried.
+    """Add the columns BOTTLENECKS to the cells where remedies were tried.
 
     `cells` has the columns of ROOF_TIMES; `measurements` has one row a trial.
     """
@@ -69,12 +69,12 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
-    """The columns of one cell, from the rows of its trials."""
+    """The columns BOTTLENECKS of one cell, from the rows of its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
     for name, share in shares.items():
-        columns |= {f"{name}_share": share.mean, f"{name}_share_low": share.low, f"{name}_share_high": share.high}
+        columns |= columns_of(share, name + "_share{}")
     order = sorted(SPLIT, key=lambda name: -shares[name].mean)
     first, second = order[:2]
     high, low = shares[second].high, shares[first].low
@@ -88,7 +88,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
         least = 0 if remedy == "graph" else PREDICTABLE
         predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > least * step.before_s]
-        columns |= {"remedy": remedy, "gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+        columns |= {"remedy": remedy, **columns_of(gain, "gain{}")}
         columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
     return columns
 
@@ -134,7 +134,7 @@ def _operators_s(trial: Mapping[str, Any]) -> float:
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """The device's work by the roof that explains it: of matmuls and the like, and of all other operators."""
+    """Seconds of the device's work by the roof that explains them, from matrix products and other operators."""
     products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}
@@ -161,7 +161,7 @@ class Remedy(NamedTuple):
 
 
 def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
-    """The best remedy for a cause that a trial tried, or the one of that name; None where it tried none."""
+    """The best remedy for a cause that a trial tried, or the remedy `name`; None where it tried none."""
     tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
     return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
 

@@ -11,7 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, HERE, is_cpu
-from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, share_over_trials, time_over_trials
+from crossover.statistics.intervals import (
+    ENERGY_RESOLUTION,
+    Floats,
+    Interval,
+    columns_of,
+    share_over_trials,
+    time_over_trials,
+)
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
 
@@ -44,10 +51,10 @@ def summarise(
 ) -> pd.DataFrame:
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
-    `first_points` holds by study the axis that refinement adds points to and those of the first grid, where they are
-    known; refinement added the others. `prices` is as `hourly_price` takes it. `origin` is one of ORIGINS. A cell is
-    `ok` if all its trials are; otherwise it has the status of the first trial that is not, and its time comes from the
-    ok trials.
+    `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a cell
+    at any other point counts as refined, and none does in a study left out. `prices` is as `hourly_price` takes it.
+    `origin` is one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status of the first trial
+    that is not, and its time comes from the ok trials.
     """
     # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
     columns = {
@@ -91,13 +98,13 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "parameters": _most(numbers["parameters"][rows]),
         "status": columns["status"][failed[0]] if len(failed) else "ok",
         "reason": columns["reason"][failed[0]] if len(failed) else None,
-        **_named("step_time{}_s", time),
-        **_named("samples_per_s{}", _rate(samples, time)),
+        **columns_of(time, "step_time{}_s"),
+        **columns_of(_rate(samples, time), "samples_per_s{}"),
         "flops_per_step": flops,
-        **_named("achieved_tflops{}", _rate(flops, time, TERA)),
-        **_named("host_bound_share{}", share_over_trials(shares) if shares else None),
-        **_named("energy_per_step{}_j", time_over_trials(joules, resolution=ENERGY_RESOLUTION) if joules else None),
-        **_named("price_per_million_steps{}", _scaled(time, price / SECONDS_PER_HOUR * MILLION)),
+        **columns_of(_rate(flops, time, TERA), "achieved_tflops{}"),
+        **(columns_of(share_over_trials(shares), "host_bound_share{}") if shares else {}),
+        **(columns_of(time_over_trials(joules, resolution=ENERGY_RESOLUTION), "energy_per_step{}_j") if joules else {}),
+        **columns_of(_scaled(time, price / SECONDS_PER_HOUR * MILLION), "price_per_million_steps{}"),
         **{name: _median(numbers_of_ok[name]) for name in MEDIANS},
         "rss_growth_bytes": _median(numbers_of_ok["peak_rss_bytes"] - numbers_of_ok["base_rss_bytes"]),
         **_peak(numbers_of_ok, device),
@@ -112,18 +119,11 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price of an hour on the whole machine, whatever part of it a step uses; NaN where none is given.
 
-    That of a reference is given by its name; else that of the device counts, and for this machine the one of `here`.
+    A reference is looked up by its name, then by its device; this machine by its device, then as `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
     return next((price for key in keys if (price := prices.get(key)) is not None), math.nan)
-
-
-def _named(name: str, interval: Interval | None) -> dict[str, float | None]:
-    """The columns of an interval; `name` has braces for `_low` and `_high`."""
-    if interval is None:
-        return {}
-    return {name.format(end): value for end, value in zip(("", "_low", "_high"), vars(interval).values(), strict=True)}
 
 
 def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
@@ -139,7 +139,7 @@ def _scaled(time: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak of the trial with the lower median peak and its parts, so that all are of one step.
+    """The peak memory and its parts, all of the trial with the lower median peak.
 
     The peak is the allocator's; on the CPU, which has none, the sum of the parts, or else the growth of the process.
     """
@@ -155,7 +155,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with their share of the highest rate of a matrix product on the device in the precision.
+    """Add each cell's rate as a share of the highest rate of a matrix product on its device in its precision.
 
     That is a measured peak, not the data sheet's: a cell may exceed it.
     """

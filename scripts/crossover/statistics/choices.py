@@ -1,4 +1,4 @@
-"""A choice among several cells that do the same work: the fastest, how sure that is, and how much faster it looks.
+"""The fastest of several cells that do the same work, whether it leads significantly, and its selection bias.
 
 A choice among many is significant only by simultaneous intervals. With k cells, the k - 1 intervals of the chosen cell
 against the others hold together (Bonferroni): with a chance of at most 2.5 % it is called faster than a cell that is at
@@ -41,30 +41,30 @@ SURE = 0.99
 
 @dataclass(frozen=True)
 class Choice:
-    """The cell with the smallest mean, by its index, and what it is compared with."""
+    """The indices of the cell with the smallest mean and of the cell that it is compared with."""
 
     chosen: int
-    other: int
+    baseline: int
     ratio: Interval
-    """Time of the other over that of the chosen one, with its simultaneous 95 % interval."""
+    """Time of the baseline over time of the chosen cell, with its simultaneous 95 % interval."""
     leads: bool
-    """Whether the chosen one is significantly faster than each of the others."""
+    """Whether the chosen cell is significantly faster than each of the others."""
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of at least two cells against the cell `fixed`, or against the next if that is itself or None."""
+    """The fastest of at least two cells, compared with cell `fixed`; if that is the fastest or None, with the next."""
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen
     }
-    other = following if fixed is None or fixed == chosen else fixed
+    baseline = following if fixed is None or fixed == chosen else fixed
     leads = all(compared(ratio) == FASTER for ratio in ratios.values())
-    return Choice(chosen, other, ratios[other], leads)
+    return Choice(chosen, baseline, ratios[baseline], leads)
 
 
 @dataclass(frozen=True)
 class Fastest:
-    """The cell with the smallest mean, without selection bias."""
+    """The cell with the smallest mean, corrected for selection bias."""
 
     index: int
     logs: Floats
@@ -101,9 +101,9 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 
 
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
-    """How often each of several normal means is drawn as the smallest, and the selection bias.
+    """The probability of each of several normal means to be drawn as the smallest, and the selection bias.
 
-    The latter is E[mean of the chosen] - E[smallest draw].
+    The selection bias is E[mean of the chosen] - E[smallest draw].
     """
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0

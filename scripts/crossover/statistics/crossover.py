@@ -29,14 +29,14 @@ class Crossover:
     low: float | None = None
     """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
-    """Upper end. With `edge_tie` a measured size: any crossover lies below `high`, or above `low`."""
+    """Upper end. With `edge_tie`, the only end is a measured size: any crossover lies below `high`, or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
 
     With `edge_tie`, and without an interval, the end beyond the sizes measured is None.
     """
     roots: tuple[float, ...] = ()
-    """One for each significant crossing."""
+    """The size of each significant crossing."""
     caveat: str | None = None
     """One of CAVEATS in `crossover.tables.registry`."""
     caveat_at: tuple[float, ...] = ()
@@ -133,7 +133,7 @@ def _middle(zeros: list[_Zero]) -> _Zero:
 
 
 def _root(advantages: Advantages, zero: _Zero) -> float:
-    """A zero's size; rounding does not take it out of its bracket."""
+    """The size of a zero, clipped to its bracket against rounding."""
     return float(np.clip(math.exp(zero.log_size), advantages.sizes[zero.below], advantages.sizes[zero.above]))
 
 
@@ -141,19 +141,19 @@ def _single_crossing(
     status: str, curve: Curve, zeros: list[_Zero], all_zeros: list[_Zero], change: tuple[int, int]
 ) -> Crossover:
     advantages, zero = curve.advantages, _middle(zeros)
-    below, above = (zero.below, zero.above) if advantages.known else change
+    below, above = (zero.below, zero.above) if advantages.has_intervals else change
     bracket = float(advantages.sizes[below]), float(advantages.sizes[above])
     ends = advantages.sizes[zeros[0].below], advantages.sizes[zeros[-1].above]
     if missing := [size for size in advantages.incomplete if ends[0] < size < ends[1]]:
         return Crossover("incomplete", bracket=bracket, **_caveat("lost_between", missing[:1]))
-    low, high = _interval(curve, zeros[0], zeros[-1]) if advantages.known else (None, None)
+    low, high = _interval(curve, zeros[0], zeros[-1]) if advantages.has_intervals else (None, None)
     others = [math.exp(zero.log_size) for zero in all_zeros if zero not in zeros]
     size = _root(advantages, zero)
     return Crossover(status, size, low, high, bracket, (size,), **_caveat("may_cross_again", others[:1]))
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The connected part of the set around the zeros, of which noise may make several.
+    """The ends of the connected part of the 95 % set around the zeros, of which noise may make several.
 
     Sure signs on both sides end it within the range, or at the ends of the range by rounding.
     """
@@ -188,7 +188,7 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """The last significant size before a tie at an end is the bound; there is none between two ties.
+    """The crossover with a tie at an end: bounded by the last significant size before it, by none if both ends tie.
 
     The set would end closer to the tie, but the curve in the last gap rests on sizes on one side only.
     """
@@ -196,6 +196,6 @@ def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, A
     if at_start and at_end:
         return Crossover("edge_tie", **unsure)
     low, high = (float(advantages.sizes[last]), None) if at_end else (None, float(advantages.sizes[first]))
-    if not advantages.known:
+    if not advantages.has_intervals:
         return Crossover("edge_tie", bracket=(low, high), **unsure)
     return Crossover("edge_tie", low=low, high=high, **unsure)

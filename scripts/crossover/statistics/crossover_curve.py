@@ -44,7 +44,7 @@ class Advantages:
     """The contender, where a single cell of it is compared at every size; `variance` and `fourth` leave it out."""
 
     @property
-    def known(self) -> bool:
+    def has_intervals(self) -> bool:
         """Whether there are intervals at two sizes, or at the only one."""
         return has_intervals(self.variance + self.shared.variance)
 
@@ -61,16 +61,16 @@ class Advantages:
         """-1, 0 or 1 at each size: the sign of L, or 0 where the trials leave it in doubt.
 
         Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes that of three,
-        which is stricter than the 95 % set. Where `known` is false, the sign of a lead of ONE_TRIAL_LEAD or more.
+        which is stricter than the 95 % set. Without `has_intervals`, the sign of a lead of ONE_TRIAL_LEAD or more.
         """
         return sure_signs(self.mean, self.errors(self.variance, self.fourth, *self.simultaneous))
 
     def significant_ends(self) -> tuple[float | None, float | None]:
-        """The largest size with a sure sign of -1 and the smallest with one of 1; None for one that is not there.
+        """The largest size with a sure sign of -1 and the smallest with one of 1; None where there is none.
 
-        Both are None where `known` is false: single trials are not significant.
+        Both are None without `has_intervals`: single trials are not significant.
         """
-        signs = self.sure_signs() if self.known else np.zeros(len(self.sizes))
+        signs = self.sure_signs() if self.has_intervals else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
         return (float(slower[-1]) if len(slower) else None), (float(faster[0]) if len(faster) else None)
 
@@ -124,7 +124,7 @@ def advantages_of_cells(
     # The error of a constant contender is common to all sizes.
     fixed = [SampleMean(shared.mean, 0.0, 1)] * len(contender)
     sides = with_shared_spread(baseline, resolution), fixed if constant else with_shared_spread(contender, resolution)
-    differences = [base - other for base, other in zip(*sides, strict=True)]
+    differences = [baseline_log - contender_log for baseline_log, contender_log in zip(*sides, strict=True)]
     rows = [(difference.mean, difference.variance, difference.fourth) for difference in differences]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
     incomplete = tuple(size for size in cells if size not in complete)
@@ -133,7 +133,7 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """L~ over ln(size), with its error: from the trials, and from its bend between two sizes."""
+    """The interpolated advantage L~ over ln(size), with its error from trials and from its bend between sizes."""
 
     advantages: Advantages
     log_sizes: Floats

@@ -16,7 +16,7 @@ from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
-from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
+from crossover.statistics.intervals import CLOCK_RESOLUTION, ENDS, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.statistics.payback import startups_of
 from crossover.tables.frames import device_name_of
@@ -34,10 +34,10 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """One row for each series, pair and cost that a side has; always one for the time of the headline pair.
+    """One row for each series, pair and cost with a value on either side; for the time of a headline pair always one.
 
-    `prices` is as `hourly_price` takes it, `candidates` are of the studies that compare devices at their best, and
-    `runs` the steps of the run of the studies that have one.
+    `prices` is as `hourly_price` takes it, `candidates` are those of the studies that compare devices at their best,
+    and `runs` the steps per run of the studies with a run.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
@@ -53,7 +53,7 @@ def crossovers_of(
 def with_costs(
     measurements: pd.DataFrame, prices: Mapping[str, float] | None, runs: StepsOfRuns | None = None
 ) -> pd.DataFrame:
-    """The rows with a column for each cost: of a step seconds, joules and the currency of the prices, of a run seconds.
+    """Add a column for each cost: seconds, joules and money of a step, in the currency of the prices; seconds of a run.
 
     NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
     measured nothing), its machine has no price, or its study no run. A price is that of the whole machine that holds
@@ -150,7 +150,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
-    for end in ("", "_low", "_high") if X_AXES[x_axis] == "size" else ():
+    for end in ENDS if X_AXES[x_axis] == "size" else ():
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
         row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
     return row

@@ -1,7 +1,7 @@
-"""Whether a second run is slower than a first, by cell, with the error of all cells together at 5 %.
+"""A test of whether a second run is slower than a first, cell by cell, with a family-wise error of 5 %.
 
-Of equal runs, trials alone fire a gate in at most one of forty. Runs differ by more: temperature, memory layout, other
-tenants. What that comes to on a machine is the limit that `calibrated_limit` reads off identical runs.
+If trials were the only source of variation, equal runs would fail the gate in at most one of forty. Runs also vary by
+temperature, memory layout and other tenants: `calibrated_limit` takes the limit from identical runs on a machine.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ ENVIRONMENTS = {
     HARDWARE: ("device_name", "cpu_model", "cpu_capability", "physical_cores", "threads", "driver_version"),
     TORCH: ("torch_version", "cuda_version", "cudnn_version"),
 }
-"""The columns that tell whether runs are of the same hardware and torch."""
+"""The columns that must agree for runs to have the same hardware and torch."""
 COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
-"""What two runs must share, unless a change of it is what the gate tests."""
+"""What two runs must share, unless the gate tests a change of it."""
 
 LEAST_IDENTICAL = 5
 """Fewest runs to calibrate with: in simulations a further pair exceeds the limit of five once in twenty, of three once
 in five."""
 
 POWER = 0.9
-"""How often a gate sees a slowdown that it calls detectable."""
+"""Probability that a gate detects a slowdown of size `detectable`."""
 
 PASSED, NOT_COMPARABLE = "passed", "not_comparable"
 EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
-"""By the outcome of a gate."""
+"""Exit status of each outcome of a gate."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The outcome of a gate, and what it rests on."""
+    """The outcome of a gate, with its limit, cells and differences of the runs."""
 
     outcome: str
     """One of EXIT_STATUSES."""
     limit: float
-    """Slowdown that counts, as a share: 0.05 is 5 %."""
+    """Slowdown above which a cell counts as slower, as a share: 0.05 is 5 %."""
     calibrated: float | None
-    """Slowdown that identical runs show, as a share; None without such runs."""
+    """Slowdown between identical runs, as a share; None without such runs."""
     cells: pd.DataFrame
     """What `compare_cells` gives, with the verdict at the limit."""
     differences: Mapping[str, Sequence[str]]
-    """What differs between the runs and is not allowed to, by COMPARABLE_IN."""
+    """Differences between the runs that are not allowed, by COMPARABLE_IN."""
 
     @property
     def slower(self) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def gate_of(
     identical: Sequence[pd.DataFrame] = (),
     allowed: Collection[str] = (),
 ) -> Gate:
-    """Whether any cell of the second run is slower by more than the limit, from the trials of both.
+    """Test whether any cell of the second run is slower than in the first by more than the limit.
 
     The limit is `by`, or what `identical` runs show if that is more. `allowed` names what may differ, of COMPARABLE_IN.
     """
@@ -116,10 +116,10 @@ def _verdict(low: float, high: float, limit: float) -> str:
 
 
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`compare_runs` with intervals that hold over all cells together, of variances shared between the cells.
+    """`compare_runs` with simultaneous intervals over all cells, from variances shared between the cells.
 
-    Column `detectable` is the least factor, beyond the limit, that a step must take longer for the gate to see it in
-    nine of ten.
+    Column `detectable` is the least slowdown, as a factor beyond the limit, that the gate detects with a probability of
+    POWER.
     """
     comparison = compare_runs(first, second)
     judged = comparison.index[comparison["ratio_low"].notna()]
@@ -150,7 +150,7 @@ def calibrated_limit(runs: Sequence[pd.DataFrame]) -> float:
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:
-    """What keeps two runs from being compared, by COMPARABLE_IN; `comparison` is what `compare_runs` gives of them."""
+    """The differences that make two runs incomparable, by COMPARABLE_IN; `comparison` is their `compare_runs`."""
     differs = [MODEL in (parts or "").split() for parts in comparison["differing_code"].astype(object).fillna("")]
     models = comparison.loc[differs, ["study", "workload"]].drop_duplicates()
     differing = {name: differing_environments(first, second, columns) for name, columns in ENVIRONMENTS.items()}

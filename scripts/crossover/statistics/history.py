@@ -1,4 +1,4 @@
-"""The cells of a machine over many runs: each run's time, and the runs at which it changed."""
+"""The cells of a machine over many runs: each run's time, and the runs at which the time changed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from crossover.statistics.run_comparison import times_s
 from crossover.tables.registry import CELL_AXES
 
 LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
-"""What names a line: another device or CPU begins another one."""
+"""The columns that identify a line; another device or CPU model starts a new line."""
 
 LEAST_RUNS = 2
 """Fewest runs of a level. A single run that stands out may be a disturbance; `compare_runs.py` tests it."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row for each line and run, the runs in the order in which they started; `runs` are trials by name.
+    """One row for each line and run, in the order in which the runs started; `runs` holds trials by run.
 
     Column `step_time_s` is the geometric mean over trials. `speed` is relative to the line's first level. `ratio` is
-    given where a level begins: time of the level before over time of this one, above 1 if it became faster.
+    set at the first run of a level: time of the previous level over time of this level, above 1 if faster.
     """
     trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
     trials["run_started_at"] = trials.groupby("run")["started_at"].transform("min")

@@ -7,7 +7,7 @@ ratios are averaged on the log scale (Kalibera and Jones, "Rigorous benchmarking
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""How a contender compares with a baseline. Of values that are no times, the first two are named by what they mean."""
+"""How a contender compares with a baseline. For values other than times, callers rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
 """How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
@@ -74,15 +74,30 @@ class Interval:
     high: float | None = None
 
     def inverted(self) -> Interval:
-        """The interval of the ratio the other way round."""
+        """The interval of the inverse ratio."""
         high, low = (None if end is None else 1 / end for end in (self.low, self.high))
         return Interval(1 / self.mean, low, high)
+
+
+ENDS = ("", "_low", "_high")
+"""The endings of an interval's columns: its mean, its lower and its upper end."""
+
+
+def columns_of(interval: Interval, name: str) -> dict[str, float | None]:
+    """The columns of an interval; `name` has braces for ENDS, as in `step_time{}_s`."""
+    values = (interval.mean, interval.low, interval.high)
+    return {name.format(end): value for end, value in zip(ENDS, values, strict=True)}
+
+
+def interval_of(row: Mapping[str, Any], name: str) -> Interval:
+    """The interval in the columns of a row; `name` has braces for ENDS."""
+    return Interval(*(row[name.format(end)] for end in ENDS))
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
     """Student's t quantile of a two-sided interval, of the shape of `freedom`.
 
-    Of several intervals that must hold `together`, by Bonferroni.
+    With `together` simultaneous intervals, Bonferroni's correction applies.
     """
     return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
@@ -156,11 +171,11 @@ def has_intervals(half_widths: Floats) -> bool:
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where it is not significant.
 
-    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of
-    ONE_TRIAL_LEAD or more is sure.
+    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of ONE_TRIAL_LEAD or more is
+    sure.
     """
-    caveats = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
-    return np.where(np.abs(log_ratios) >= caveats, np.sign(log_ratios), 0.0)
+    thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
+    return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
 
 
 def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:
@@ -187,11 +202,11 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """Ratio of two independent values above 0, second over first, with the 95 % interval that those of both give.
+    """Ratio of two independent values above 0, second over first, with its 95 % interval from those of both.
 
     On logs, its half width to either side is the root of the sum of the squares of theirs on the sides that count
     (Zou and Donner, "Construction of confidence limits about effect measures: a general approach", 2008). No interval
-    where an end of either is not known.
+    where either lacks an end.
     """
     ratio = second.mean / first.mean
     if first.low is None or first.high is None or second.low is None or second.high is None:
@@ -211,7 +226,7 @@ def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The conclusion from the interval of a difference.
+    """The conclusion from the ends of a difference's interval.
 
     EQUIVALENT if all of it lies within `margin` of 0; else `more` or `less` if it excludes 0; else INCONCLUSIVE.
     SINGLE_TRIAL without an interval.
@@ -228,7 +243,7 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Mean ratio of two values of each trial, of at least one, with its interval over trials.
+    """Mean over at least one trial of the ratio of two of its values, with its interval.
 
     `resolution` is that of both, as in `time_over_trials`.
     """

@@ -1,4 +1,4 @@
-"""Latencies of each cell, measured correctly and, where a study asks for it, with common mistakes."""
+"""Latencies of each cell by method: measured correctly and, where a study asks for it, with common mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
+from crossover.statistics.intervals import CLOCK_S, ENDS, Interval, columns_of, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import table_of
@@ -48,11 +48,15 @@ def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
         together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, method)) for method in MISTAKES)
     return table_of(
         "latencies",
-        [cell | row for cell, trials in cells for row in _ways(trials, together[cell["study"], cell["machine"]])],
+        [
+            cell | row
+            for cell, trials in cells
+            for row in _method_rows(trials, together[cell["study"], cell["machine"]])
+        ],
     )
 
 
-def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
+def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
     """The rows of a cell; `together` is the number of intervals of ratios that hold at once."""
     for method in METHODS:
         samples_of_trials = [np.asarray(trial[method], float) for trial in trials if trial[method] is not None]
@@ -69,7 +73,7 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
                 **dict(zip(POOLED, np.percentile(samples, list(POOLED.values())), strict=True)),
                 "high_s": samples.max(),
                 **_percentiles(samples_of_trials),
-                **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
+                **({} if ratio is None else columns_of(ratio, "ratio{}")),
                 "is_error": ratio is not None and compared(ratio, more="raised", less="lowered") == error,
                 "samples": len(samples),
                 "trials": len(samples_of_trials),
@@ -77,7 +81,7 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """Percentiles with their intervals; one for which a trial has too few samples is left out.
+    """Percentiles with their intervals, without those for which a trial has too few samples.
 
     Intervals are over trials where there are several, since steps of one process are correlated.
     """
@@ -90,23 +94,24 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
                 # Steps are timed one by one, so the clock's resolution is a larger share than of a block.
                 values = [percentile.value for percentile in of_trials]
                 over = time_over_trials(values, resolution=CLOCK_S / min(values))
-            ends = dict(zip(("", "_low", "_high"), vars(over).values(), strict=True))
+            ends = dict(zip(ENDS, vars(over).values(), strict=True))
             columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
     return columns
 
 
 def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
-    """The trials that hold both a mistake and the right method."""
+    """The trials with samples of both a mistake and the right method."""
     return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
 
 
 def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
-    """A mistake's mean over the right one, paired by trial; None where no trial holds both."""
+    """Mean of a mistake over mean of the right method, paired by trial; None where no trial has both."""
     both = _with_right(trials, method)
-    of = [float(np.mean(trial[method])) for trial in both]
-    return (
-        paired_ratio(of, [float(np.mean(right_samples(trial, method))) for trial in both], together) if both else None
-    )
+    if not both:
+        return None
+    mistaken_s = [float(np.mean(trial[method])) for trial in both]
+    right_s = [float(np.mean(right_samples(trial, method))) for trial in both]
+    return paired_ratio(mistaken_s, right_s, together)
 
 
 def right_samples(trial: Trial, method: str) -> Any:

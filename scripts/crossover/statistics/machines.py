@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.config.studies import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES, series_axes
 from crossover.statistics.cells import MILLION
-from crossover.statistics.intervals import Interval, SampleMean, ratio_of
+from crossover.statistics.intervals import ENDS, Interval, SampleMean, columns_of, interval_of, ratio_of
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import of_study, on_all_cores, records
@@ -24,13 +24,12 @@ Side = tuple[str, str]
 
 TIME, MONEY = "time", "money"
 OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
-"""By cost, its columns of a step, and in money of a million steps; braces stand for `_low` and `_high`."""
+"""Columns of each cost per step, for money per million steps; braces stand for `_low` and `_high`."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
-"""The same of a run."""
-ENDS = ("", "_low", "_high")
+"""Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Sides from which on a ranking says more than a crossover."""
+"""Fewest sides in a ranking; a crossover compares two."""
 
 
 def line_axes(x_axis: str) -> list[str]:
@@ -68,9 +67,9 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The rows of one point, the first place first.
+    """The rows of one point by rank.
 
-    The intervals of the others' ratios to it hold together, since it was chosen (see `crossover.statistics.choices`).
+    The intervals of the ratios to the first place hold together, since it was chosen (`crossover.statistics.choices`).
     """
     means = [SampleMean.of_interval(interval_of(cell, OF_STEPS[cost]), cell["trials"]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
@@ -86,16 +85,11 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
             **(_of_run(cell, steps) if steps else {}),
             "ranked_by": cost,
             "rank": rank,
-            **{f"ratio{end}": value for end, value in zip(ENDS, vars(ratio).values(), strict=True)},
+            **columns_of(ratio, "ratio{}"),
             "trials": cell["trials"],
             "flags": cell["flags"],
         }
         yield row | {"behind": rank > 1 and sign_of(row) > 0}
-
-
-def interval_of(row: Row, name: str) -> Interval:
-    """The value and the ends of a column whose name has braces for `_low` and `_high`."""
-    return Interval(*(row[name.format(end)] for end in ENDS))
 
 
 def _of_run(cell: Row, steps: int) -> dict[str, float]:
@@ -109,13 +103,13 @@ def _of_run(cell: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost that a row is ranked by, of a run where the study has one; braces as in OF_STEPS."""
+    """The columns of the cost that a row is ranked by, per run where the study has one; braces as in OF_STEPS."""
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides that nobody is significantly ahead of, and the points from and up to which that is so."""
+    """The sides that no other is significantly ahead of, and the first and last point where that holds."""
 
     sides: frozenset[Side]
     low: float
@@ -123,10 +117,10 @@ class FirstPlace:
 
 
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
-    """Who is first on a line of table `machines`, from left to right along the x axis.
+    """The first places on a line of table `machines`, from left to right along the x axis.
 
     Each stretch is as long as some side is not significantly behind at any of its points, so that the first place
-    changes only where it must. It ends before the points at which the next ones are not behind either.
+    changes only where it must. It ends before the points at which sides of the next stretch are not behind either.
     """
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):

@@ -24,8 +24,8 @@ class Pairing:
     baseline: str
     contender: str | None
     trials: pd.DataFrame
-    """The trials of both sides, named in column `side`; over `cpu_threads`, whose column they then have, those of the
-    contender stand at every number of threads."""
+    """The trials of both sides, named in column `side`. Over `cpu_threads` they have that column, and the contender's
+    trials are repeated at every number of threads."""
     x_axis: str
     """One of `X_AXES`."""
     other_machine: str | None = None
@@ -48,7 +48,7 @@ class Pairing:
 
 
 XAxes = Mapping[str, str]
-"""What the crossovers of each study are read over."""
+"""The x axis of each study's crossovers."""
 
 
 def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
@@ -63,7 +63,7 @@ def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
 
 
 def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """Every pairing of two machines with a point in common: accelerators with CPUs, then the same device of both."""
+    """Every pairing of two machines with a point in common: accelerators with CPUs, then devices of the same kind."""
     if measurements["machine"].nunique() < 2:
         return
     studies = on_all_cores(measurements).groupby("study", sort=False)
@@ -79,12 +79,12 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
             yield from (pairing for pairing in pairs(axes_of_series, rows, x_axis) if len(pairing.trials))
 
 
-def compare_across(devices: Collection[str], other: Collection[str]) -> bool:
-    """Whether the accelerators of a machine with `devices` are compared with the CPU of a machine with `other` ones.
+def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
+    """Whether the accelerators of a machine with `devices` are compared with the CPU of another machine.
 
-    Only where the one lacks a CPU, or the other an accelerator: when would that GPU pay off over this CPU?
+    Only where the first machine lacks a CPU, or the second an accelerator: when would that GPU pay off over this CPU?
     """
-    return BASELINE in other and (BASELINE not in devices or all(map(is_cpu, other)))
+    return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
 
 
 def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
@@ -138,16 +138,16 @@ def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pa
 def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """The accelerators of a machine against the CPU of another one, where `compare_across` says so."""
     devices = rows.groupby("machine", sort=False)["device"].unique()
-    for other, of_other in devices.items():
-        for machine, of_machine in devices.items():
-            if other == machine or not compare_across(of_machine, of_other):
+    for cpu_machine, cpu_machine_devices in devices.items():
+        for machine, machine_devices in devices.items():
+            if cpu_machine == machine or not compare_across(machine_devices, cpu_machine_devices):
                 continue
-            for contender in (device for device in of_machine if not is_cpu(device)):
-                of_baseline = (rows["machine"] == other) & (rows["device"] == BASELINE)
+            for contender in (device for device in machine_devices if not is_cpu(device)):
+                of_baseline = (rows["machine"] == cpu_machine) & (rows["device"] == BASELINE)
                 both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
                 sides = _sides(both, "device", [BASELINE, contender], x_axis)
                 on_machine = {**series, "machine": machine}
-                yield Pairing("device", on_machine, contender, BASELINE, contender, sides, x_axis, str(other))
+                yield Pairing("device", on_machine, contender, BASELINE, contender, sides, x_axis, str(cpu_machine))
 
 
 def _machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:

@@ -1,4 +1,4 @@
-"""Start-up of whole jobs, and the number of steps from which on the side with the faster steps is ahead in all.
+"""Start-up of whole jobs, and the number of steps after which the side with the faster steps is ahead in total.
 
 A job of n steps takes `startup_s + n * step_s`. Seconds of several jobs add up, so that start-up and steps are averaged
 arithmetically here, not on the log scale as ratios are.
@@ -37,7 +37,7 @@ class Jobs:
 
     @property
     def startup_s(self) -> float:
-        """Mean start-up; NaN where no trial knows it."""
+        """Mean start-up; NaN where no trial has one."""
         return fmean(self.startups_s) if self.startups_s else math.nan
 
     @property
@@ -87,7 +87,7 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
 
 
 def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
-    """Number of steps from which on the side with the faster steps is ahead in all, with its 95 % interval.
+    """Number of steps after which the side with the faster steps is ahead in total, with its 95 % interval.
 
     0 where that side is ahead from the first step on. None without start-ups, or without a significant difference per
     step. The interval holds all numbers of steps at which the jobs of both sides do not differ significantly (Fieller,

@@ -40,8 +40,8 @@ MOST_NAMED = 4
 def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:
     """One entry for all cells of a study that share a kind of problem and its reason, apart from numbers in it.
 
-    An entry has the study, what is concerned (`work`: trial, training or search), the kind, the cells, how many of the
-    work, the reason and the remedy. `missing` are results that the run lacks.
+    An entry has the study, the kind of work (`work`: trial, training or search) and of problem (`kind`), the cells, how
+    many trials, trainings or searches (`count`), the reason and the remedy. `missing` are results that the run lacks.
     """
     tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
     named = [*CELL_AXES, "size_name", "size_label"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
-from crossover.statistics.intervals import Interval, decided, t_quantile
+from crossover.statistics.intervals import Interval, columns_of, decided, t_quantile
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
 from crossover.tables.run_tables import table_of
 
@@ -29,8 +29,8 @@ ADDED_ROWS = 4
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
     """One row a training, with scikit-learn's report as columns, and how its cell differs from the CPU in fp32.
 
-    `class_names` are those of each study, or None for the classes' numbers. Raises UserError where a study names fewer
-    classes than there are.
+    `class_names` holds the names of each study's classes, or None to number them. Raises UserError where a study names
+    fewer classes than there are.
     """
     baselines = {
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
@@ -84,16 +84,14 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
         differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
         # A row of the rarest class changes macro F1 most.
         one_row = len(labels) / (classes * rarest) if metric == "macro_f1" else 1.0
-        difference = mean_over_seeds_and_rows(differences, one_row, together)
-        ends = zip(("", "_low", "_high"), vars(difference).values(), strict=True)
-        columns |= {f"{metric}_difference{end}": value for end, value in ends}
+        columns |= columns_of(mean_over_seeds_and_rows(differences, one_row, together), metric + "_difference{}")
     return columns
 
 
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """For each metric a number a row, whose mean over rows is the metric and whose variance gives its sampling error.
+    """For each metric, one number per row: their mean is the metric, and their variance gives its sampling error.
 
     For accuracy it is 1 for a row that is right and else 0. For F1 it is the metric plus the row's influence on it, by
     the derivative of F1 = 2 TP / (rows of the class + rows predicted to be of it) (the infinitesimal jackknife: Efron,
@@ -105,7 +103,7 @@ def scores_of_rows(
     f1 = 2 * np.bincount(labels[right], minlength=classes) / total
 
     def influence(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each row on the classes' F1, summed by weight."""
+        """The influence of each row on the F1 of the classes, summed with `weights`."""
         steps = len(labels) * weights / total
         return np.asarray(steps[labels] * (2 * right - f1[labels]) - steps[predictions] * f1[predictions])
 

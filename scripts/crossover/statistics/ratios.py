@@ -13,7 +13,7 @@ import pandas as pd
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import numbers_of, rows_of_cells
-from crossover.statistics.intervals import Interval, SampleMean, ratio_of, sure_signs
+from crossover.statistics.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
 from crossover.statistics.pairings import compare_across
 from crossover.statistics.payback import Jobs, payback, startups_of
 from crossover.tables.registry import CELL_AXES
@@ -21,7 +21,7 @@ from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):
-    """Two cells to compare, and what each side is called."""
+    """Two cells to compare, and the names of both sides."""
 
     pair: str
     contender: Cell
@@ -56,7 +56,7 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
-    """The times of every cell, its parameters, and of a CPU its number of threads."""
+    """Of every cell, its times, its parameters, and its number of threads if it is on a CPU."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
@@ -82,9 +82,7 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
         "baseline": pair.baseline_name,
         "baseline_machine": pair.baseline.machine,
         "contender": pair.contender_name,
-        "ratio": ratio.mean,
-        "ratio_low": ratio.low,
-        "ratio_high": ratio.high,
+        **columns_of(ratio, "ratio{}"),
         "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
         "baseline_s": math.exp(baseline.steps.mean),
         "contender_s": math.exp(contender.steps.mean),
@@ -94,13 +92,8 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
 
 def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
     steps = payback(contender, baseline) or Interval(math.nan)
-    return {
-        "startup_s": contender.startup_s,
-        "baseline_startup_s": baseline.startup_s,
-        "payback_steps": steps.mean,
-        "payback_steps_low": steps.low,
-        "payback_steps_high": steps.high,
-    }
+    startups_s = {"startup_s": contender.startup_s, "baseline_startup_s": baseline.startup_s}
+    return startups_s | columns_of(steps, "payback_steps{}")
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
@@ -158,8 +151,8 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
     """Resident data against the protocols whose data come from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
-        for other in FROM_HOST if key.protocol == resident else ():
-            yield Pair("protocol", key, replace(key, protocol=other), resident, other)
+        for protocol in FROM_HOST if key.protocol == resident else ():
+            yield Pair("protocol", key, replace(key, protocol=protocol), resident, protocol)
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
@@ -177,5 +170,5 @@ def _on_all_cores(cells: Cells) -> Iterator[Cell]:
 
 
 def _shared(key: Cell) -> Cell:
-    """What the cells of a line have in common across machines."""
+    """The axes that the cells of a line share across machines and devices; the others are blank."""
     return replace(key, size=0, machine="", device="")

@@ -1,4 +1,4 @@
-"""This machine against references: where their GPU would pay off over the CPU here, and how the CPUs compare."""
+"""This machine compared with references: where their GPU would pay off over the CPU here, and ratios of devices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.intervals import ENDS
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
@@ -32,7 +33,7 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
 
 
-def held_against(
+def compare_with_references(
     measurements: pd.DataFrame,
     rows: pd.DataFrame,
     x_axes: XAxes,
@@ -40,13 +41,13 @@ def held_against(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    `rows` are the trials of references that agree with those here. Crossovers are those of their accelerator over the
-    CPU here, if there is no accelerator here. Ratios compare these, and each device with the same device there, as
-    measured.
+    `rows` are what `agreeing` gives. Crossovers are those of a reference's accelerator over the CPU here, if there is
+    no accelerator here. Ratios compare the same sides, and each device here with the same device of the reference;
+    they are as measured.
 
-    The CPU launches the GPU's kernels, so beside another CPU the GPU's steps take another time, small steps most of
-    all. A crossover is therefore that of GPU steps scaled by the ratio of the CPUs' times, and its interval includes
-    that of the steps as measured.
+    The CPU launches the GPU's kernels, so the GPU's steps take a different time beside another CPU, small steps above
+    all. A crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times, and its interval
+    includes that of the steps as measured.
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -86,10 +87,10 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 
 
 def spanned(there: Row, here: Row) -> Row:
-    """One crossover whose interval covers both; of a single trial, whose bracket covers both.
+    """The crossover whose interval covers those of both rows; with a single trial, its bracket.
 
-    A size that is unsure in either is unsure. Where only one of them crosses within the sizes measured, it is that one,
-    with an interval open towards the other; `undecided` where neither end is left.
+    A size that is unsure in either is unsure. Where only one row crosses within the sizes measured, the result is that
+    row, with an interval open towards the other; `undecided` where neither end is left.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -101,26 +102,26 @@ def spanned(there: Row, here: Row) -> Row:
         base = {**base, "caveat": "unsure_sizes", "caveat_at": unsure}
     if base["status"] not in ESTIMATED:
         return base
-    of = "bracket" if base["trials"] == 1 else "crossover"
-    lower = min(there, here, key=lambda row: ends_of(row, of)[0])
-    upper = max(there, here, key=lambda row: ends_of(row, of)[1])
-    lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
-    highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
+    prefix = "bracket" if base["trials"] == 1 else "crossover"
+    lower = min(there, here, key=lambda row: ends_of(row, prefix)[0])
+    upper = max(there, here, key=lambda row: ends_of(row, prefix)[1])
+    lows = {name: lower[name] for name in base if name.startswith(prefix) and name.endswith("_low")}
+    highs = {name: upper[name] for name in base if name.startswith(prefix) and name.endswith("_high")}
     has_end = any(end is not None for end in (*lows.values(), *highs.values()))
     return {**base, **lows, **highs, **({} if has_end else undecided)}
 
 
-_ESTIMATES = [f"crossover{of}{end}" for of in ("", "_size", "_parameters") for end in ("", "_low", "_high")]
+_ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers that have an interval, though it may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
 """All statuses, the least sure first."""
 
 
-def ends_of(row: Row, of: str) -> tuple[float, float]:
+def ends_of(row: Row, prefix: str) -> tuple[float, float]:
     """The ends of the interval or bracket; an open end, or one beyond all sizes, is 0 or infinity."""
     if row["status"] in ESTIMATED:
-        return row[f"{of}_low"] or 0, row[f"{of}_high"] or math.inf
+        return row[f"{prefix}_low"] or 0, row[f"{prefix}_high"] or math.inf
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 

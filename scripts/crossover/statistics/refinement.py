@@ -33,7 +33,7 @@ REFINED = ("bracketed", "reversed")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage adds for one pair of sides, and why."""
+    """What a stage adds for one pair of sides, and the reason."""
 
     decision: str
     """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
@@ -43,13 +43,13 @@ class Plan:
     """Sizes already measured, and how many trials they shall have on both sides."""
 
     def numbers(self, first: int) -> dict[int, range]:
-        """Numbers of the trials to measure by size, where every size has so many at first."""
+        """Numbers of the trials to measure by size, where every size has `first` trials at first."""
         new = {size: range(1, first + 1) for size in self.sizes}
         return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
 
 
 def plan_refinement(
-    found: Crossover,
+    crossover: Crossover,
     measured: Collection[int],
     stage: int,
     trials: int,
@@ -58,49 +58,49 @@ def plan_refinement(
     sizes: tuple[int, ...] | None = None,
     to_x: Callable[[float], float | None] = float,
 ) -> Plan:
-    """Plan a stage, from 1, on the crossover that the stages before it left.
+    """Plan a stage, numbered from 1, from the crossover after the stages before it.
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
     measured size lies within. The next stage gives the run's `trials` to the sizes that the crossover depends on, while
     its interval is wider than the target, or unknown, and to those at which it is in doubt which side is ahead. The
-    last one adds `extra_trials` to the former. `found` is on the size axis, `measured` are the sizes that need no
+    last one adds `extra_trials` to the former. `crossover` is on the size axis, `measured` are the sizes that need no
     measuring. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build only these.
-    `to_x` maps a size to what the crossover is read over, where the target holds.
+    `to_x` maps a size to the x axis, on which the target width is defined.
     """
     if stage <= refinement.bisections:
-        return _bisect(found, measured, granularity, sizes)
+        return _bisect(crossover, measured, granularity, sizes)
     targets = refinement.trials_of_stages(trials)
     number = stage - refinement.bisections - 1
     if number >= len(targets):
         return Plan("done")
-    bracketed = _bracket(found) is not None
+    bracketed = _bracket(crossover) is not None
     if not bracketed and targets[number] > trials:
         return Plan("no_bracket")
-    width = half_width(found, to_x)
+    width = half_width(crossover, to_x)
     if bracketed and width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
-    near = _in_doubt(found, sorted(measured), singly=refinement.first(trials) == 1)
+    near = _in_doubt(crossover, sorted(measured), single_trials=refinement.first(trials) == 1)
     return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
 
 
-def _bracket(found: Crossover) -> tuple[int, int] | None:
+def _bracket(crossover: Crossover) -> tuple[int, int] | None:
     """The sizes that bracket a single crossover; None where there is none to narrow down."""
-    if found.status not in REFINED or found.bracket is None:
+    if crossover.status not in REFINED or crossover.bracket is None:
         return None
-    low, high = (round(end) for end in found.bracket if end is not None)
+    low, high = (round(end) for end in crossover.bracket if end is not None)
     return low, high
 
 
-def _bisect(found: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
-    bracket = _bracket(found)
+def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
+    bracket = _bracket(crossover)
     if bracket is None:
         return Plan("no_bracket")
     low, high = bracket
-    if found.low is None or found.high is None:
+    if crossover.low is None or crossover.high is None:
         noisy = any(low < size < high for size in measured)
     else:
-        noisy = found.high / found.low > high / low
+        noisy = crossover.high / crossover.low > high / low
     if noisy:
         return Plan("noisy")
     offered = _around(low, high, granularity) if sizes is None else sizes
@@ -108,18 +108,18 @@ def _bisect(found: Crossover, measured: Collection[int], granularity: int, sizes
     return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
 
 
-def _in_doubt(found: Crossover, measured: Sequence[int], *, singly: bool) -> list[int]:
+def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
     """The sizes within the bracket; without one, the sizes without a sure sign and their neighbours.
 
     All of them where single trials cross several times, which may be chance.
     """
-    if (bracket := _bracket(found)) is not None:
+    if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]
-    if singly and found.status == "multiple":
+    if single_trials and crossover.status == "multiple":
         return list(measured)
-    unsure = {measured.index(round(size)) for size in found.unsure}
-    return [size for place, size in enumerate(measured) if unsure & {place - 1, place, place + 1}]
+    unsure = {measured.index(round(size)) for size in crossover.unsure}
+    return [size for index, size in enumerate(measured) if unsure & {index - 1, index, index + 1}]
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
@@ -135,9 +135,11 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
 
 
-def half_width(found: Crossover, to_x: Callable[[float], float | None]) -> float | None:
-    """Half the interval's width as a share of the crossover, in what it is read over; None if an end is open."""
-    low, middle, high = (None if size is None else to_x(size) for size in (found.low, found.size, found.high))
+def half_width(crossover: Crossover, to_x: Callable[[float], float | None]) -> float | None:
+    """Half the interval's width as a share of the crossover, both as `to_x` maps them; None if an end is open."""
+    low, middle, high = (
+        None if size is None else to_x(size) for size in (crossover.low, crossover.size, crossover.high)
+    )
     return None if low is None or middle is None or high is None else (high - low) / 2 / middle
 
 
@@ -149,18 +151,18 @@ def plan_stage(
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The trials that a stage, from 1, adds to each cell, and for each series and pair what was found and decided.
+    """The trials that a stage, numbered from 1, adds to each cell, and the decision for each series and pair.
 
-    `refinements` says by study how it is refined, `x_axes` what its crossovers are read over, `trials` how many trials
-    a cell has at most, before those that a wide interval asks for, and `candidates` which studies compare devices at
-    their best.
+    By study, `refinements` holds how it is refined, `x_axes` the x axis of its crossovers, `trials` the most trials of
+    a cell, before those that a wide interval asks for, and `candidates` those of studies that compare devices at their
+    best. A decision comes with the crossover that it rests on.
     """
-    every = with_ok_times(measurements)
-    timed = of_own_grid(every, candidates or {})
+    with_times = with_ok_times(measurements)
+    timed = of_own_grid(with_times, candidates or {})
     x_axes = x_axes_of(x_axes, timed)
     first = {study: refinements[study].first(most) for study, most in trials.items()}
     wanted: dict[Cell, set[int]] = defaultdict(set)
-    why = []
+    decisions = []
 
     def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
         study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
@@ -172,7 +174,7 @@ def plan_stage(
         offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
         measured = {round(point) for point in points}
         plan = plan_refinement(crossover, measured, stage, trials[study], refinements[study], *offered, to_x)
-        why.append(
+        decisions.append(
             _plain_axes(pairing)
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
             | {
@@ -188,13 +190,13 @@ def plan_stage(
         )
         return plan, crossover
 
-    for pairing in _asked_for(timed, refinements, x_axes):
+    for pairing in _pairings_to_refine(timed, refinements, x_axes):
         plan, _ = decide(pairing)
         for point, numbers in plan.numbers(first[str(pairing.series["study"])]).items():
             for cell in _cells_at(pairing, point):
                 wanted[cell].update(numbers)
     refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
-    for best in best_series(every, refined, x_axes):
+    for best in best_series(with_times, refined, x_axes):
         for pairing in best.pairings():
             plan, crossover = decide(pairing)
             most = first[str(best.axes["study"])]
@@ -203,16 +205,16 @@ def plan_stage(
                     axes = best.axes | {_along(best.x_axis): point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
                     wanted[Cell(**axes)].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
-    return {cell: sorted(wanted[cell]) for cell in in_order}, why
+    return {cell: sorted(wanted[cell]) for cell in in_order}, decisions
 
 
 def trials_of_candidates(
-    device: CandidatesAtSizes, plan: Plan, found: Crossover, first: int
+    device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
     """The trials that a plan adds to a device's candidates, and those of the `first` that candidates in play lack."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
-        near = [round(end) for end in found.bracket or () if end is not None] if size in plan.sizes else [size]
+        near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]
         for candidate in device.candidates:
             if any(device.in_play(candidate, end) for end in near):
                 new = set(numbers).difference(device.numbers(candidate, size))
@@ -221,12 +223,12 @@ def trials_of_candidates(
 
 
 def _along(x_axis: str) -> str:
-    """The column of trials with the whole numbers that a stage may add along an x axis."""
+    """The column of trials along which a stage adds points for an x axis: whole numbers."""
     return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    """The axes of a pairing's series, with the whole numbers of a table as Python's."""
+    """The axes of a pairing's series, with NumPy scalars as Python values."""
     return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
 
 
@@ -243,9 +245,11 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
             yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.pair: side})
 
 
-def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes) -> Iterator[Pairing]:
+def _pairings_to_refine(
+    measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
+) -> Iterator[Pairing]:
     """The pairings to narrow down; of devices, those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
-        asked = pairing.pair in refinements[str(pairing.series["study"])].pairs
-        if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
+        is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
+        if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
             yield pairing

@@ -21,7 +21,7 @@ FUSED = ("compile",)
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """The cells with the least seconds of a step by each roof, and the highest as a share of the measured time.
+    """Add the least seconds of a step by each roof, and the highest of them as a share of the measured time.
 
     A CPU on fewer cores has no roof, since it was not probed.
     """
@@ -68,7 +68,7 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
-    """Seconds to move what each operator touches, at the bandwidth of a working set as large as its own."""
+    """Seconds to move the bytes that operators touch, each at the bandwidth of its working set."""
     if bytes_by_working_set is None or not roofs.working_sets:
         return math.nan
     moved = np.asarray(bytes_by_working_set, float)

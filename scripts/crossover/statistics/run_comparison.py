@@ -42,10 +42,10 @@ COMPARISON_COLUMNS = {
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell of either measurements table, in the order of the first; what only the second has comes last.
+    """One row a cell of either measurements table, in the order of the first; cells of the second alone come last.
 
-    To compare cells that differ in an axis, as two studies that measure the same, give it one value on both sides:
-    `compare_runs(one, other.assign(study="one"))`.
+    To compare cells that differ in an axis, as two studies that measure the same, give it the same value in both:
+    `compare_runs(first, second.assign(study="name in the first"))`.
     """
     firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
     rows = [
@@ -117,7 +117,7 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
 
 
 def times_s(cell: pd.DataFrame | None) -> list[float]:
-    """The times of a cell's ok trials; none of a cell that is not there."""
+    """The times of a cell's ok trials; none without the cell."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 

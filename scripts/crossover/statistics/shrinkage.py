@@ -64,7 +64,7 @@ def fit_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
 
 
 def inverse_trigamma(value: float) -> float:
-    """Where the trigamma function has this value above 0, by Newton's method (Smyth 2004, appendix)."""
+    """The argument at which the trigamma function has a value above 0, by Newton's method (Smyth 2004, appendix)."""
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(special.polygamma(1, x))

@@ -1,4 +1,4 @@
-"""Answers to studies of made-up rows, field by field."""
+"""Answers to studies of invented rows, field by field."""
 
 from __future__ import annotations
 
@@ -106,26 +106,26 @@ def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | 
     assert (answer["main"], answer["winner"]) == (steps is not None, "GPU")
     assert answer["value"] == pytest.approx(250, rel=1e-3)
     assert answer["low"] < 250 < answer["high"]
-    said = WORDS.said(answer)
-    assert said.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
-    assert said.endswith(": 2.00 s more start-up")
+    sentence = WORDS.said(answer)
+    assert sentence.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
+    assert sentence.endswith(": 2.00 s more start-up")
 
 
 @pytest.mark.parametrize(
-    ("steps", "status", "said"),
+    ("steps", "status", "sentence"),
     [
         (1000, "bracketed", "GPU faster above 4,"),
         (200, "above_range", "CPU faster at every size measured"),
     ],
 )
-def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, status: str, said: str) -> None:
+def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, status: str, sentence: str) -> None:
     """The GPU takes 2.5 s + 2 ms a step; the CPU 0.5 s + 0.1, 1 and 10 ms a step, so that steps cross at 2,000."""
     rows = with_startups(series(2e-3), {"cpu": 0.5, "cuda": 2.5})
     answered = answers(rows, study(steps_per_run=steps))
     (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
     assert (answer["status"], answer["main"], answer["capacity"]) == (status, True, steps)
     assert WORDS.of(answer) == f"in a run of {steps:,} steps, start-up included"
-    assert WORDS.said(answer).startswith(said)
+    assert WORDS.said(answer).startswith(sentence)
     if status == "bracketed":
         ratios = (0.5 + steps * np.array(SIZES) * 1e-6) / (2.5 + steps * 2e-3)
         curve = PchipInterpolator(np.log(SIZES), np.log(ratios))
@@ -185,7 +185,7 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
         (1.001e-4, ("GPU", "CPU"), None, 1000, 100, (9.99, 99.9), "GPU faster from 1,000 linear layers on, "),
     ],
 )
-def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
+def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
     series: Row,
     gpu_s: float,
     sides: tuple[str, str],
@@ -201,14 +201,14 @@ def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
     assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios, rel=0.01)
     assert "unsure_sizes" not in answer["caveats"]
-    said = WORDS.said(answer)
-    assert said.startswith(words)
-    assert said.endswith(f"x; no significant difference at {tied:,} linear layers")
+    sentence = WORDS.said(answer)
+    assert sentence.startswith(words)
+    assert sentence.endswith(f"x; no significant difference at {tied:,} linear layers")
     assert WORDS.notes(answer) == "more trials, or a quieter machine, may tell"
     assert WORDS.summed([answer, answer]) == f"{sides[0]} faster, but {AT_AN_END}"
 
 
-def test_between_two_ties_no_side_is_said_to_be_ahead(series: Row) -> None:
+def test_with_ties_at_both_ends_no_side_is_ahead(series: Row) -> None:
     """The GPU takes as long as the CPU at both ends, and a fifth in the middle."""
     rows = series(1e-3)
     for trial in rows:
@@ -249,10 +249,10 @@ def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(series: Ro
 @pytest.mark.parametrize("protocol", ["resident", "as_published"])
 def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(series: Row, protocol: str) -> None:
     rows = series(4e-3, protocol="as_published") + series(2e-3)
-    other = "resident" if protocol == "as_published" else "as_published"
+    unpublished = "resident" if protocol == "as_published" else "as_published"
     claims = [
         {"statement": source, "source": source, "crossover_between": {"range": [1, 9], "where": {"protocol": pinned}}}
-        for source, pinned in (("ours", other), ("A", protocol))
+        for source, pinned in (("ours", unpublished), ("A", protocol))
     ]
     main = [row for row in answers(rows, study(claims=claims)) if row["main"] and row["kind"] == "crossover"]
     assert main[0]["series"] == protocol.replace("_", " ")
@@ -275,7 +275,7 @@ def test_transfers_compare_two_crossovers(series: Row) -> None:
     assert once["status"] == "single_trial"
 
 
-def test_without_an_accelerator_the_measured_half_is_told(series: Row) -> None:
+def test_without_an_accelerator_the_cpu_times_are_answers(series: Row) -> None:
     answered = answers([trial for trial in series() if trial["device"] == "cpu"])
     assert only(answered, "crossover")["status"] == "no_accelerator"
     times = of_kind(answered, "step_time")
@@ -294,8 +294,8 @@ def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(
         for trial in trials(row, factor * size * 1e-5, size=size, precision=precision, batch_size=batch, device="cpu")
     ]
     main = [answer for answer in answers(rows) if answer["kind"] == "step_time"]
-    said = WORDS.row_sentence(row_of(main, []))
-    assert said == "batch 8, fp32: CPU takes 2.56 ms a step at 64 linear layers, 10.2 ms at 256 linear layers"
+    sentence = WORDS.row_sentence(row_of(main, []))
+    assert sentence == "batch 8, fp32: CPU takes 2.56 ms a step at 64 linear layers, 10.2 ms at 256 linear layers"
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, publis
     assert answer["low"] < answer["value"] < answer["high"]
 
 
-def test_copies_from_the_host_are_told_from_loading_and_are_none_on_a_cpu(row: Row) -> None:
+def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row: Row) -> None:
     """Of a step of 2 ms on the GPU, 1 ms remains on resident data; on the CPU the step is the same."""
     rows = [
         trial
@@ -357,7 +357,7 @@ def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
+def test_the_worst_mistake_is_a_significant_one(row: Row) -> None:
     spec = study(figures=["latency"])
     answer = only(answers(latencies(row, 5), spec), "latency")
     # A mean of (5 + 5 + 1 + 1) / 4 over 1.
@@ -366,7 +366,7 @@ def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
     assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
 
 
-def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) -> None:
+def test_the_fastest_setting_is_compared_with_the_plain_one_per_sample(row: Row) -> None:
     rows = gpu_cells(
         row,
         (4e-3, {"precision": "fp32", "batch_size": 8}),
@@ -544,7 +544,7 @@ def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Ro
         assert only(answers([row()], study(figures=[]), trainings=rows), "quality")["status"] == status
 
 
-def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
+def test_failed_trainings_are_a_caveat_of_the_conclusion(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
     spec = study(figures=[])
     assert only(answers([row()], spec, trainings=trained), "quality")["caveats"] == []
@@ -575,7 +575,7 @@ def with_candidates() -> dict[str, Any]:
     return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
 
 
-def test_devices_at_their_best_name_their_configurations_and_what_moved(series: Row, row: Row) -> None:
+def test_devices_at_their_best_have_their_configurations_and_the_shift_of_the_crossover(series: Row, row: Row) -> None:
     answered = answers([*series(5e-3), *graphs(row, 5e-4)], with_candidates())
     best = only(answered, "best")
     assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)

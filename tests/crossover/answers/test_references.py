@@ -72,7 +72,7 @@ def of_kind(run: RunTables, kind: str) -> list[dict[str, Any]]:
     return [row for row in records(run.answers) if row["kind"] == kind]
 
 
-def test_a_gpu_elsewhere_is_held_against_the_cpu_here(cpu_rows: Any, elsewhere: Any) -> None:
+def test_a_reference_gpu_is_compared_with_the_cpu_here(cpu_rows: Any, elsewhere: Any) -> None:
     run = tables(cpu_rows, elsewhere())
     (answer,) = of_kind(run, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
@@ -85,7 +85,7 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(cpu_rows: Any, elsewhere: 
     assert not of_kind(run, "crossover"), "that no GPU was measured here need not be said again"
 
 
-def test_of_a_gpu_elsewhere_the_range_alone_is_said(cpu_rows: Any, elsewhere: Any) -> None:
+def test_a_gpu_elsewhere_gives_only_a_range(cpu_rows: Any, elsewhere: Any) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(tables(cpu_rows, elsewhere()), "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
@@ -95,13 +95,13 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(cpu_rows: Any, elsewhere: An
         assert words.said(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
     beside = "95 % CI; allowing for this host's CPU, 4.00x slower"
     assert words.notes(answer) == beside
-    other = answer | {"low": answer["low"] / 2}
-    lowest = amount_text(other["low"], answer["unit"])
-    assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, other])
+    wider = answer | {"low": answer["low"] / 2}
+    lowest = amount_text(wider["low"], answer["unit"])
+    assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, wider])
 
 
 @pytest.mark.parametrize(
-    ("prices", "steps", "said"),
+    ("prices", "steps", "sentence"),
     [
         (None, None, "Fastest: CPU of h200 up to 1,000 linear layers, GPU of h200 from 10,000 on"),
         ({"here": 0.01, "h200": 1.0}, None, "Cheapest: this CPU at every size measured"),
@@ -113,7 +113,7 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(cpu_rows: Any, elsewhere: An
     ],
 )
 def test_a_ranking_says_which_machine_is_first_where(
-    cpu_rows: Any, elsewhere: Any, prices: Any, steps: Any, said: str
+    cpu_rows: Any, elsewhere: Any, prices: Any, steps: Any, sentence: str
 ) -> None:
     """4 us x size here, 1 us x size and 2 ms there."""
     run = tables_of(
@@ -121,7 +121,7 @@ def test_a_ranking_says_which_machine_is_first_where(
     )
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(run, "ranking")
-    assert words.said(answer) == said
+    assert words.said(answer) == sentence
     assert (answer["main"], answer["value"]) == (False, 3)
     assert not of_kind(tables(cpu_rows), "ranking")
 
@@ -158,7 +158,7 @@ def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: A
     assert of_kind(run, "crossover")[0]["main"]
 
 
-def test_it_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: Any) -> None:
+def test_a_reference_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: Any) -> None:
     without, with_it = tables(cpu_rows), tables(cpu_rows, elsewhere())
     for name in ("cells", "candidate_cells"):
         pd.testing.assert_frame_equal(getattr(without, name), getattr(with_it, name))
@@ -167,7 +167,7 @@ def test_it_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: A
         pd.testing.assert_frame_equal(getattr(without, name), table[table["pair"] != "reference"], check_dtype=False)
 
 
-def test_no_claim_is_held_against_it(cpu_rows: Any, elsewhere: Any) -> None:
+def test_no_claim_is_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> None:
     claims = [
         {"statement": "it wins", "source": "A", "crossover_between": {"range": [300, 700]}},
         {
@@ -185,7 +185,7 @@ def test_no_claim_is_held_against_it(cpu_rows: Any, elsewhere: Any) -> None:
     assert set(run.claims["verdict"]) == {"no_data"}
 
 
-def test_with_a_gpu_here_each_device_is_held_against_its_like(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
+def test_with_a_gpu_here_each_device_is_compared_with_the_same_kind(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
     run = tables(cpu_rows + trials(row, "cuda", lambda _: 3e-3), elsewhere())
     assert not of_kind(run, "reference")
     values = {answer["device"]: (answer["value"], answer["winner"]) for answer in of_kind(run, "set_up")}
@@ -203,7 +203,7 @@ def read_back(run: RunTables, folder: Path) -> list[Any]:
 
 
 def use_it(thresholds: Any, size: float, **axes: Any) -> bool | None:
-    """The same for a GPU measured elsewhere."""
+    """`should_use_gpu` for a GPU measured elsewhere."""
     return should_use_gpu(thresholds, STUDY, size, gpu_measured_elsewhere=True, **axes)
 
 
@@ -243,14 +243,12 @@ class TestThresholds:
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
-    def test_a_gpu_elsewhere_counts_if_it_is_asked_for(
-        self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path
-    ) -> None:
+    def test_a_gpu_elsewhere_counts_on_request(self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path) -> None:
         assert should_use_gpu(series_elsewhere, STUDY, 10_000) is None
         assert use_it(series_elsewhere, 10_000) is True
         assert use_it(read_back(tables(cpu_rows), tmp_path), 10_000) is None
 
-    def test_a_single_trial_counts_if_it_is_asked_for(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
+    def test_a_single_trial_counts_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is 0.2, 2 and 20 times as fast: from 1000 on at least twice."""
         rows = [trial for trial in cpu_rows + trials(row, "cuda", lambda _: 2e-3) if trial["trial"] == 1]
         (series,) = read_back(tables(rows), tmp_path)
@@ -380,14 +378,14 @@ class TestThresholds:
         assert "lost_cells" in series["caveats"]
         assert [speedup["at"] for speedup in series["speedups"]] == [100 * unit, 10_000 * unit]
         assert all(s["ratio_low"] < s["ratio"] < s["ratio_high"] and s["trials"] == 3 for s in series["speedups"])
-        known = {size: should_use_gpu([series], STUDY, size * unit) for size in (100, 900, 1000, 2000, 10_000)}
-        assert known == {100: True, 900: None, 1000: None, 2000: None, 10_000: True}
+        verdicts = {size: should_use_gpu([series], STUDY, size * unit) for size in (100, 900, 1000, 2000, 10_000)}
+        assert verdicts == {100: True, 900: None, 1000: None, 2000: None, 10_000: True}
         beyond = {
             size: should_use_gpu([series], STUDY, size * unit, beyond_measured=True) for size in (50, 50_000, 200_000)
         }
         assert beyond == {50: True, 50_000: True, 200_000: None}
 
-    def test_flags_of_a_reference_travel(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+    def test_flags_of_a_reference_are_caveats(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
         run = tables(cpu_rows, elsewhere(flags=["throttled"]))
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]

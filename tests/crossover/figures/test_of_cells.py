@@ -29,7 +29,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
         {"device": "cuda", "hardware": "Old G0", "precision": "fp32", "step_time_s": 2e-3},
         {"device": "cuda", "hardware": "Old G0", "precision": "tf32", "label": "a new candidate", "step_time_s": 1e-3},
     ]
-    time, held = FIGURES["comparison"].draw(view_of(rows, published)).axes
+    time, memory = FIGURES["comparison"].draw(view_of(rows, published)).axes
 
     assert row_names(time) == [
         "CPU (Brand C1)",
@@ -43,7 +43,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
     assert words(time) == ["1.00 ms", "unsupported", "500 µs", "2.00 ms", "1.00 ms"]
     assert marked(time, "D") == [(2e-3, 5), (1e-3, 6)]
     assert {line.get_color() for line in time.lines if line.get_marker() == "D"} == {PUBLISHED_COLOUR}
-    assert [text for text in words(held) if text] == ["3.00 MB", "2.00 MB"]
+    assert [text for text in words(memory) if text] == ["3.00 MB", "2.00 MB"]
 
 
 def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -> None:
@@ -76,17 +76,17 @@ def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: V
     names = ["right: host clock, synchronised", "mistake: transfer in the loop", "mistake: one sample"]
     assert row_names(axes) == [*names, "published: Old G0"]
     # Trials' ratios are 2 and 4: their geometric mean is 2.83. Two trials that differ so much prove nothing.
-    said = ["2.00 ms ± 1.15 ms", "6.00 ms ± 2.31 ms, × 2.83", "1.00 ms to 3.00 ms", "8.00 ms ± 1.00 ms"]
-    assert words(axes) == said
+    expected = ["2.00 ms ± 1.15 ms", "6.00 ms ± 2.31 ms, × 2.83", "1.00 ms to 3.00 ms", "8.00 ms ± 1.00 ms"]
+    assert words(axes) == expected
     assert [text.get_color() == PUBLISHED_COLOUR for text in axes.texts] == [False, True, False, True]
     assert axes.get_xlabel() == "latency of a pass (2 trials, 4 passes)"
 
 
 def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: Row) -> None:
     parts = {"parameter_bytes": 4 * MB, "gradient_bytes": 3 * MB, "optimizer_bytes": 0, "activation_bytes": 2 * MB}
-    known = {**parts, "resident_bytes": 0, "other_bytes": MB, "peak_allocated_bytes": 10 * MB}
+    measured = {**parts, "resident_bytes": 0, "other_bytes": MB, "peak_allocated_bytes": 10 * MB}
     rows = [
-        row(device="cuda", precision="fp32", device_memory_bytes=80 * MB, **known),
+        row(device="cuda", precision="fp32", device_memory_bytes=80 * MB, **measured),
         row(device="cuda", precision="tf32", peak_allocated_bytes=5 * MB),
         row(device="cuda", precision="fp64", status="oom", step_time_s=None),
     ]
@@ -94,8 +94,8 @@ def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: R
 
     assert row_names(axes) == ["fp32", "tf32", "fp64"]
     assert words(axes) == ["10.0 MB", "5.00 MB", "oom"]
-    bars = {bar.get_label(): [(one.get_x(), one.get_width()) for one in bar] for bar in axes.containers}
-    assert {name: own[0] for name, own in bars.items()} == {
+    bars = {part.get_label(): [(bar.get_x(), bar.get_width()) for bar in part] for part in axes.containers}
+    assert {name: bars_of_part[0] for name, bars_of_part in bars.items()} == {
         "parameters": (0, 4 * MB),
         "gradients": (4 * MB, 3 * MB),
         "activations": (7 * MB, 2 * MB),
@@ -149,7 +149,7 @@ def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, ro
     assert [x for x, _ in marked(axes, "x")] == [1000]
 
 
-def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
+def test_trade_off_draws_the_pareto_front(view_of: View, row: Row) -> None:
     cells = {"plain": (4, 1.0), "slow": (3, 5.0), "small": (1, 3.0), "worst": (5, 6.0)}
     rows = [
         row(device="cuda", variant=variant, batch_size=1, step_time_s=seconds, peak_allocated_bytes=peak * MB)
@@ -159,7 +159,7 @@ def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
     published[0]["peak_allocated_bytes"] = 2 * MB
     (axes,) = FIGURES["trade_off"].draw(view_of(rows, published)).axes
 
-    (dots,) = (own for own in axes.collections if isinstance(own, PathCollection))
+    (dots,) = (collection for collection in axes.collections if isinstance(collection, PathCollection))
     assert dict(dots.get_offsets().tolist()) == pytest.approx({peak * MB: s for peak, s in cells.values()})
     (front,) = (line for line in axes.lines if line.get_drawstyle() == "steps-post")
     assert list(front.get_xdata()) == [MB, 4 * MB]

@@ -28,9 +28,9 @@ CPU, GPU = "CPU (Brand C1)", "GPU (Brand G1)"
 
 def bands(axes: Any) -> list[tuple[float, float]]:
     """The lowest and highest y of each shaded interval."""
-    shades = [own for own in axes.collections if isinstance(own, PolyCollection)]
-    heights = [path.vertices[:, 1] for own in shades for path in own.get_paths()]
-    return [(float(own.min()), float(own.max())) for own in heights]
+    shades = [collection for collection in axes.collections if isinstance(collection, PolyCollection)]
+    heights = [path.vertices[:, 1] for shade in shades for path in shade.get_paths()]
+    return [(float(y.min()), float(y.max())) for y in heights]
 
 
 def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws) -> None:
@@ -46,13 +46,13 @@ def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws
 
 
 def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: PowerLaws) -> None:
-    (one,) = FIGURES["times"].draw(view_of(power_laws(SIZES))).axes
-    (two,) = FIGURES["times"].draw(view_of(power_laws(SIZES, trials=2))).axes
+    (one_trial,) = FIGURES["times"].draw(view_of(power_laws(SIZES))).axes
+    (two_trials,) = FIGURES["times"].draw(view_of(power_laws(SIZES, trials=2))).axes
 
-    assert bands(one) == []
+    assert bands(one_trial) == []
     # exp(t(1 degree of freedom) * half the difference of the logarithms), from a table of t: 12.706.
     wide = float(np.exp(12.706 * 0.5 * np.log(1.01)))
-    assert bands(two)[0] == pytest.approx((1e-4 / wide, 1e-2 * wide), rel=1e-3)
+    assert bands(two_trials)[0] == pytest.approx((1e-4 / wide, 1e-2 * wide), rel=1e-3)
 
 
 def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
@@ -91,8 +91,8 @@ def test_the_crossover_and_the_published_one_are_vertical_lines(view_of: View, p
     view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
     axes = FIGURES["times"].draw(view).axes[0]
 
-    found = {label: next(iter(points)) for label, points in labelled(axes).items() if label not in (CPU, GPU)}
-    assert found == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
+    lines = {label: next(iter(points)) for label, points in labelled(axes).items() if label not in (CPU, GPU)}
+    assert lines == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
 
 
 def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_laws: PowerLaws) -> None:
@@ -208,7 +208,7 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
 
 
-def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
+def test_energy_and_money_have_panels_where_they_were_measured(view_of: View, row: Row) -> None:
     rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
     joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
     (alone,) = FIGURES["energy"].draw(view_of(rows)).axes

@@ -35,8 +35,8 @@ def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) 
 
     kinds = [f"{kind}.{suffix}" for kind in ("times", "memory") for suffix in ("svg", "pdf", "png")]
     assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == kinds
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes(), one.name
+    for path, path_again in zip(first, second, strict=True):
+        assert path.read_bytes() == path_again.read_bytes(), path.name
 
 
 def test_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
@@ -52,15 +52,15 @@ def crowded(row: Row) -> list[dict[str, Any]]:
     axes = ((2, 400, 80_000), ("cpu", "cuda"), ("fp32", "amp-bf16", "fp16"), ("eager", "cuda-graph"), (1, 2))
     for size, device, precision, execution, trial in product(*axes):
         lost = (device == "cpu" and precision == "fp16") or (size, precision) == (80_000, "fp32")
-        mine = {"size": size, "device": device, "precision": precision, "execution": execution, "trial": trial}
-        mine |= {"variant": "accumulate_checkpoint_adafactor" if execution == "eager" else "plain"}
-        mine |= {"device_name": "A long name of a device, with its memory"}
-        known = {"flops_per_step": size * 10**9, "energy_per_step_j": 1.0, "latencies_s": [1e-3, 2e-3] * 200}
-        known |= {"peak_allocated_bytes": size * 10**5, "peak_rss_bytes": 10**9, "base_rss_bytes": 10**8}
-        known |= {"host_bound_share": 0.5, "max_relative_error": 1e-7, "split_step_s": 1e-3, "held_s": 9e-4}
-        known |= {"replayed_s": 2e-4, "products_s": 1e-4}
-        known |= {f"{kind}_bytes_by_working_set": [0.0, 1e6] for kind in ("products", "others")}
-        rows.append(row(**mine, **({"status": "oom", "step_time_s": None} if lost else known)))
+        axes_of_cell = {"size": size, "device": device, "precision": precision, "execution": execution, "trial": trial}
+        axes_of_cell |= {"variant": "accumulate_checkpoint_adafactor" if execution == "eager" else "plain"}
+        axes_of_cell |= {"device_name": "A long name of a device, with its memory"}
+        results = {"flops_per_step": size * 10**9, "energy_per_step_j": 1.0, "latencies_s": [1e-3, 2e-3] * 200}
+        results |= {"peak_allocated_bytes": size * 10**5, "peak_rss_bytes": 10**9, "base_rss_bytes": 10**8}
+        results |= {"host_bound_share": 0.5, "max_relative_error": 1e-7, "split_step_s": 1e-3, "held_s": 9e-4}
+        results |= {"replayed_s": 2e-4, "products_s": 1e-4}
+        results |= {f"{kind}_bytes_by_working_set": [0.0, 1e6] for kind in ("products", "others")}
+        rows.append(row(**axes_of_cell, **({"status": "oom", "step_time_s": None} if lost else results)))
     return rows
 
 

@@ -20,4 +20,4 @@ from crossover.figures.style import spaced_out
     ],
 )
 def test_size_ticks_have_room(places: list[int], last: tuple[int, ...], kept: list[int]) -> None:
-    assert spaced_out({float(place): str(place) for place in places}, last) == list(map(float, kept))
+    assert spaced_out({float(x): str(x) for x in places}, last) == list(map(float, kept))

@@ -68,7 +68,7 @@ def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
     ]
 
 
-def test_a_map_says_each_speedup_and_where_it_is_1(view_of: View, grid: Any) -> None:
+def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -> None:
     view = view_of(grid, x_axis="size", sizes=SIZES)
     assert FIGURES["map"].applies(view.tables)
     (axes,) = FIGURES["map"].draw(view).axes

@@ -37,7 +37,7 @@ def run(row: Row, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def other(run: str) -> str:
+def copy(run: str) -> str:
     return shutil.copytree(run, f"{run}-again")
 
 
@@ -51,9 +51,9 @@ def other(run: str) -> str:
     ],
 )
 def test_a_run_is_a_folder_or_one_study_of_it(
-    run: str, other: str, first: str, second: str, studies: list[list[str]]
+    run: str, copy: str, first: str, second: str, studies: list[list[str]]
 ) -> None:
-    tables = read_pair(run + first, other + second)
+    tables = read_pair(run + first, copy + second)
     assert [table["study"].unique().tolist() for table in tables] == studies
     if second == ":two":
         assert tables[1]["step_time_s"].tolist() == [2.0, 2.0]
@@ -77,12 +77,12 @@ def test_what_cannot_be_compared_is_one_line(run: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_run_of_another_version_is_read_if_it_can_be(
-    run: str, other: str, column: str, values: list[Any] | None, message: str
+    run: str, copy: str, column: str, values: list[Any] | None, message: str
 ) -> None:
-    path = Path(other) / "measurements.parquet"
+    path = Path(copy) / "measurements.parquet"
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["cpu_model", "energy_j"]).append_column("new", [[1] * 4]), path)
-    first, second = read_pair(run, other)
+    first, second = read_pair(run, copy)
     text = comparison_text(compare_runs.compare_runs(first, second), first, second)
     assert "environments\nno difference" in text
     assert text.endswith(
@@ -95,7 +95,7 @@ def test_a_run_of_another_version_is_read_if_it_can_be(
     spoilt = table.drop_columns([column])
     pq.write_table(spoilt.append_column(column, pa.array(values)) if values else spoilt, path)
     with pytest.raises(UserError, match=rf"measurements\.parquet: {message}"):
-        read_pair(run, other)
+        read_pair(run, copy)
 
 
 def test_the_script_prints_cells_verdicts_ratios_environments_and_code(
@@ -145,8 +145,10 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
 ) -> None:
     old = steady(row, 2, 1.0, torch_version="2.12.0") + steady(row, 3, 1.0, torch_version="2.12.0")
     new = [trial | {"step_time_s": 1.25} if trial["size"] == 3 else trial for trial in old]
-    other = [trial | {"torch_version": "2.13.0", "hostname": "node7", "flags": ["busy_host", "drift"]} for trial in new]
-    runs = {name: written(tmp_path / name, rows) for name, rows in (("old", old), ("new", new), ("other", other))}
+    upgraded = [
+        trial | {"torch_version": "2.13.0", "hostname": "node7", "flags": ["busy_host", "drift"]} for trial in new
+    ]
+    runs = {name: written(tmp_path / name, rows) for name, rows in (("old", old), ("new", new), ("upgraded", upgraded))}
     json_file, markdown = tmp_path / "gate.json", tmp_path / "gate.md"
     assert gated(runs["old"], runs["new"], f"--json={json_file}", f"--markdown={markdown}") == 1
     record = json.loads(json_file.read_text())
@@ -158,12 +160,12 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
     assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
     assert capsys.readouterr().out.endswith(text)
     assert gated(runs["new"], runs["old"]) == 0
-    assert gated(runs["old"], runs["other"]) == 2
-    said = capsys.readouterr().out
-    assert "- torch: torch_version: 2.12.0 against 2.13.0 (cpu)" in said
-    assert "- Note: hostname: here against node7 (cpu)" in said
-    assert "- Note: 4 of 4 trials of the second run: busy_host" in said
-    assert gated(runs["old"], runs["other"], "--allow", "torch") == 1
+    assert gated(runs["old"], runs["upgraded"]) == 2
+    output = capsys.readouterr().out
+    assert "- torch: torch_version: 2.12.0 against 2.13.0 (cpu)" in output
+    assert "- Note: hostname: here against node7 (cpu)" in output
+    assert "- Note: 4 of 4 trials of the second run: busy_host" in output
+    assert gated(runs["old"], runs["upgraded"], "--allow", "torch") == 1
     assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
     assert "\n- 1 missing\n" in capsys.readouterr().out
 
@@ -186,11 +188,11 @@ def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("text", ["5", "-1%", "five", "nan"])
-def test_a_slowdown_is_a_share(run: str, other: str, text: str) -> None:
+def test_a_slowdown_is_a_share(run: str, copy: str, text: str) -> None:
     with pytest.raises(SystemExit, match="2"):
-        compare_runs.main([run, other, "--fail-on=slower", f"--by={text}"])
+        compare_runs.main([run, copy, "--fail-on=slower", f"--by={text}"])
     with pytest.raises(SystemExit, match="2"):
-        compare_runs.main([run, other, "--by=5%"])
+        compare_runs.main([run, copy, "--by=5%"])
 
 
 def test_a_mistake_is_no_slowdown(run: str, root: Path) -> None:

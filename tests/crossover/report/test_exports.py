@@ -65,24 +65,24 @@ def test_the_tables_are_a_valid_data_package(page: Page) -> None:
     write_run(page.tables, page.folder)
     described = data_package(page.folder, "2026-11-23 10:00 UTC")
     (page.folder / "datapackage.json").write_text(json.dumps(described))
-    found = frictionless.validate(str(page.folder / "datapackage.json"))
-    assert found.valid, found.flatten(["title", "message"])
-    fields = {field["name"]: field for one in described["resources"] for field in one["schema"]["fields"]}
+    validation = frictionless.validate(str(page.folder / "datapackage.json"))
+    assert validation.valid, validation.flatten(["title", "message"])
+    fields = {field["name"]: field for resource in described["resources"] for field in resource["schema"]["fields"]}
     assert (fields["step_time_s"]["type"], fields["step_time_s"]["unit"]) == ("number", "s")
     assert all(field["description"] for field in fields.values())
 
 
 def test_bencher_takes_times_with_their_intervals(page: Page) -> None:
-    found = bencher(page.tables.cells)
-    jsonschema.validate(found, BENCHER)
-    latency = found["disc_depth: 2 linear layers, plain, resident, batch 100, fp32, eager, here, GPU"]["latency"]
+    metrics = bencher(page.tables.cells)
+    jsonschema.validate(metrics, BENCHER)
+    latency = metrics["disc_depth: 2 linear layers, plain, resident, batch 100, fp32, eager, here, GPU"]["latency"]
     assert latency["value"] == pytest.approx(1.02e6, rel=1e-3)
     assert latency["lower_value"] < latency["value"] < latency["upper_value"]
-    assert len(found) == 4
+    assert len(metrics) == 4
 
 
 def test_the_github_action_takes_milliseconds(page: Page) -> None:
-    found = action_benchmark(page.tables.cells)
-    jsonschema.validate(found, ACTION)
-    assert found[0]["value"] == pytest.approx(1.02, rel=1e-3)
-    assert " to " in found[0]["range"]
+    entries = action_benchmark(page.tables.cells)
+    jsonschema.validate(entries, ACTION)
+    assert entries[0]["value"] == pytest.approx(1.02, rel=1e-3)
+    assert " to " in entries[0]["range"]

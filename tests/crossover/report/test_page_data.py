@@ -17,29 +17,29 @@ Row = Callable[..., dict[str, Any]]
 
 def data_of(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     studies = {name: study(**changes) for name in rows["study"].unique()}
-    found: dict[str, Any] = json.loads(page_data(studies, tables_of(rows, studies)))
-    return found
+    data: dict[str, Any] = json.loads(page_data(studies, tables_of(rows, studies)))
+    return data
 
 
 @pytest.mark.parametrize("trials", [1, 3])
 def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: int) -> None:
     """A CPU of 1 us a parameter beside a GPU of 1 ms: they cross at 1,000 parameters."""
-    found = data_of(power_laws({2: 10, 3: 100, 4: 10_000}, trials=trials), x_axis="parameters")
-    assert found["count"] == 6
-    assert "machine" not in found["axes"]
-    (crossover,) = found["crossovers"]
+    data = data_of(power_laws({2: 10, 3: 100, 4: 10_000}, trials=trials), x_axis="parameters")
+    assert data["count"] == 6
+    assert "machine" not in data["axes"]
+    (crossover,) = data["crossovers"]
     value, low, high, words = crossover["on"]["parameters"]
     assert value == pytest.approx(1000)
     assert crossover["cell"] == 1
     assert 100 <= low < 1000 < high <= 10_000
     assert ((low, high) == (100, 10_000)) == (trials == 1)  # one trial has the bracket
     assert words.startswith("1,000")
-    assert found["metrics"][0]["key"] == "step_time_s"
-    assert found["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
+    assert data["metrics"][0]["key"] == "step_time_s"
+    assert data["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
 
 
 def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
-    """Starts of 0.1 + 0.4 and 0.1 + 0.6 s: their mean has a variance of 0.01 s^2. None where a phase is not known."""
+    """Starts of 0.1 + 0.4 and 0.1 + 0.6 s: their mean has a variance of 0.01 s^2. None without a phase."""
     rows = [
         row(device=device, trial=trial, spent_s=json.dumps({"context": 0.1} | build), first_step_s=1e-3)
         for device, builds in {"cpu": [{"build": 0.4}, {"build": 0.6}], "cuda": [{}]}.items()
@@ -52,13 +52,13 @@ def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("trials", "signs"), [(1, [-1, 0, 1]), (3, [-1, 1, 1])])
-def test_a_cell_says_which_side_is_surely_ahead(
+def test_a_cell_has_the_side_that_is_significantly_ahead(
     power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]
 ) -> None:
     """Speed-ups of 0.1, 1.2 and 10: of a single trial 1.2 is no lead, by trials 1 % apart it is."""
-    found = data_of(power_laws({2: 100, 3: 1200, 4: 10_000}, trials=trials))
-    ahead = found["cells"]["ahead"]
-    assert [ahead["values"][place] for place in ahead["at"]][1::2] == signs
+    data = data_of(power_laws({2: 100, 3: 1200, 4: 10_000}, trials=trials))
+    ahead = data["cells"]["ahead"]
+    assert [ahead["values"][index] for index in ahead["at"]][1::2] == signs
 
 
 @pytest.mark.parametrize("batch", [100, None])
@@ -67,8 +67,8 @@ def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -
     run = {"protocol": "resident", "size": 2, "device": "cuda", "batch_size": batch, "run_time_s": 6.0}
     published = {"crossover": [700, 700], "rows": [run | {"hardware": "Tesla T4"}]}
     changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}, "batch_sizes": [100]}
-    found = data_of(pd.DataFrame([row()]), **changes)["published"]["disc_depth"]
-    (mark,) = found["marks"]
+    data = data_of(pd.DataFrame([row()]), **changes)["published"]["disc_depth"]
+    (mark,) = data["marks"]
     assert (mark["metric"], mark["value"], mark["words"]) == ("step_time_s", 1.0, "GPU, Tesla T4")
     assert mark["on"] == {"protocol": "resident", "size": 2} | ({"batch_size": batch} if batch else {})
 
@@ -77,7 +77,7 @@ def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:
     commands = [f"python3 a --size={size} --trial=1" for size in (2, 3)]
     rows = [row(size=size, command=command) for size, command in zip((2, 3), commands, strict=True)]
     parts = data_of(pd.DataFrame(rows))["commands"]
-    whole = ["".join(part["all"] if "all" in part else part[place] for part in parts) for place in (0, 1)]
+    whole = ["".join(part["all"] if "all" in part else part[index] for part in parts) for index in (0, 1)]
     assert whole == commands
 
 

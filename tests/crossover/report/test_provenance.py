@@ -12,7 +12,7 @@ import pytest
 
 from crossover.report.provenance import differing_software, hosts_elsewhere, read_provenances
 
-TOLD: dict[str, Any] = {
+COMPLETE: dict[str, Any] = {
     "made_at": "then",
     "code": {},
     "config": {},
@@ -27,8 +27,8 @@ def read(folder: Path, text: str | None) -> dict[str, Any]:
     (folder / "measurements.parquet").write_bytes(b"rows")
     if text is not None:
         (folder / "provenance.json").write_text(text)
-    (found,) = read_provenances([("h200", folder)])
-    return found
+    (run,) = read_provenances([("h200", folder)])
+    return run
 
 
 @pytest.mark.parametrize(
@@ -36,19 +36,19 @@ def read(folder: Path, text: str | None) -> dict[str, Any]:
     [
         (None, "no_file"),
         ("{", "unreadable"),
-        (json.dumps(TOLD | {"rerun": 1}), "unreadable"),
-        (json.dumps(TOLD | {"files": [{"name": "measurements.parquet", "sha256": "0"}]}), "other_rows"),
-        (json.dumps(TOLD), None),
+        (json.dumps(COMPLETE | {"rerun": 1}), "unreadable"),
+        (json.dumps(COMPLETE | {"files": [{"name": "measurements.parquet", "sha256": "0"}]}), "other_rows"),
+        (json.dumps(COMPLETE), None),
     ],
 )
-def test_a_doubt_is_named(tmp_path: Path, text: str | None, caveat: str | None) -> None:
-    found = read(tmp_path, text)
-    assert (found["name"], found["caveat"]) == ("h200", caveat)
-    assert (found["provenance"] is not None) is (caveat in (None, "other_rows"))
+def test_a_run_with_unreliable_provenance_has_a_caveat(tmp_path: Path, text: str | None, caveat: str | None) -> None:
+    run = read(tmp_path, text)
+    assert (run["name"], run["caveat"]) == ("h200", caveat)
+    assert (run["provenance"] is not None) is (caveat in (None, "other_rows"))
 
 
 @pytest.mark.parametrize(
-    ("hosts", "said"),
+    ("hosts", "text"),
     [
         (["here"], None),
         ([""], None),
@@ -57,8 +57,8 @@ def test_a_doubt_is_named(tmp_path: Path, text: str | None, caveat: str | None) 
         (["c", "b", "a"], "a and 2 more"),
     ],
 )
-def test_other_hosts_than_this_one_are_named(hosts: list[str], said: str | None) -> None:
-    assert hosts_elsewhere([{"host": host} for host in hosts], "here") == said
+def test_other_hosts_than_this_one_are_named(hosts: list[str], text: str | None) -> None:
+    assert hosts_elsewhere([{"host": host} for host in hosts], "here") == text
 
 
 def test_only_what_differs_between_machines_is_named(row: Callable[..., dict[str, Any]]) -> None:
@@ -70,8 +70,8 @@ def test_only_what_differs_between_machines_is_named(row: Callable[..., dict[str
         )
 
     rows = [measured("a", "2.11", 1.0), measured("a", "2.11", 2.0), measured("b", "2.13", 1.0)]
-    found = differing_software(pd.DataFrame([*rows, row(machine="b", status="timeout")]))
-    assert found == [
+    differences = differing_software(pd.DataFrame([*rows, row(machine="b", status="timeout")]))
+    assert differences == [
         {"what": "version of torch", "each": "2.11 on a, 2.13 on b"},
         {"what": "effort timed_min_s", "each": "1.0 and 2.0 on a, 1.0 on b"},
     ]

@@ -52,8 +52,8 @@ def rows(row: Row) -> pd.DataFrame:
         for device in ("cpu", "cuda")
         for trial in (1, 2, 3)
     ]
-    for one in widths[-3:]:
-        one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
+    for trial in widths[-3:]:
+        trial |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
     alone = row(study="alone", device="cuda", size=2, flags=["drift"], torch_version="2.13.0")
     return pd.DataFrame([*widths, alone])
 
@@ -67,9 +67,9 @@ def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
 def test_a_first_answer_says_what_it_rests_on(rows: pd.DataFrame, sizes: int, rests_on: str) -> None:
     first = rows[(rows["study"] == "widths") & (rows["trial"] == 1)]
     answers = tables_of(first, {"widths": study()}).answers
-    said = first_answer(answers, measured=4, sizes=sizes, templates=TEMPLATES).splitlines()
-    assert said
-    assert all(line.startswith(f"First answer, from {rests_on}: widths: ") for line in said)
+    lines = first_answer(answers, measured=4, sizes=sizes, templates=TEMPLATES).splitlines()
+    assert lines
+    assert all(line.startswith(f"First answer, from {rests_on}: widths: ") for line in lines)
 
 
 def visible(html: str) -> str:
@@ -80,7 +80,7 @@ def visible(html: str) -> str:
 
 
 def golden(name: str, text: str) -> str:
-    """The text that was accepted; delete its file to accept another one, and read the difference."""
+    """The accepted text; to accept another one, delete its file, run the test and read the difference."""
     path = GOLDEN / name
     if not path.is_file():
         path.parent.mkdir(exist_ok=True)
@@ -89,12 +89,12 @@ def golden(name: str, text: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_page_says_what_it_said(page: Page) -> None:
+def test_the_page_is_the_accepted_one(page: Page) -> None:
     text = visible(page.path.read_text())
     assert text == golden("report.html", text)
 
 
-def test_the_summary_says_what_it_said(page: Page) -> None:
+def test_the_summary_is_the_accepted_one(page: Page) -> None:
     text = re.sub(r"\d{4}-.* UTC", "TIME", (page.folder / "summary.md").read_text())
     assert text == golden("summary.md", text)
 
@@ -108,13 +108,13 @@ def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) 
 
 def test_every_kind_status_doubt_and_reason_has_words() -> None:
     """The statuses left out are those of a template's last branch, or change no words."""
-    said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
-    assert set(KINDS) - {"claim"} <= said
+    words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
+    assert set(KINDS) - {"claim"} <= words
     others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
     others |= {"throughout", "not_found", "see_figures", "no_run"}
-    assert {status for statuses in KINDS.values() for status in statuses} - others <= said
-    assert set(CAVEATS) - set(FLAGS) <= said
-    assert set(REASONS) <= said
+    assert {status for statuses in KINDS.values() for status in statuses} - others <= words
+    assert set(CAVEATS) - set(FLAGS) <= words
+    assert set(REASONS) <= words
 
 
 def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -127,13 +127,13 @@ def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp
     lines = [timed.assign(batch_size=batch) for batch in (1, 2, 4, 8)] + [timed.assign(step_time_s=slower)]
     studies = {"widths": study(steps_per_run=20_000)}
     write_report(Run(tables_of(pd.concat(lines), studies), studies), tmp_path, TEMPLATES)
-    said = "GPU faster above 2,000 to 3,600 neurons, by series"
+    of_steps = "GPU faster above 2,000 to 3,600 neurons, by series"
     of_runs = "in a run of 20,000 steps, start-up included: GPU faster above 2,140 to 3,730 neurons, by series"
     paid_back = "GPU ahead after 1,250 to 6,250 steps"
     html, summary = ((tmp_path / name).read_text() for name in ("report.html", "summary.md"))
-    for words in (said, of_runs, paid_back):
+    for words in (of_steps, of_runs, paid_back):
         assert f"<em>5 of 5 series:</em> <strong>{escape(words)}</strong>" in html
-    assert "<br>".join(f"5 of 5 series: {words}" for words in (said, of_runs, paid_back)) in summary
+    assert "<br>".join(f"5 of 5 series: {words}" for words in (of_steps, of_runs, paid_back)) in summary
 
 
 def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -150,14 +150,14 @@ def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame
 
 def test_a_partial_report_says_how_much_has_finished(rows: pd.DataFrame, tmp_path: Path) -> None:
     page = write_page(rows, tmp_path, progress={"trial": (25, 40), "training": (0, 1)})
-    said = "25 of 40 trials and 0 of 1 training have finished."
-    assert f"This report is partial: {said}" in page.path.read_text()
-    assert (page.folder / "summary.txt").read_text().startswith(f"Partial: {said}")
-    known = json.loads((page.folder / "provenance.json").read_text())
-    assert known["progress"] == {"trial": [25, 40], "training": [0, 1]}
+    sentence = "25 of 40 trials and 0 of 1 training have finished."
+    assert f"This report is partial: {sentence}" in page.path.read_text()
+    assert (page.folder / "summary.txt").read_text().startswith(f"Partial: {sentence}")
+    facts = json.loads((page.folder / "provenance.json").read_text())
+    assert facts["progress"] == {"trial": [25, 40], "training": [0, 1]}
 
 
-def test_what_hides_a_device_is_said_first(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_note_on_a_device_that_does_not_answer_comes_first(rows: pd.DataFrame, tmp_path: Path) -> None:
     note = "a GPU is there, but its driver does not answer (Unknown Error): restart the machine"
     cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
     studies = {"widths": study()}
@@ -172,25 +172,25 @@ def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
     rows: pd.DataFrame, tmp_path: Path, finished: bool
 ) -> None:
     page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress=None if finished else {"trial": (12, 40)})
-    said = "No GPU measured here"
+    sentence = "No GPU measured here"
     for name in ("report.html", "summary.md", "summary.txt"):
         # What a run that has not finished lacks may still come.
-        assert (page.folder / name).read_text().count(said) == finished, name
+        assert (page.folder / name).read_text().count(sentence) == finished, name
 
 
-@pytest.mark.parametrize(("commit", "said"), [("abc", ""), ("abc-dirty", ", code with uncommitted changes")])
-def test_a_reference_is_said_with_its_torch_and_uncommitted_code(
-    rows: pd.DataFrame, tmp_path: Path, commit: str, said: str
+@pytest.mark.parametrize(("commit", "uncommitted"), [("abc", ""), ("abc-dirty", ", code with uncommitted changes")])
+def test_a_reference_is_named_with_its_torch_and_uncommitted_code(
+    rows: pd.DataFrame, tmp_path: Path, commit: str, uncommitted: str
 ) -> None:
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
     there = widths.assign(machine="far").reindex(columns=list(COLUMNS))
     facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.11.0", "3.12.3", None, "Linux", commit, None)
     here = widths[widths["device"] == "cpu"]
     page = write_page(here, tmp_path, references=[Reference(facts, there)])
-    words = f"measured elsewhere on 2026-11-23 (torch 2.11.0{said})"
+    words = f"measured elsewhere on 2026-11-23 (torch 2.11.0{uncommitted})"
     html = (page.folder / "report.html").read_text()
     assert words in html
-    assert ("<code>abc-dirty</code>, with uncommitted changes" in html) == bool(said)
+    assert ("<code>abc-dirty</code>, with uncommitted changes" in html) == bool(uncommitted)
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
 
 
@@ -231,7 +231,7 @@ def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flagged", "said"),
+    ("flagged", "sentence"),
     [
         (8, "8 of 8 cells remain disturbed: 8 with other programs on their cores"),
         (1, "1 of 8 cells remains disturbed: 1 with other programs on their cores"),
@@ -239,7 +239,7 @@ def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
     ],
 )
 def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_all_are(
-    rows: pd.DataFrame, tmp_path: Path, flagged: int, said: str | None
+    rows: pd.DataFrame, tmp_path: Path, flagged: int, sentence: str | None
 ) -> None:
     """An answer does not repeat the flag that most cells have."""
     timed = rows[rows["status"] == "ok"]
@@ -250,42 +250,42 @@ def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_a
     assert confidence
     terminal = (page.folder / "summary.txt").read_text().splitlines()
     markdown = (page.folder / "summary.md").read_text().splitlines()
-    if said:
-        assert f"; {said}" in confidence[1]
-        assert f"Caution: {said}." in terminal
-        assert f"- Caution: {said}." in markdown
+    if sentence:
+        assert f"; {sentence}" in confidence[1]
+        assert f"Caution: {sentence}." in terminal
+        assert f"- Caution: {sentence}." in markdown
     else:
         assert "disturbed" not in confidence[1] + "".join(terminal + markdown)
 
 
-@pytest.mark.parametrize(("generated", "rows_said"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
+@pytest.mark.parametrize(("generated", "rows_text"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
 def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
-    row: Row, tmp_path: Path, generated: bool, rows_said: str
+    row: Row, tmp_path: Path, generated: bool, rows_text: str
 ) -> None:
-    one = row()
+    trial = row()
     rows = np.arange(1000) % 2
     trained = [
-        one | {"device": device, "seed": seed, "labels": rows, "predictions": rows, "generated_data": generated}
+        trial | {"device": device, "seed": seed, "labels": rows, "predictions": rows, "generated_data": generated}
         for device in ("cpu", "cuda")
         for seed in (1, 2)
     ]
     studies = {"disc_depth": study(figures=[])}
-    write_report(Run(tables_of(pd.DataFrame([one]), studies, trainings=trained), studies), tmp_path, TEMPLATES)
+    write_report(Run(tables_of(pd.DataFrame([trial]), studies, trainings=trained), studies), tmp_path, TEMPLATES)
     html = (tmp_path / "report.html").read_text()
     assert "1.00000" in html
     assert "+0.00000 (-0.00392 to +0.00392)" in html
-    sentence = f"A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32; tested on {rows_said}"
+    sentence = f"A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32; tested on {rows_text}"
     for name in ("report.html", "summary.md"):
         assert sentence in unescape((tmp_path / name).read_text())
 
 
 def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:
-    known = json.loads((page.folder / "provenance.json").read_text())
-    assert known["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
-    assert known["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
-    assert known["config"] == CONFIG
-    assert known["example"] == "python3 scripts/measure_cell.py --size=100"
-    assert known["sources"] == ["Somebody (2019)"]
-    gpu, cpu = known["machines"]
+    facts = json.loads((page.folder / "provenance.json").read_text())
+    assert facts["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
+    assert facts["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
+    assert facts["config"] == CONFIG
+    assert facts["example"] == "python3 scripts/measure_cell.py --size=100"
+    assert facts["sources"] == ["Somebody (2019)"]
+    gpu, cpu = facts["machines"]
     assert (gpu["device"], gpu["rows"], cpu["device"], cpu["rows"]) == ("GPU (Brand G1)", 13, "CPU (Brand C1)", 12)
     assert (gpu["facts"]["torch_version"], gpu["facts"]["device_memory_bytes"]) == ("2.13.0", "8.00 MB")

@@ -1,4 +1,4 @@
-"""The row of a study on the first screen, from answers and claims that are made up."""
+"""The row of a study on the first screen, from invented answers and claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from report_pages import TEMPLATES
 WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 
 
-def answer(**known: Any) -> dict[str, Any]:
+def answer(**columns: Any) -> dict[str, Any]:
     """A crossover of 100 between 80 and 120 over sizes from 1 to 10,000."""
     plain = {
         "kind": "crossover",
@@ -34,27 +34,27 @@ def answer(**known: Any) -> dict[str, Any]:
         "caveats": [],
         "trials": 3,
     }
-    return dict.fromkeys(ANSWERS) | plain | known
+    return dict.fromkeys(ANSWERS) | plain | columns
 
 
-def best(**known: Any) -> dict[str, Any]:
+def best(**columns: Any) -> dict[str, Any]:
     candidates = {"winner_configurations": ["one CUDA graph"], "loser_configurations": ["1 core"]}
     moved = {"moved_status": "bracketed", "moved_from": 100.0}
-    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **candidates) | moved | known
+    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **candidates) | moved | columns
 
 
-def claim(**known: Any) -> dict[str, Any]:
+def claim(**columns: Any) -> dict[str, Any]:
     return {
         "form": "crossover_between",
         "machine": "here",
         "source": "Somebody",
         "published": "100",
         "where": None,
-    } | known
+    } | columns
 
 
 @pytest.mark.parametrize(
-    ("known", "sides", "shares"),
+    ("columns", "sides", "shares"),
     [
         ({"low": 10.0, "high": 100.0}, ["cpu", "inconclusive", "gpu"], [1 / 4, 1 / 4, 1 / 2]),
         ({"low": None, "high": None, "bracket_low": 10, "bracket_high": 100}, ["cpu", "inconclusive", "gpu"], None),
@@ -69,9 +69,9 @@ def claim(**known: Any) -> dict[str, Any]:
     ],
 )
 def test_a_bar_is_inconclusive_within_the_interval(
-    known: dict[str, Any], sides: list[str], shares: list[float] | None
+    columns: dict[str, Any], sides: list[str], shares: list[float] | None
 ) -> None:
-    parts = bar_of(answer(**known))
+    parts = bar_of(answer(**columns))
     assert [part["side"] for part in parts] == sides
     assert sum(part["share"] for part in parts) == pytest.approx(1.0 if sides else 0.0)
     if shares is not None:
@@ -79,7 +79,7 @@ def test_a_bar_is_inconclusive_within_the_interval(
 
 
 @pytest.mark.parametrize(
-    ("known", "shown"),
+    ("columns", "shown"),
     [
         ({}, True),
         ({"moved_from": 35.0}, False),  # within its interval
@@ -89,11 +89,11 @@ def test_a_bar_is_inconclusive_within_the_interval(
     ],
 )
 def test_tuned_configurations_have_a_second_line_where_they_change_the_answer(
-    known: dict[str, Any], shown: bool
+    columns: dict[str, Any], shown: bool
 ) -> None:
-    row = row_of([answer(), best(**known)], [])
+    row = row_of([answer(), best(**columns)], [])
     assert (row["tuned"] is not None) is shown
-    assert len(row["tuned_bar"]) == (0 if not shown else 1 if "status" in known else 3)
+    assert len(row["tuned_bar"]) == (0 if not shown else 1 if "status" in columns else 3)
 
 
 def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> None:

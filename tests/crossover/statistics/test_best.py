@@ -101,7 +101,7 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     assert (crossover["baseline_name"], crossover["contender_name"], crossover["trials"]) == ("Brand C1", "Brand G1", 3)
 
 
-def test_a_candidate_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
+def test_sizes_without_a_slow_candidate_count(rows: Any) -> None:
     """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
@@ -168,7 +168,7 @@ def test_a_stage_halves_the_bracket_in_candidates_in_play_and_completes_their_tr
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
 
 
-def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, row: Row) -> None:
+def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> None:
     """Those of the stage before are rows now, a failed one too."""
     again = [
         row(
@@ -207,7 +207,7 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
     assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
 
 
-def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_stage_is_written_with_its_decisions_on_devices_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
     refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"), first_trials=3)}
     cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
     write_stage(tmp_path / "stage-1.json", 1, cells, why)

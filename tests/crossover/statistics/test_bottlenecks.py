@@ -164,7 +164,7 @@ def test_a_second_cause_needs_its_share_of_the_step() -> None:
     assert bottleneck(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["second_bottleneck"] is None
 
 
-def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all() -> None:
+def test_a_cell_with_remedies_is_one_row_and_its_only_profile_counts_for_all_trials() -> None:
     axes = dict.fromkeys(CELL_AXES, "a") | {"size": 1, "batch_size": 2, "device": "cuda"}
     trials = [
         axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number}

@@ -57,7 +57,7 @@ def test_trials_that_failed_show_and_the_others_count(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("slowest_s", "differing"), [(1.25, []), (1.26, ["trials_differ"])])
-def test_flags_of_all_trials_come_together_with_that_of_trials_that_disagree(
+def test_flags_of_all_trials_are_merged_and_trials_differ_is_added(
     row: Row, slowest_s: float, differing: list[str]
 ) -> None:
     rows = trials(row, "step_time_s", 1.1, slowest_s, 1.0)
@@ -82,7 +82,7 @@ def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
     assert cells_of(row())[0]["price_per_million_steps"] is None
 
 
-def test_the_share_of_the_host_is_a_mean_over_the_trials_that_know_it(row: Row) -> None:
+def test_the_host_bound_share_is_a_mean_over_the_profiled_trials(row: Row) -> None:
     (cell,) = cells_of(*trials(row, "host_bound_share", 0.4, 0.5, 0.6, None, device="cuda"))
     shares = [cell[f"host_bound_share{end}"] for end in ("", "_low", "_high")]
     assert shares == pytest.approx([0.5, 0.2516, 0.7484], abs=1e-4)

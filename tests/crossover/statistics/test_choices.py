@@ -17,15 +17,15 @@ def cell(seconds: float, spread: float = 0.02) -> SampleMean:
     return SampleMean.of_times([seconds * math.exp(step * spread) for step in (-1, 0, 1)])
 
 
-def test_the_fastest_is_held_against_the_fixed_cell_or_else_against_the_next() -> None:
+def test_the_fastest_is_compared_with_the_fixed_cell_or_else_with_the_next() -> None:
     cells = [cell(3), cell(1), cell(2)]
     choice = choose(cells, 0)
-    assert (choice.chosen, choice.other, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
-    assert (choose(cells).other, choose(cells, 1).other) == (2, 2)
+    assert (choice.chosen, choice.baseline, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
+    assert (choose(cells).baseline, choose(cells, 1).baseline) == (2, 2)
 
 
 def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
-    """Two of three cells could have been held against the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
+    """Two of three cells could be compared with the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
     ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
     assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))
@@ -60,7 +60,7 @@ def test_two_equal_cells_look_faster_by_the_expected_smaller_of_two_draws() -> N
     ("means", "errors"),
     [([0.0, 0.1, 0.3], [0.1, 0.1, 0.1]), ([0.0, 0.05, 0.05], [0.01, 0.1, 0.2]), ([0, 9], [0.1, 0.1])],
 )
-def test_the_choice_is_that_of_draws(means: list[float], errors: list[float]) -> None:
+def test_the_expected_minimum_agrees_with_simulated_draws(means: list[float], errors: list[float]) -> None:
     draws = np.random.default_rng(0).normal(means, errors, (400_000, len(means)))
     chosen = draws.argmin(axis=1)
     chances, selection_bias = expected_minimum(np.array(means, float), np.array(errors))
@@ -68,7 +68,7 @@ def test_the_choice_is_that_of_draws(means: list[float], errors: list[float]) ->
     assert selection_bias == pytest.approx((np.array(means)[chosen] - draws.min(axis=1)).mean(), abs=5e-4)
 
 
-def test_a_cell_far_ahead_is_taken_as_it_is_and_one_without_a_rival_too() -> None:
+def test_a_cell_far_ahead_or_without_a_rival_is_not_corrected() -> None:
     slow, quick = np.log([2.0, 2.1, 2.2]), np.log([1.0, 1.1, 1.05])
     choice = fastest([slow, quick])
     assert (choice.index, choice.logs.tolist()) == (1, pytest.approx(quick.tolist()))

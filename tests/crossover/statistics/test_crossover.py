@@ -246,7 +246,7 @@ def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads(
         ((4, 1.02, 3, 4), "below_range"),
     ],
 )
-def test_statuses_rest_on_what_is_beyond_doubt(ratios: tuple[float, ...], status: str) -> None:
+def test_statuses_rest_on_significant_signs(ratios: tuple[float, ...], status: str) -> None:
     result = estimate({size: around(ratio) for size, ratio in zip((1, 2, 4, 8), ratios, strict=True)})
     assert result.status == status
     assert (result.size is not None) == (status in ("bracketed", "reversed"))
@@ -267,7 +267,7 @@ def test_an_edge_tie_bounds_one_side() -> None:
     assert above.caveat == below.caveat == both.caveat == "unsure_sizes"
 
 
-def test_crossings_that_noise_adds_near_one_are_one() -> None:
+def test_crossings_added_by_noise_count_as_one() -> None:
     """L changes its sign at 2-3, 3-4 and 4-5, all within doubt: one crossing, whose set holds all three."""
     cells = {1: 0.2, 2: 0.97, 3: 1.03, 4: 0.97, 5: 1.03, 8: 4.0}
     result = estimate({size: around(ratio, 0.1) for size, ratio in cells.items()})
@@ -315,9 +315,7 @@ HOLE = ([1.0, 1.1], [])
         ({1: ([1.0], []), 2: ([2.0], [])}, "no_accelerator", None, []),
     ],
 )
-def test_what_is_in_doubt_is_named_with_its_sizes(
-    cells: Trials, status: str, caveat: str | None, at: list[float]
-) -> None:
+def test_a_caveat_has_its_sizes(cells: Trials, status: str, caveat: str | None, at: list[float]) -> None:
     result = estimate(cells)
     assert (result.status, result.caveat) == (status, caveat)
     assert list(result.caveat_at) == pytest.approx(at, abs=0.005)
@@ -329,7 +327,7 @@ TURNED |= {after: before for before, after in TURNED.items()}
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
+def test_swapping_the_sides_inverts_the_crossover(seed: int) -> None:
     """Whatever is missing, tied or measured once; an interval lies around its crossover, within what was measured."""
     draw = np.random.default_rng(seed)
     cells = {}
@@ -344,9 +342,9 @@ def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
     if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
         return
     assert back.status == TURNED.get(there.status, there.status)
-    for first, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
-        assert (first is None) == (other is None)
-        assert first is None or first == pytest.approx(other)
+    for first, second in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
+        assert (first is None) == (second is None)
+        assert first is None or first == pytest.approx(second)
     if there.size is not None and there.low is not None:
         places = np.array([min(cells), *ends(there), max(cells)])
         assert (np.diff(places) >= -1e-6 * places[1:]).all()

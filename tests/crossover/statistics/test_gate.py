@@ -60,7 +60,7 @@ def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, tri
     assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
 
 
-def test_what_identical_runs_show_does_not_count(simulated: Any) -> None:
+def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
     """Runs 3 % apart (standard deviation), far more than their trials tell."""
     assert fired(simulated(12, between=0.03, cells=6)) > 10
     calibrated = simulated(12, between=0.03, cells=6, identical=5)

@@ -31,8 +31,8 @@ def test_of_histories_without_a_change_at_most_one_in_twenty_shows_one() -> None
 def test_a_change_of_10_percent_is_found_where_it_is(change: int, runs: int) -> None:
     random = np.random.default_rng(0)
     lines = random.normal(0, 0.02, (100, runs)) + 0.1 * (np.arange(runs) >= change)
-    found = [changes(line, CELLS) for line in lines]
-    assert sum(len(points) == 1 and abs(points[0] - change) <= 1 for points in found) >= 90
+    changes_of_lines = [changes(line, CELLS) for line in lines]
+    assert sum(len(points) == 1 and abs(points[0] - change) <= 1 for points in changes_of_lines) >= 90
 
 
 def test_a_change_and_its_return_are_two() -> None:
@@ -92,9 +92,9 @@ def test_the_script_writes_a_table_and_a_figure_and_says_what_changed(
         pq.write_table(table, tmp_path / name / "measurements.parquet")
         folders.append(str(tmp_path / name))
     script.main([*folders, f"--output={tmp_path / 'history'}"])
-    said = capsys.readouterr().out
-    assert said.startswith(f"{folders[3]} (2026-11-13, commit3): disc depth, 2, CPU (Brand C1) 1.25x slower")
-    assert said.count("\n") == 1
+    output = capsys.readouterr().out
+    assert output.startswith(f"{folders[3]} (2026-11-13, commit3): disc depth, 2, CPU (Brand C1) 1.25x slower")
+    assert output.count("\n") == 1
     assert len(pd.read_csv(tmp_path / "history" / "history.csv")) == 12
     assert "disc depth, 2, CPU (Brand C1)" in (tmp_path / "history" / "history.svg").read_text()
     script.main([*folders[:2], *folders[4:], f"--output={tmp_path / 'short'}"])

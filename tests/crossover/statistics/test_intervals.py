@@ -63,7 +63,7 @@ def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
     assert t_errors(variance, fourth, together=6).tolist() == [pytest.approx(math.log(high / low) / 2), math.inf]
 
 
-def test_a_paired_ratio_knows_no_spread_that_both_values_share() -> None:
+def test_a_paired_ratio_cancels_the_spread_that_both_values_share() -> None:
     """Trials of 1 and 100 s, each with twice as much: exactly 2, whatever trials differ."""
     interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
     assert (interval.mean, *ends(interval)) == pytest.approx((2, 2, 2))

@@ -73,7 +73,7 @@ def test_money_is_time_by_the_price_of_the_machine(row: Row) -> None:
     assert set(table["ranked_by"]) == {"money"}
 
 
-def test_a_side_without_a_price_has_no_place_among_the_priced(row: Row) -> None:
+def test_a_side_without_a_price_is_not_ranked_by_money(row: Row) -> None:
     seconds = {"laptop": {4: [1.0]}, "host": {4: [2.0]}, "gpu": {4: [3.0]}}
     assert len(ranked(row, seconds, {"h200": 1.0})) == 2
     assert by_side(ranked(row, seconds, {"here": 1.0}), "ranked_by") == [(side, "time") for side in seconds]
@@ -103,8 +103,8 @@ def test_sides_are_ranked_where_all_have_a_time_and_never_alone(row: Row) -> Non
     ],
 )
 def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, device: str, price: float | None) -> None:
-    found = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
-    assert found == price or (price is None and math.isnan(found))
+    hourly = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
+    assert hourly == price or (price is None and math.isnan(hourly))
 
 
 def test_the_first_place_changes_only_where_it_must(row: Row) -> None:

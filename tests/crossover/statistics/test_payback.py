@@ -90,8 +90,8 @@ def test_ratios_have_startups_and_payback(
         row(**side, step_time_s=step_s, first_step_s=step_s, spent_s=phases(startup_s - 0.5, 0.5))
         for side, step_s, startup_s in ((baseline, 2e-3, 1.0), (contender, 1e-3, 3.0))
     ]
-    (found,) = [ratio for ratio in records(ratios_of(pd.DataFrame(rows))) if ratio["pair"] == pair]
-    assert (found["startup_s"], found["baseline_startup_s"]) == pytest.approx((3, 1))
-    assert (found["payback_steps"], found["payback_steps_low"]) == (pytest.approx(2000), None)
+    (ratio,) = [ratio for ratio in records(ratios_of(pd.DataFrame(rows))) if ratio["pair"] == pair]
+    assert (ratio["startup_s"], ratio["baseline_startup_s"]) == pytest.approx((3, 1))
+    assert (ratio["payback_steps"], ratio["payback_steps_low"]) == (pytest.approx(2000), None)
     (unknown,) = records(ratios_of(pd.DataFrame(rows).drop(columns=["spent_s", "first_step_s"])))
     assert (unknown["startup_s"], unknown["payback_steps"]) == (None, None)

@@ -39,9 +39,9 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
             for trial in (1, 2)
         ]
     )
-    found = estimate_crossover(table, "cpu", "gpu")
+    crossover = estimate_crossover(table, "cpu", "gpu")
     expected = Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
-    assert plan_refinement(found, set(cpu), 1, 3, Refinement(), **offered) == expected
+    assert plan_refinement(crossover, set(cpu), 1, 3, Refinement(), **offered) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_without_one_bracket_nothing_is_planned(status: str, stage: int, decisio
 def test_without_a_bracket_sizes_in_doubt_and_their_neighbours_get_the_trials_of_the_run(
     unsure: tuple[float, ...], near: tuple[int, ...]
 ) -> None:
-    found = Crossover("edge_tie", unsure=unsure)
+    crossover = Crossover("edge_tie", unsure=unsure)
     expected = Plan("add_trials", trials=dict.fromkeys(near, 8)) if near else Plan("decided")
-    assert plan_refinement(found, {10, 30, 50, 90, 200, 800}, 3, 8, Refinement()) == expected
+    assert plan_refinement(crossover, {10, 30, 50, 90, 200, 800}, 3, 8, Refinement()) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_without_a_bracket_sizes_in_doubt_and_their_neighbours_get_the_trials_of
 def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
     low: float | None, high: float | None, expected: Plan
 ) -> None:
-    found = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
-    assert plan_refinement(found, {100, 400}, 2, 3, Refinement()) == expected
-    assert plan_refinement(found, {100, 400}, 3, 8, Refinement()).decision == "add_trials"
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {100, 400}, 2, 3, Refinement()) == expected
+    assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement()).decision == "add_trials"
 
 
 MORE = Plan("add_trials", trials={100: 8, 400: 8})
@@ -100,14 +100,14 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
 def test_the_last_stages_add_trials_where_the_interval_is_wide(
     low: float | None, high: float | None, stage: int, trials: int, refinement: Refinement, expected: Plan
 ) -> None:
-    found = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
-    assert plan_refinement(found, {10, 100, 400}, stage, trials, refinement) == expected
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {10, 100, 400}, stage, trials, refinement) == expected
 
 
 @pytest.mark.parametrize(("first", "decision"), [(1, "add_trials"), (2, "decided")])
 def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, decision: str) -> None:
-    found = Crossover("multiple", roots=(20.0, 40.0, 60.0))
-    plan = plan_refinement(found, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
+    crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
+    plan = plan_refinement(crossover, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
     assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 3) if first == 1 else {})
 
 
@@ -153,9 +153,9 @@ def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, value
     """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, sqrt(400 x 3200) 1131.4."""
     times = dict(zip(values, (1e-4, 1e-3), strict=True))
     table = [
-        one
+        trial
         for value, gpu_s in times.items()
-        for one in rows((50, 400, 3200), {"cpu": None, "cuda": gpu_s}, **{axis: value})
+        for trial in rows((50, 400, 3200), {"cpu": None, "cuda": gpu_s}, **{axis: value})
     ]
     assert planned(table, axis, "size", "device") == {
         (value, size, device): [1, 2]
@@ -170,7 +170,7 @@ def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> N
     assert planned(table, "size", "device", stage=2) == expected
 
 
-def test_the_target_holds_on_what_the_crossover_is_read_over(rows: Rows) -> None:
+def test_the_target_width_holds_on_the_x_axis(rows: Rows) -> None:
     """1.5 % of the size to either side are 4.5 % of parameters that grow with the cube of the size."""
     wide = {"mine": Refinement(bisections=1, target_width=0.03)}
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
@@ -194,14 +194,14 @@ def test_two_precisions_have_a_size_of_their_own_on_each_device(rows: Rows) -> N
     assert planned(table, "size", pairs=["device"]) == planned(table, "size", pairs=["execution"]) == {}
 
 
-def test_what_is_added_for_one_precision_is_no_gap_of_another(rows: Rows) -> None:
+def test_sizes_added_for_one_precision_are_not_missing_for_another(rows: Rows) -> None:
     """On a GPU alone amp-bf16 crosses at 100, fp64 at 1000; the sizes between were measured for one of them each."""
     times = {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3}
     table = rows((50, 400, 3200), times)
     table += rows((141,), {"cuda": None, "cuda amp-bf16": 1e-4}) + rows((1131,), {"cuda": None, "cuda fp64": 1e-3})
     assert planned(table, "precision", "size", stage=2, pairs=["precision"]) == {
         (precision, size): [3, 4]
-        for other, sizes in (("amp-bf16", (50, 141)), ("fp64", (400, 1131)))
+        for contender, sizes in (("amp-bf16", (50, 141)), ("fp64", (400, 1131)))
         for size in sizes
-        for precision in ("fp32", other)
+        for precision in ("fp32", contender)
     }

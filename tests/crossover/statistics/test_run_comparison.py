@@ -87,7 +87,7 @@ def test_the_summary_by_hand(row: Row) -> None:
         (dict.fromkeys(["model_key", "measurement_key", "packages", "code_key"]), None, "model measurement packages"),
     ],
 )
-def test_what_of_the_code_differs_is_told_from_what_is_not_recorded(
+def test_differing_code_is_distinct_from_unrecorded_code(
     row: Row, changed: dict[str, Any], differing: str | None, unrecorded: str | None
 ) -> None:
     first = run(row, {2: [1.0, 1.0]}).assign(model="torchvision:resnet18", model_key="a", measurement_key="a")

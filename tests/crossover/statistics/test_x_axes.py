@@ -114,7 +114,7 @@ def test_a_ratio_stands_at_the_threads_of_its_baseline(over_cores: Any) -> None:
 def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
     """The accelerator's error is common to all numbers of cores; the simulation draws it once a run."""
     rng = np.random.default_rng(5)
-    held = []
+    covered = []
     for _ in range(300):
         truth = np.exp(rng.uniform(np.log(1.5), np.log(12)))
         accelerator = rng.normal(0, 0.05, 4)
@@ -125,5 +125,5 @@ def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
         assert crossover.status == "reversed"
         assert crossover.low is not None
         assert crossover.high is not None
-        held.append(crossover.low <= truth <= crossover.high)
-    assert np.mean(held) >= 0.93  # of 95 %, less two standard deviations of 300 draws
+        covered.append(crossover.low <= truth <= crossover.high)
+    assert np.mean(covered) >= 0.93  # of 95 %, less two standard deviations of 300 draws
