@@ -83,8 +83,8 @@
     const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
     readout.textContent = words;
     mine.hidden = seen.sizes.length < 2;
-    run.hidden = seen.metric?.key !== "speedup" || !seen.hasStartups;
-    if (document.activeElement !== typedSteps) typedSteps.value = state.steps ? format.whole(state.steps) : "";
+    run.hidden = !seen.hasStartups;
+    if (document.activeElement !== typedSteps) typedSteps.value = seen.steps ? format.whole(seen.steps) : "";
     if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.place(seen.size ?? 0, seen.x.title);
     slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
     slider.value = toStep();
@@ -126,7 +126,7 @@
       readout.textContent = `“${typedSteps.value}” is no number of steps; type one of 1 or more, such as 2,000 or 1.5 M, or nothing for a step alone.`;
       return;
     }
-    set({ steps: steps ? Math.round(steps) : null });
+    set(steps ? { steps: Math.round(steps), y: "speedup" } : { steps: null });
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);

@@ -19,15 +19,21 @@
   const isCpu = ({ device }) => device.split("-")[0] === "cpu";
   const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
 
-  // A cell with its speed-up over the CPU on this number of cores.
-  function besideCores(row, cores) {
+  // A cell with its speed-up over the CPU on this number of cores; of jobs of so many steps, if `steps` are given.
+  function besideCores(row, cores, rows, steps) {
+    if (steps) {
+      const beside = (other) => data.axes.every((axis) => axis === "device" || other[axis] === row[axis]);
+      const base = jobOf(rows.find((other) => isCpu(other) && other.threads === cores && beside(other)), steps);
+      const job = isCpu(row) ? null : jobOf(row, steps);
+      return { ...row, ...(job && base ? jobSpeedup(job, base) : UNKNOWN) };
+    }
     const [speedup, speedup_low, speedup_high, ahead] = data.over_cores[row.place]?.[cores] ?? [null, null, null, 0];
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
   // The x axes that a chart can have; where no number varies, each cell has a place of its own.
   page.xChoices = (rows) => {
-    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "batch size" };
+    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples a batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
     if (coresOf(rows).size > 1) choices.push({ key: "cpu_threads", title: "CPU cores" });
     return choices.length ? choices : [{ key: null, title: "" }];
@@ -36,7 +42,7 @@
   // The series over an axis: device, name, group (the axes beside the device that distinguish it), and cells in axis order.
   // `places` names the cells of an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores the
   // CPU is one device, and the others are repeated at every number of cores.
-  page.seriesOf = (rows, elsewhere, x) => {
+  page.seriesOf = (rows, elsewhere, x, steps) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
     const places = x ? null : [...new Set(rows.map((row) => placeName(row, apart)))];
@@ -55,7 +61,7 @@
       const key = [label, row.elsewhere ? row.machine : "", group].join("|");
       if (!byName.has(key)) byName.set(key, { device: pooled ? "cpu" : row.device, label, group, elsewhere: Boolean(row.elsewhere), points: [] });
       const measuredAt = placesOf(row, groupAxes).filter((at) => at !== null && at >= 0);
-      byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? besideCores(row, at) : row })));
+      byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? besideCores(row, at, rows, steps) : row })));
     }
     const series = [...byName.values()];
     for (const line of series) line.points.sort((first, second) => first.at - second.at);
@@ -161,14 +167,15 @@
     return { speedup, speedup_low: low, speedup_high: high, ahead };
   }
 
+  const UNKNOWN = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
+
   // Cells with the speed-up over the CPU of jobs of `steps` steps; null where a start-up was not measured.
   function ofJobs(rows, steps) {
     const beside = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
     const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [beside(row), row]));
-    const unknown = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
     return rows.map((row) => {
       const [job, base] = [jobOf(row, steps), jobOf(bases.get(beside(row)), steps)];
-      return { ...row, ...(row.speedup === null || !job || !base ? unknown : jobSpeedup(job, base)) };
+      return { ...row, ...(row.speedup === null || !job || !base ? UNKNOWN : jobSpeedup(job, base)) };
     });
   }
 
@@ -226,7 +233,7 @@
     const wanted = [state.x, data.studies[state.study].x_axis, axes[0].key].find((key) => axes.some((axis) => axis.key === key));
     const x = axes.find(({ key }) => key === wanted);
     const ofRuns = ofJobs(measured, steps ?? 1);
-    const hasStartups = x.key !== "cpu_threads" && ofRuns.some(({ speedup }) => speedup !== null);
+    const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
     // Of a machine elsewhere its accelerators count, and its CPU on all cores.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
@@ -237,7 +244,7 @@
     const chosen = metrics.find(({ key }) => key === state.y) ?? metrics[0];
     const metric = rows === measured ? chosen : { ...chosen, title: `${chosen.title}, jobs of ${page.format.whole(steps)} steps` };
 
-    const { series: allSeries, places } = page.seriesOf(rows, elsewhere, x.key);
+    const { series: allSeries, places } = page.seriesOf(rows, elsewhere, x.key, rows === measured ? null : steps);
     const here = allSeries.filter((series) => !series.elsewhere);
     const groupOf = new Map(here.flatMap(({ group, points }) => points.map(({ row }) => [row.place, group])));
     const groups = [...new Set(groupOf.values())];

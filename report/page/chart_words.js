@@ -94,6 +94,6 @@
     const beyond = seen.between && seen.wantedSize !== seen.size ? `Only ${range()} ${seen.x.title} were measured. ` : "";
     const marks = page.publishedMarks(seen).filter(({ at }) => at === seen.size);
     texts.push(...marks.map(({ words, value }) => `published: ${words} ${page.metricText(seen.metric, value)}`));
-    return `${beyond}At ${place}${seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)"}: ${texts.join("; ")}.`;
+    return `${beyond}At ${place}${seen.sizes.includes(seen.size) ? "" : " (between those measured)"}: ${texts.join("; ")}.`;
   };
 })(window.Crossover);

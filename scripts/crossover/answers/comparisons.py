@@ -38,7 +38,7 @@ from crossover.statistics.intervals import (
     time_over_trials,
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
-from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
+from crossover.tables.labels import NAMED_AXES, cores_label, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 
@@ -155,14 +155,20 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     several = varying(cells, axes)
-    placed = [] if x_axis == CPU_THREADS else [X_AXES[x_axis]]
     switched_on = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
     lines = cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(axes, sort=False)
     return [
-        _step_time(cell) | {"place": name_by(cell, placed), "series": name_by(cell, several), "main": True}
+        _step_time(cell) | _place(cell, x_axis) | {"series": name_by(cell, several), "main": True}
         for _, line in lines
         for cell in records(with_x(line, x_axis).sort_values("x").iloc[[0, -1]].drop_duplicates(CELL_AXES))
     ]
+
+
+def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
+    """The point of a cell on the x axis in words; over cores all sides of the CPU are the CPU."""
+    if x_axis == CPU_THREADS:
+        return {"device": side_word(BASELINE), "place": cores_label(cell["threads"])}
+    return {"place": name_by(cell, [X_AXES[x_axis]])}
 
 
 def _ratios(tables: RunTables) -> list[Row]:

@@ -153,7 +153,7 @@ def _of_function(origin: str, name: str, file: Path) -> Model:
         return Model(origin, name, size_name=_size_name(file, function))
     shown = f"{os.path.relpath(file)}: line {function.lineno}: {name}({ast.unparse(function.args)})"
     if names[0] in FUNCTION_ARGUMENTS:
-        raise UserError(f"{shown} takes no size; allowed: {FUNCTION_SIGNATURE}")
+        raise UserError(f"{shown}: its first argument is no size; allowed: {FUNCTION_SIGNATURE}")
     optional = names[len(function.args.args) - len(function.args.defaults) :]
     if others := [argument for argument in names[1:] if argument not in (*takes, *optional)]:
         raise UserError(f"{shown} needs {', '.join(others)}, which it is not given; allowed: {FUNCTION_SIGNATURE}")
@@ -197,7 +197,8 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
         if not isinstance(name, str) or not name.strip():
             raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, as "neurons"')
         return name
-    first = _arguments(function)[0].replace("_", " ") if function is not None and _arguments(function) else "size"
+    first = _arguments(function)[0] if function is not None and _arguments(function) else "size"
+    first = re.sub(r"^(n|num|number_of)_", "", first).replace("_", " ")
     return first if first.endswith("s") or len(first) == 1 else f"units of {first}"
 
 

@@ -101,11 +101,6 @@ FLAGS = {
         "raise effort.warmup_max_s",
         "with a warm-up that was cut short",
     ),
-    "left_running": Word(
-        "the process went on computing after its step had returned",
-        "let the function wait for the threads that it starts",
-        "whose step returns before its work is done",
-    ),
     "throttled": Word(
         "the GPU's clock ended below 75 % of its default",
         "see to its cooling and its power limit",

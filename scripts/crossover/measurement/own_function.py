@@ -6,8 +6,12 @@ made from the same seed, and random tensors are drawn on the host, so that both 
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +21,10 @@ from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from crossover import Step
+from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
-from crossover.errors import UserError
+from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_loss import kind_of
 from crossover.measurement.own_model import Tell, call_user, explaining
 from crossover.measurement.step.check_modes import SameDraws
@@ -147,7 +152,18 @@ class FunctionTask(Task):
         return ()
 
     def _await(self, returned: Any) -> None:
-        """Wait for results that are computed in the background, as JAX's; only if the first step returns any."""
+        """Wait for results that are computed in the background, as JAX's; only if the first step returns any.
+
+        Raises UserError for a result that is still to be computed.
+        """
+        if self.awaits is None and (kind := unfinished(returned)):
+            with suppress(Exception):
+                returned.close()  # or Python warns of a coroutine that nobody awaited
+            assert self.source.cell.model is not None
+            raise UserError(
+                f"{self.source.cell.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
+                "that does its work before it returns"
+            )
         waits = [
             wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
         ]
@@ -161,11 +177,12 @@ class FunctionTask(Task):
         Both are made anew and take one step, since later ones may start where the last one ended. Two such steps on the
         device must return the same.
         """
-        assert self.source.cell.model is not None
-        if not self.source.cell.model.checked:
+        model = self.source.cell.model
+        assert model is not None
+        if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        ours, again = (results_of(self.source.step_on(device)) for _ in range(2))
+        ours, again = (results_of(self.source.step_on(device), model) for _ in range(2))
         if not ours:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) may give some"
@@ -175,7 +192,7 @@ class FunctionTask(Task):
             return Answer(unchecked="made twice, it returns different results: it draws random numbers of its own")
         if device == "cpu":
             return Answer()
-        theirs = results_of(self.source.step_on("cpu"))
+        theirs = results_of(self.source.step_on("cpu"), model)
         if (text := difference(ours, theirs, tolerance)) is None:
             errors = [relative_error(a.values, b.values) for a, b in zip(ours, theirs, strict=True)]
             return Answer({"result": max(errors)})
@@ -183,6 +200,19 @@ class FunctionTask(Task):
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
             "Step(tolerance=...) allows more"
         )
+
+
+def unfinished(returned: Any) -> str | None:
+    """What a step returned in place of results, if that computes nothing until asked to; None for anything else."""
+    if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
+        return "a coroutine"
+    if isinstance(returned, Iterator):
+        return f"an iterator ({type(returned).__name__})"
+    if inspect.isroutine(returned) or isinstance(returned, partial):
+        return "a function"
+    is_future = callable(getattr(returned, "result", None)) and callable(getattr(returned, "done", None))
+    is_pending = callable(getattr(returned, "get", None)) and callable(getattr(returned, "ready", None))
+    return f"a future ({type(returned).__name__})" if is_future or is_pending else None
 
 
 @dataclass(frozen=True)
@@ -193,13 +223,18 @@ class Result:
     tolerance: float
 
 
-def results_of(step: Step) -> list[Result]:
-    """The numbers and arrays of one step, in host memory."""
+def results_of(step: Step, model: Model) -> list[Result]:
+    """The numbers and arrays of one step, in host memory; raises InvalidError if the step's `result` fails."""
     assert step.run is not None
     returned = step.run()
     if step.result is not None:
-        returned = step.result()
-    return [result for leaf in tree_flatten(returned)[0] if (result := as_result(leaf)) is not None]
+        try:
+            with explaining(model, "its result fails", certain=True):
+                returned = step.result()
+        except UserError as mistake:
+            raise InvalidError(str(mistake)) from mistake
+    leaves, _ = tree_flatten(dict(returned) if isinstance(returned, Mapping) else returned)
+    return [result for leaf in leaves if (result := as_result(leaf)) is not None]
 
 
 def as_result(value: Any) -> Result | None:

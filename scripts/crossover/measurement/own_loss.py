@@ -56,7 +56,8 @@ class ClassLabels:
 def kind_of(value: Any) -> str:
     """A value's type, for error messages."""
     count = f" of {len(value)}" if isinstance(value, tuple) else ""
-    return "None" if value is None else f"a {type(value).__name__}{count}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}{count}"
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:

@@ -191,7 +191,8 @@ def _as_step(returned: Any, where: str) -> Step:
     elif isinstance(returned, tuple) and len(returned) in (2, 3):
         step = Step(model=returned[0], inputs=returned[1], targets=returned[2] if len(returned) == 3 else None)
     else:
-        raise UserError(f"{where} returns {kind_of(returned)}; allowed: {RETURNS}")
+        plain = "; name an argument `device` if it is the step itself" if callable(returned) else ""
+        raise UserError(f"{where} returns {kind_of(returned)}; allowed: {RETURNS}{plain}")
     if not isinstance(step.model, nn.Module):
         raise UserError(f"{where} returns {kind_of(step.model)} as the model; allowed: a torch.nn.Module")
     if not isinstance(step.inputs, Dataset | DataLoader) and not tensors_of(step.inputs):

@@ -143,12 +143,15 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
-        if task.is_function and job.trial == 1 and works_on(watch.cpu_ns):
-            self.flags.append("left_running")
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
+        if task.is_function and job.trial == 1 and works_on(watch.cpu_ns):
+            raise InvalidError(
+                "its step returns before its work is done: the process still computes 0.3 s later; let the function "
+                "wait for the threads and processes that it starts"
+            )
         with self._time_kept("readings of host and device"):
             self._read_surroundings()
         self.phases.end("warm-up and timing")

@@ -30,6 +30,7 @@ from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_M
 from crossover.machine.code_key import LIBRARY
 from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.library_models import BUILDERS
+from crossover.measurement.own_loss import kind_of
 from crossover.measurement.step.conditions import changes, read_switches
 
 FOLDERS: list[Path] = []
@@ -173,7 +174,7 @@ def _named(model: Model) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(function):
         raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
-        raise UserError(f"{model.shown} is a {type(function).__name__}; allowed: a function, {SIGNATURE}")
+        raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
     return function  # type: ignore[no-any-return]
 
 

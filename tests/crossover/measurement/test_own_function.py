@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,10 @@ import scipy.sparse
 import torch
 
 from crossover import Step
-from crossover.config.models import read_model
+from crossover.config.models import Model, read_model
 from crossover.config.studies import Cell
 from crossover.config.words import AS_WRITTEN
-from crossover.errors import UserError
+from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, relative_error, results_of
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
@@ -22,6 +24,7 @@ from crossover.measurement.trial import works_on
 
 TESTS = Path(__file__).parents[2]
 CPU = Arithmetic(torch.device("cpu"))
+PLAIN_MODEL = Model("mine.py", "build")
 
 
 def cell_of(name: str, size: int = 64, file: Path = TESTS / "plain_functions.py", **axes: Any) -> Cell:
@@ -81,13 +84,13 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
     """The CPU's library, and torch on a device that is the CPU under another name."""
     ours = OwnFunction(cell_of(name), lambda _message: None)
-    both = [results_of(ours.step_on(device)) for device in ("cpu:0", "cpu")]
+    both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
 
 
 def test_random_tensors_are_the_same_on_each_build() -> None:
     ours = OwnFunction(cell_of("sorting"), lambda _message: None)
-    first, second = (results_of(ours.step_on("cpu"))[0].values for _ in range(2))
+    first, second = (results_of(ours.step_on("cpu"), PLAIN_MODEL)[0].values for _ in range(2))
     assert (first == second).all()
     assert len(set(first.tolist())) == len(first)
 
@@ -147,7 +150,7 @@ def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_pa
     ],
 )
 def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any) -> None:
-    (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}))
+    (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}), PLAIN_MODEL)
     assert result.values.tolist() == array
 
 
@@ -163,8 +166,41 @@ def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any)
     ],
 )
 def test_a_difference_is_allowed_by_the_type_of_a_result(value: Any, tolerance: float) -> None:
-    (result,) = results_of(Step(run=lambda: value))
+    (result,) = results_of(Step(run=lambda: value), PLAIN_MODEL)
     assert result.tolerance == tolerance
+
+
+def test_counts_by_word_are_compared() -> None:
+    results = results_of(Step(run=lambda: Counter("abbccc")), PLAIN_MODEL)
+    assert [result.values.tolist() for result in results] == [1, 2, 3]
+
+
+def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
+    file = written(tmp_path, "def build(n, device):\n    return Step(run=print, result=lambda: 1 / 0)")
+    with pytest.raises(InvalidError, match=r"mine\.py: line 7: its result fails: ZeroDivisionError"):
+        task_of(cell_of("build", file=file)).check()
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        ("async def step():\n        return 1", "a coroutine"),
+        ("def step():\n        yield 1", "an iterator (generator)"),
+        ("def step():\n        return map(abs, [n])", "an iterator (map)"),
+        ("def step():\n        return lambda: n", "a function"),
+        ("def step():\n        return Future()", "a future (Future)"),
+        ("def step():\n        return AsyncResult.__new__(AsyncResult)", "a future (ApplyResult)"),
+    ],
+)
+def test_a_step_that_has_not_done_its_work_is_refused(step: str, kind: str, tmp_path: Path) -> None:
+    text = f"""from concurrent.futures import Future
+from multiprocessing.pool import AsyncResult
+def build(n, device):
+    {step}
+    return step"""
+    task = task_of(cell_of("build", file=written(tmp_path, text)))
+    with pytest.raises(UserError, match=re.escape(f"its step returns {kind}, whose work is not done yet")):
+        task.step()
 
 
 def test_a_function_that_goes_on_from_its_last_step_is_compared_from_its_start(tmp_path: Path) -> None:
@@ -218,20 +254,20 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("def build(n, device):\n    return 1", "returns a int; allowed: a function without arguments"),
+        ("def build(n, device):\n    return 1", "returns an int; allowed: a function without arguments"),
         ("def build(n, device):\n    return None", "returns None; allowed"),
         ("def build(n, device):\n    return torch.nn.Linear(n, n)", "take the argument device out"),
         ("def build(n, device):\n    return torch.nn.Linear(n, n), torch.ones(n)", "take the argument device out"),
         ("def build(n, device):\n    return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
         ("def build(n, device):\n    return Step(samples=4)", "returns None; allowed"),
         ("def build(n, device):\n    return dict", "returns a type; allowed"),
-        ("def build(n, device):\n    return Step(run=print, samples=0)", "a int as samples; allowed: a whole number"),
+        ("def build(n, device):\n    return Step(run=print, samples=0)", "an int as samples; allowed: a whole number"),
         ("def build(n, device):\n    return Step(run=print, samples=2.5)", "a float as samples"),
         ("def build(n, device):\n    return Step(run=print, samples=lambda: -1)", "samples returns -1; allowed"),
         ("def build(n, device):\n    return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
-        ("def build(n, device):\n    return Step(run=print, unit=3)", "a int as unit; allowed: a text"),
-        ("def build(n, device):\n    return Step(run=print, result=3)", "a int as result; allowed: a function"),
-        ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "a int as tolerance; allowed: a share"),
+        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a text"),
+        ("def build(n, device):\n    return Step(run=print, result=3)", "an int as result; allowed: a function"),
+        ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a share"),
         ("def build(n, device):\n    return Step(run=print, loss=print)", "a Step with loss"),
         ("def build(n, device):\n    return np.ones(n)[device]", "mine.py: line 7: build(64, device='cpu') fails"),
         ("def build(n, device):\n    import cupy_of_nobody", "install cupy_of_nobody"),
@@ -248,7 +284,10 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("def build(device):\n    return print", "build(device) takes no size; allowed: build(size, device)"),
+        (
+            "def build(device):\n    return print",
+            "build(device): its first argument is no size; allowed: build(size, device)",
+        ),
         ("def build(n, device, depth):\n    return print", "needs depth, which it is not given"),
         ("def build(n, m, k, device):\n    return print", "needs other arguments"),
     ],

@@ -189,11 +189,11 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
     [
         ("def build(size):\n    raise KeyError('no')", "line 6: build(8, 4) fails: KeyError: 'no'"),
         ("def build(size):\n    return nn.Linear(1, 1)", "returns a Linear; allowed: (model, inputs)"),
-        ("def build(size):\n    return 1, torch.ones(1)", "returns a int as the model; allowed: a torch.nn.Module"),
+        ("def build(size):\n    return 1, torch.ones(1)", "returns an int as the model; allowed: a torch.nn.Module"),
         ("def build(size):\n    return nn.Linear(1, 1), [1]", "returns a list as the inputs"),
         (
             "def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3",
-            "returns a int as the targets; allowed: a tensor, a list or dict of them",
+            "returns an int as the targets; allowed: a tensor, a list or dict of them",
         ),
         ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
         ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
@@ -216,15 +216,15 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "its batch has 3 rows, not the 4 of the batch size",
         ),
         ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
-        (LINEAR.format("samples=0"), "a int as the samples; allowed: a number, or a function of inputs and targets"),
+        (LINEAR.format("samples=0"), "an int as the samples; allowed: a number, or a function of inputs and targets"),
         (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
-        (LINEAR.format("host=3"), "returns a int as the host; allowed: names of the model's arguments"),
+        (LINEAR.format("host=3"), "returns an int as the host; allowed: names of the model's arguments"),
         (LINEAR.format("loss=nn.MSELoss"), "the class MSELoss as the loss"),
         (LINEAR.format("loss='mse'"), "returns a str as the loss; allowed: a function of the model's output"),
         (LINEAR.format("optimizer=lambda: 1"), "its optimizer fails: TypeError"),
         (
             LINEAR.format("optimizer=lambda parameters: 1"),
-            "its optimizer is a int; allowed: an optimizer of",
+            "its optimizer is an int; allowed: an optimizer of",
         ),
         (
             LINEAR.format("optimizer=torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=1)"),

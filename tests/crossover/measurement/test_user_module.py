@@ -190,7 +190,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
             "net:build: the module has no function build; allowed: biuld, make (did you mean 'biuld'?)",
         ),
         ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
-        ("build = 3", "net:build is a int; allowed: a function"),
+        ("build = 3", "net:build is an int; allowed: a function"),
         ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
         ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],

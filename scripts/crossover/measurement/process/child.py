@@ -103,8 +103,9 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     except BaseException as error:
         send(messages, {"failed": True})  # the error itself is printed
         model = job.cell.model.shown if job.cell.model else job.cell.workload
-        if isinstance(error, SystemExit):
-            raise UserError(f"{model}: its step ends the program (SystemExit: {error}); take that out") from error
+        if not isinstance(error, Exception):
+            kind = type(error).__name__
+            raise UserError(f"{model}: its step ends the program ({kind}: {error}); take that out") from error
         if ASSERTED in str(error):
             raise UserError(f"{model}: {ASSERTION}") from error
         raise
