@@ -92,6 +92,16 @@ def with_startups(rows: list[dict[str, Any]], startups_s: Mapping[str, float], a
     ]
 
 
+def test_without_an_accelerator_the_time_over_cores_is_that_of_one_cpu(row: Row) -> None:
+    rows = [row(device=device, threads=count, step_time_s=8e-3 / count) for device, count in (("cpu-1", 1), ("cpu", 8))]
+    spec = study(x_axis="cpu_threads", cpu_threads=[1], sizes=[4])
+    both = of_kind(answers(rows, spec), "step_time")
+    assert [(answer["device"], answer["place"]) for answer in both] == [("CPU", "1 CPU core"), ("CPU", "8 CPU cores")]
+    first = row_of(both, ())
+    assert WORDS.row_said(first).startswith("CPU takes 8.00 ms a step at 1 CPU core, 1.00 ms at 8 CPU cores")
+    assert first["series"] == 1
+
+
 @pytest.mark.parametrize("unit", ["values", "keys", "items", "get"])
 def test_a_unit_may_be_called_as_a_method_of_a_mapping(series: Row, unit: str) -> None:
     answer = only(answers(series(50e-6, size_name=unit)), "crossover")
