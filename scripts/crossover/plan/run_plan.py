@@ -148,9 +148,9 @@ class RunPlan:
         With one round, the last study gets the final answers instead, unless its first trials are only a part of it.
         Mistakes in measuring latency show in several trials only.
         """
-        *earlier, last = self.measured
-        measured = self.measured if self.rounds > 1 or self._is_previewed_in_part(last) else earlier
-        return [name for name in measured if not self.study[name].latency_mistakes]
+        last = self.measured[-1:] if self.rounds == 1 else []
+        whole = [name for name in last if not self._is_previewed_in_part(name)]
+        return [name for name in self.measured if name not in whole and not self.study[name].latency_mistakes]
 
     def _is_previewed_in_part(self, name: str) -> bool:
         return len(self.preview(name)) < sum(cell.study == name for cell in self.cells)

@@ -85,6 +85,8 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
     assert replace(run, trials=1).first_answers == ["disc_depth", "hsf_width"]
     few = replace(run.studies[1], sizes=(16, 64), protocols=("resident",))
     assert replace(run, trials=1, studies=(run.studies[0], few)).first_answers == ["disc_depth"]
+    training = replace(run.studies[0], timed=False)
+    assert replace(run, trials=1, studies=(training,)).first_answers == []
     mistaken = [replace(study, latency_mistakes=study.name == "hsf_width") for study in run.studies]
     assert replace(run, studies=mistaken).first_answers == ["disc_depth"]
     assert {(cell.study, trial) for cell, trial in run.preview("hsf_width")} == {("hsf_width", 1)}
