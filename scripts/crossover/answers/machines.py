@@ -6,7 +6,7 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, flags_of, trials_columns
 from crossover.config.words import BASELINE
-from crossover.statistics.machines import LEAST_RANKED, first_places, line_axes
+from crossover.statistics.machines import LEAST_RANKED, first_places, line_axes, sides_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import axis_label, machine_side, name_by, varying
@@ -31,23 +31,27 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
         return []
     first = records(rows)[0]
     places = first_places(rows, x_axis)
-    all_sides = rows.drop_duplicates(["machine", "device"])
-    unchanged = "undecided" if len(places[0].sides) == len(all_sides) else "throughout"
+    decided = rows.loc[rows["behind"].astype(bool), x_axis].nunique() == rows[x_axis].nunique()
     trials = trials_columns(int(rows["trials"].min()))
-    changes = [float(x) for place in places for x in (place.low, place.high)][1:-1]
+    if not places:
+        status = "undecided"
+    elif decided:
+        status = "changes" if len(places) > 1 else "throughout"
+    else:
+        status = "in_part"
     return [
         {
             "kind": "ranking",
             "series": name_by(first, varying(tables.cells, line_axes(x_axis))),
-            "status": "changes" if len(places) > 1 else unchanged,
+            "status": status,
             "quantity": first["ranked_by"],
-            "value": len(all_sides),
+            "value": len(sides_of(rows)),
             "unit": axis_label(first | {"x_axis": x_axis}),
             "winner_configurations": [
                 " or ".join(machine_side(device, machine) for machine, device in sorted(place.sides))
                 for place in places
             ],
-            "near": changes,
+            "near": [x for place in places for x in (place.low, place.high)],
             **trials,
             "caveats": trials["caveats"] + flags_of(rows),
         }

@@ -25,7 +25,7 @@ KINDS = {
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
     "payback": ("measured",),
-    "ranking": ("throughout", "changes", "undecided"),
+    "ranking": ("throughout", "changes", "in_part", "undecided"),
     "set_up": ("measured",),
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
     **dict.fromkeys(("loading", "copying"), ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL)),

@@ -109,7 +109,7 @@ def shown_column(row: Row) -> str:
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """The sides that no other is significantly ahead of, and the first and last point where that holds."""
+    """Sides among which the first is, with all others significantly behind, and the first and last point of that."""
 
     sides: frozenset[Side]
     low: float
@@ -119,23 +119,25 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, from left to right along the x axis.
 
-    Each stretch is as long as some side is not significantly behind at any of its points, so that the first place
-    changes only where it must. It ends before the points at which sides of the next stretch are not behind either.
+    Points where no side is significantly behind count for none. A stretch goes on as long as one of its sides is among
+    the first at all of its points, and another at none; its sides are all that are among the first at any.
     """
+    every_side = sides_of(rows)
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):
         leading[row[x_axis]] = leading.get(row[x_axis], frozenset()) | {(row["machine"], row["device"])}
     stretches: list[FirstPlace] = []
-    for x, sides in sorted(leading.items()):
-        if stretches and (common := stretches[-1].sides & sides):
-            stretches[-1] = replace(stretches[-1], sides=common, high=x)
+    common = every_side
+    for x, sides in sorted((float(x), sides) for x, sides in leading.items() if sides != every_side):
+        common &= sides
+        if stretches and common and (either := stretches[-1].sides | sides) != every_side:
+            stretches[-1] = replace(stretches[-1], sides=either, high=x)
         else:
             stretches.append(FirstPlace(sides, x, x))
-    for index, following in enumerate(stretches[1:]):
-        alone = [
-            x
-            for x, sides in leading.items()
-            if stretches[index].low <= x <= stretches[index].high and not sides & following.sides
-        ]
-        stretches[index] = replace(stretches[index], high=max(alone, default=stretches[index].low))
+            common = sides
     return stretches
+
+
+def sides_of(rows: pd.DataFrame) -> frozenset[Side]:
+    """The sides of some rows of table `machines`."""
+    return frozenset(zip(rows["machine"], rows["device"], strict=True))

@@ -103,12 +103,12 @@ def test_a_gpu_elsewhere_gives_only_a_range(cpu_rows: Any, elsewhere: Any) -> No
 @pytest.mark.parametrize(
     ("prices", "steps", "sentence"),
     [
-        (None, None, "Fastest: CPU of h200 up to 1,000 linear layers, GPU of h200 from 10,000 on"),
+        (None, None, "Fastest: CPU of h200 from 100 to 1,000, GPU of h200 at 10,000 linear layers"),
         ({"here": 0.01, "h200": 1.0}, None, "Cheapest: this CPU at every size measured"),
         (
             {"here": 1.0, "h200": 1.0},
             500,
-            "Cheapest: CPU of h200 up to 1,000 linear layers, GPU of h200 from 10,000 on",
+            "Cheapest: CPU of h200 from 100 to 1,000, GPU of h200 at 10,000 linear layers",
         ),
     ],
 )

@@ -209,7 +209,7 @@ def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame
         "GPU of far",
     ]
     for name in ("report.html", "summary.md", "summary.txt"):
-        assert "Fastest: CPU of far up to 1,000 neurons, GPU of far from 4,000 on" in (page.folder / name).read_text()
+        assert "Fastest: CPU of far from 100 to 1,000, GPU of far at 4,000 neurons" in (page.folder / name).read_text()
 
 
 def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:

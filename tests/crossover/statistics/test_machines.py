@@ -107,14 +107,24 @@ def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, dev
     assert hourly == price or (price is None and math.isnan(hourly))
 
 
-def test_the_first_place_changes_only_where_it_must(row: Row) -> None:
-    """The laptop leads up to 4, all three tie at 8, the host and the GPU at 16, the GPU leads from 32 on."""
-    leaders = {2: ("laptop",), 4: ("laptop",), 8: tuple(SIDES), 16: ("host", "gpu"), 32: ("gpu",), 64: ("gpu",)}
+@pytest.mark.parametrize(
+    ("leaders", "places"),
+    [
+        # All three tie at 8, which counts for none.
+        (
+            {2: ("laptop",), 4: ("laptop",), 8: ("laptop", "host", "gpu"), 16: ("host", "gpu"), 32: ("gpu",)},
+            [(("laptop",), 2, 4), (("host", "gpu"), 16, 32)],
+        ),
+        ({2: ("laptop", "host"), 4: ("laptop",)}, [(("laptop", "host"), 2, 4)]),
+        # Never all of them in one stretch.
+        ({2: ("laptop", "host"), 4: ("host", "gpu")}, [(("laptop", "host"), 2, 2), (("host", "gpu"), 4, 4)]),
+        ({2: ("laptop", "host", "gpu")}, []),
+    ],
+)
+def test_first_places_are_those_that_some_side_is_behind(row: Row, leaders: Any, places: Any) -> None:
     seconds = {side: {size: around(1.0 if side in first else 5.0) for size, first in leaders.items()} for side in SIDES}
-    places = first_places(ranked(row, seconds), "size")
-    assert [(place.sides, place.low, place.high) for place in places] == [
-        ({SIDES["laptop"]}, 2, 4),
-        ({SIDES["gpu"]}, 16, 64),
+    assert [(place.sides, place.low, place.high) for place in first_places(ranked(row, seconds), "size")] == [
+        ({SIDES[side] for side in sides}, low, high) for sides, low, high in places
     ]
 
 
