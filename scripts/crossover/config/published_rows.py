@@ -14,7 +14,7 @@ from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOC
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
-"""Axes whose values are words of ours."""
+"""The allowed values of axes that are no counts."""
 
 COUNTS = ("batch_size", "size")
 """Axes whose values are counts."""
@@ -35,7 +35,7 @@ METRICS = (
     "max_abs_error",
     "max_relative_error",
 )
-"""What a source may have measured, in SI units."""
+"""Metrics that a source may publish, in SI units."""
 
 UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
-"""Of those that give a header the most columns, the first one is taken."""
+"""Possible delimiters; the first of those that give the header the most columns is taken."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
 """Fields of a CSV file, outside of quotes, that hold no value."""
 NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)

@@ -50,14 +50,14 @@ class OpenCell:
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
     def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int, tell: Tell = not_told) -> Task:
-        """Build the cell's task from a seed; raises InvalidError if that moved it or changed a switch."""
+        """Build the cell's task from a seed; raises InvalidError if it is on another device or has changed a switch."""
         seed_all(seed)
         task = build_task(self.job.cell, data, arithmetic, tell)
         self.check(task)
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task is on another device, or a switch or the threads changed."""
+        """Raise InvalidError if the task is on another device, or if a switch or the number of threads changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes(self.switches, read_switches())
         if reason is not None:
@@ -77,7 +77,7 @@ class OpenCell:
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set threads and switches and open the device, before a workload is imported, whose changes are then seen.
+    """Set threads and switches and open the device, before a workload is imported, so that its changes are noticed.
 
     Raises UserError if torch cannot use the device.
     """

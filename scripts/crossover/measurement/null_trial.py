@@ -1,4 +1,4 @@
-"""A trial of the workload that does nothing: a row like any other, without torch."""
+"""A trial of workload `null`, which does nothing; it has a row like any other and does not import torch."""
 
 from __future__ import annotations
 

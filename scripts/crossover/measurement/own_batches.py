@@ -1,4 +1,4 @@
-"""The batches of a user's model: where they come from, how many samples they have, what stays in host memory."""
+"""The batches of a user's model: their source, their number of samples, and the inputs that stay in host memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNT_THEM = "say how many samples a step has: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """The step's batches, without end; a Dataset is shuffled anew in each epoch.
+    """The step's batches, endlessly; a Dataset is shuffled in each epoch.
 
     Raises UserError, which begins with `shown`, for a Dataset or loader that gives none.
     """
@@ -53,7 +53,7 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated`: by torch, which turns tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated`: torch collated it, which turns tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -74,9 +74,9 @@ def is_list_of_dicts(values: Any) -> bool:
 def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """A function that counts a batch's samples: the Step's, or the length of what has `batch_size` in the first batch.
+    """A function that counts a batch's samples: the Step's, or the length of the part with `batch_size` rows at first.
 
-    Raises UserError, which begins with `shown`, if nothing has.
+    Raises UserError, which begins with `shown`, if no part has so many rows.
     """
     samples = step.samples
     if callable(samples):

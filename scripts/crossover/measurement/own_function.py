@@ -1,4 +1,4 @@
-"""A user's plain function as a step: it runs as it stands, on the device that it was made for.
+"""A user's plain function as a step, which runs unchanged on the device that it was made for.
 
 Its results on an accelerator are compared with those of the same function made for the CPU, at the same size. Both are
 made from the same seed, and random tensors are drawn on the host, so that both have the same data.
@@ -106,7 +106,7 @@ def checked_step(returned: Any, where: str) -> Step:
 
 
 class FunctionTask(Task):
-    """Calls the user's function; what it returns is dropped, as in a loop."""
+    """Calls the user's function and drops its result, as in a loop."""
 
     is_function = True
 
@@ -276,7 +276,7 @@ def difference(ours: list[Result], theirs: list[Result], tolerance: float | None
 
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Difference in the Euclidean norm over the norm of the second; infinite where only one is no finite number."""
+    """Euclidean norm of the difference over that of `theirs`; infinite where only one value is finite."""
     kind = np.complex128 if "c" in (ours.dtype.kind, theirs.dtype.kind) else np.float64
     first, second = ours.astype(kind).ravel(), theirs.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

@@ -1,4 +1,4 @@
-"""The default loss of a user's model, and the class labels that it needs an output for."""
+"""The default loss of a user's model, and the check that it has an output for each class label."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClassLabels:
     least: int
     most: int
     shown: str
-    """The first half of an error message about them."""
+    """The first half of an error message about the labels."""
     advice: str
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A user's model as a workload: what its function returns, and the steps made of that."""
+"""A user's model as a workload: the Step that its function returns, and the training or inference task."""
 
 from __future__ import annotations
 
@@ -138,11 +138,11 @@ def _default_dtype_of(model: Model) -> Iterator[None]:
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
-"""Parameters and buffers that users' functions have returned, by `id`."""
+"""Parameters and buffers that users' functions have returned so far, by `id`."""
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of what holds weights if the function has returned these before, as with a cache."""
+    """The step, with a copy of its model, loss and optimizer if a cached function returned the same weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -245,7 +245,7 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
-"""Errors by which a function or model refuses a size; others are mistakes."""
+"""Errors by which a function or model rejects a size; any other error is a mistake."""
 
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
@@ -277,8 +277,8 @@ def explaining(
 ) -> Iterator[None]:
     """Raise an error as the user's mistake, with file and line, unless it stands for a status.
 
-    `what` says what failed. The error stays the cause, since the device may be what refused: `process.attempts` finds
-    out by a step on the CPU. Not so with `certain`, for code that uses no device.
+    `what` says what failed. The error stays the cause, since the device may lack something, which `process.attempts`
+    finds out by a step on the CPU. With `certain`, for code that uses no device, it does not.
     """
     try:
         yield
@@ -398,7 +398,7 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The type that all floating-point tensors share; a loader turns single numbers of Python into doubles."""
+    """The common type of all floating-point tensors, if any: a loader turns single numbers of Python into doubles."""
     dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
     return dtypes if len(dtypes) == 1 else set()
 
@@ -500,7 +500,7 @@ class OwnInference(_OwnTask, InferenceTask):
     """The forward pass alone."""
 
     has_run = False
-    """Whether a step has succeeded, so that a later error is not one of missing gradients."""
+    """Whether a step has succeeded, so that missing gradients are not the cause of a later error."""
 
     def move_batches(self, move: Change) -> None:
         self.resident_batch = (self.resident_batch[0], None)  # an inference has no use for targets
@@ -520,7 +520,7 @@ class OwnInference(_OwnTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Try the forward pass with gradients on, as one that takes derivatives needs; if it runs, they stay on."""
+        """Try the forward pass with gradients on, in case it takes derivatives; if it succeeds, they stay on."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

@@ -1,4 +1,4 @@
-"""A user's table as samples: rows of numbers, and what to predict from them."""
+"""A user's table as samples: rows of numbers and their targets."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
 
 
 def _what(column: pa.ChunkedArray) -> str:
-    """What a column holds that is not a number: the first such text with its row, or the column's type."""
+    """What a column holds in place of numbers: the first text with its row, or the column's type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))

@@ -1,4 +1,4 @@
-"""One trial: times a cell's step, then looks at it in passes that are never timed."""
+"""One trial: times a cell's step, then runs passes that are never timed (check, memory, profile, remedies)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Trial:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:
-        """Wait for the device, and end a step that recompiles again and again."""
+        """Wait for the device; raises UnsupportedError for a step that is recompiled repeatedly."""
         self.cell.target.synchronise()
         if self.execution.check_compilations is not None:
             self.execution.check_compilations()
@@ -203,7 +203,7 @@ class Trial:
 
     @contextmanager
     def _time_kept(self, name: str) -> Iterator[None]:
-        """Keep the measured time whatever fails here, except a wrong switch or device."""
+        """Keep the measured time if the block fails, unless a switch or the device is wrong."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):

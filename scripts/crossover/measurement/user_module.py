@@ -98,7 +98,7 @@ def _remedy(error: BaseException) -> str | None:
 
 
 def _shadowed(name: str) -> str | None:
-    """That a file of the user's has the name of a module of Python or an installed one, which is imported instead."""
+    """The remedy where a user's file has the name of a module that is imported in its place; None if there is none."""
     top = name.partition(".")[0]
     origin = getattr(sys.modules.get(top), "__file__", None)
     for folder in FOLDERS:

@@ -55,7 +55,7 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters; call it right before and right after the timed blocks. Returns those that a trial times.
+        """Read all counters, right before and right after the timed blocks; returns those whose rise is a column.
 
         Energy is read next to the blocks, then the host's counters, so that the other readings are in neither.
         """

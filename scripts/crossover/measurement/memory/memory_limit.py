@@ -50,7 +50,7 @@ def limit_host(limit_bytes: int) -> None:
 
 
 def _start_torch() -> None:
-    """Start the threads that torch computes with, and load what a backward pass and an optimizer need."""
+    """Start torch's threads, and load the libraries of a backward pass and an optimizer."""
     torch.ones(torch.get_num_threads() * GRAIN).exp_()
     weight = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.SGD([weight], lr=0.1)

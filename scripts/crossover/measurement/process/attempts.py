@@ -1,4 +1,4 @@
-"""A job from its request to its result: which process does it, what its end means, and a second attempt."""
+"""Runs a job in a measuring process, finds out why a step failed, and may try a second time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crossover.measurement.process.supervision import ChildFailedError, ChildLos
 from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
-"""Minimum time for the try on the CPU, however late the step failed."""
+"""Minimum time limit of the try on the CPU, however late the step failed."""
 
 
 def measure(job: RowJob) -> Outcome:
@@ -38,7 +38,7 @@ def measure(job: RowJob) -> Outcome:
 
 
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
-    """Run a job in a measuring process, and find out what a failed step means.
+    """Run a job in a measuring process, and find out why a step failed.
 
     A step that fails here but runs on the CPU in fp32 is unsupported. If that cannot be found out in time, it is
     unsupported if its message is known to mean that, else invalid. Raises ChildFailedError if the measuring process

@@ -1,4 +1,4 @@
-"""The measuring process: does one job, tells its parent, and never outlives it."""
+"""The measuring process: does a job, sends messages to its parent, and ends with it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ INTERNAL = (
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
-"""Beginnings of torch's warnings that no user can act on."""
+"""Patterns of torch's warnings that no user can act on."""
 
 NO_MESSAGES = "99"
 """A level above all of the profiler's messages."""
@@ -158,7 +158,7 @@ def main() -> None:
 
 
 def keep_torch_quiet() -> None:
-    """Silence these warnings, and deprecations within torch's code, in this process."""
+    """Silence the INTERNAL warnings, and deprecations within torch's code, in this process."""
     for begins in INTERNAL:
         warnings.filterwarnings("ignore", message=begins)
     for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):

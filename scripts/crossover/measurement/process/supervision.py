@@ -1,4 +1,4 @@
-"""The parent of a measuring process: waits for it, and says what its end means. Never imports torch."""
+"""The parent of a measuring process, which waits for it and finds out how it ended. Never imports torch."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ def _wait(
 
 
 def _during(doing: str | None, reason: str) -> str:
-    """A reason, after the user's code that was running if there was any."""
+    """A reason, preceded by the user's code that was running, if any."""
     return f"{doing}: {reason}" if doing else reason
 
 
 def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
-    """How a trial ended; if its time was measured by then (`passing`), its row without the passes not done."""
+    """The outcome of a trial; if its time was measured before (`passing`), with its row as far as it goes."""
     if passing is None:
         return outcome
     failed, *later = passing["passing"]

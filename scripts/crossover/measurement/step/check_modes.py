@@ -1,4 +1,4 @@
-"""Two modes of the numerical check: the same random numbers on all devices, and noise in place of rounding."""
+"""Two modes of the numerical check: the same random numbers on all devices, and noise that simulates rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job sets before it imports a workload, and checks after its last step: device, threads and torch's switches.
+"""Device, threads and torch's switches: set before a job imports a workload, and checked after its last step.
 
 Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set on
 the leaves only: a setting higher up would reach all backends below it.
@@ -46,7 +46,7 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Keys of the config that take the place of a switch, by the switch's name."""
+"""Keys of the config that replace a switch, by a pattern of the switch's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
@@ -133,7 +133,7 @@ def _attribute(name: str) -> tuple[Any, str]:
 
 
 def _not_set() -> dict[str, Callable[[], Any]]:
-    """How to read the switches that are not set, but must keep the value that they have in a fresh process.
+    """Readers of the switches that are not set, but must keep their value of a fresh process.
 
     Gradient mode is not among them: a training fails without gradients, and an inference switches them off.
     """

@@ -48,13 +48,13 @@ GREATER = {"fp64": 8.0, "fp32": 8.0}
 before a ReLU, which changes its gradient: that is rare, and more noise shows its effect."""
 
 FACTOR = 3.0
-"""Noise explains an error of up to this many times its effect."""
+"""Factor on the effect of noise up to which noise explains an error."""
 
 DRAWS = 2
-"""Times that noise is drawn until it explains the error."""
+"""Maximum number of draws of the noise."""
 
 MOST = 0.5
-"""Largest relative error that is ever called right."""
+"""Largest relative error that may count as right."""
 
 ATTEMPTS = 2
 """Attempts, each with fresh weights and another batch; a result is wrong only if it is wrong in each."""
@@ -69,7 +69,7 @@ LONGEST_BATCH_S = 5.0
 """Time limit of the reference, in seconds, for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
-"""A batch that takes the reference less needs little memory."""
+"""A batch for which the reference takes less time needs little memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -83,7 +83,7 @@ def without_measuring(run: Callable[[], None]) -> int:
 
 
 class UncheckedError(Exception):
-    """Nothing can be compared."""
+    """The step cannot be compared with the reference."""
 
 
 def compare_with_reference(
@@ -184,7 +184,7 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
 
 @contextmanager
 def _doubles_by_default() -> Iterator[None]:
-    """Have tensors that a model makes be in double precision."""
+    """Make double precision the default type of new tensors."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -272,7 +272,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_stand_alone(
     batch: Any, count: int, rows: torch.Tensor, ours: Callable[[Any], Values], precision: str
 ) -> bool:
-    """Whether outputs have a row for each sample, and those of some rows stay when all other rows change."""
+    """Whether outputs have a row for each sample, and some rows stay the same when all other rows change."""
     others = torch.full((count,), int(rows[0]))
     others[rows] = rows
     before = ours(batch)

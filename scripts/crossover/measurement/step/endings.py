@@ -1,7 +1,7 @@
 """The status of a job that an error ended: unsupported, timeout, invalid or oom.
 
-Any other error is the user's mistake, our bug, or a refusal of the device, the precision or the execution. Messages do
-not tell which: `process.attempts` tries the same step on the CPU in fp32.
+Any other error is the user's mistake, a bug, or something that the device, the precision or the execution lacks.
+Messages do not tell which: `process.attempts` tries the same step on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LACKING = re.compile(
 """Messages of devices that lack an operation or a precision."""
 
 NEARLY_FULL_SHARE = 0.02
-"""With less of its memory free a device is full: a library's workspace does not fit."""
+"""Share of free memory below which a device counts as full: a library's workspace does not fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 

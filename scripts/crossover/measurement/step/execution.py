@@ -93,7 +93,7 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
-    """A check that counts its calls after which there were new graphs; the first such is that of the first step."""
+    """A check that counts how often new graphs were compiled between its calls; the first time is the first step's."""
     seen, times = compilations(), 0
 
     def check() -> None:

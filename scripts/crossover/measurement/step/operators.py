@@ -1,4 +1,4 @@
-"""What torch's operators do in a step: floating-point operations, bytes and times; and the host's work between them.
+"""Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
 
 FLOPs are those of products, convolutions and attention, as torch counts them; a multiplication and an addition are two.
 A step has no number if it has recurrent layers, transforms or decompositions, whose products torch does not count. It
@@ -76,7 +76,7 @@ NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_s
 
 BINS = 48
 TINY = 20
-"""Tiny operators of each kind whose median time is subtracted."""
+"""Number of tiny operators of each kind whose median time is subtracted."""
 GROUPS = {"products": True, "others": False}
 """Prefixes of columns, each with whether its operators are products."""
 
@@ -206,7 +206,7 @@ CALLING_S = 1e-4
 """The part of each gap that counts as calling the next operator: Python takes up to some ten microseconds for that."""
 
 GAP_STEPS = 5
-"""Steps of which the least counts, since a stall of the machine is not work."""
+"""Number of steps, of which the shortest counts, since a stall of the machine is not work."""
 
 
 class OperatorGaps(TorchDispatchMode):

@@ -54,7 +54,7 @@ class Task(ABC):
     """Whether the host reads results within a step, which a CUDA graph cannot hold."""
     optimizer: torch.optim.Optimizer | None = None
     is_function: bool = False
-    """Whether it is a plain function's, which has no model to look into or to change."""
+    """Whether the step is a plain function, without a model."""
     checked_rows: int = 32
     """Rows that the numerical check compares where the whole batch would take long in double precision."""
     batched: bool = True
@@ -64,7 +64,7 @@ class Task(ABC):
     samples_taken: int | None = None
     """Samples of all batches so far; None if each has the cell's batch size."""
     sample_name: str = "samples"
-    """What samples are, in the plural: images, tokens."""
+    """Name of the samples, in the plural: images, tokens."""
     notes: tuple[str, ...] = ()
     """Remarks on the step for readers of the row."""
     switches: Mapping[str, Any] = MappingProxyType({})

@@ -29,7 +29,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Steps of each side, which show what changes every second, third or fifth step."""
+"""Number of steps of each side, which show what changes every second, third or fifth step."""
 
 FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
 COMPILED = "the compiled step computes otherwise than the eager one"

@@ -1,4 +1,4 @@
-"""Workloads: what a trial computes. Each public module here is a workload.
+"""Workloads: the models and steps that trials run. Each public module here is a workload.
 
 It has four literal constants, which are read without importing it:
 
@@ -44,11 +44,11 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def not_told(_message: Mapping[str, Any]) -> None:
-    """Take no message."""
+    """Ignore a message."""
 
 
 def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
-    """What builds a cell's model and task: a module here, or the user's model, which calls `tell`."""
+    """The builder of a cell's model and task: a module here, or the user's model, which calls `tell`."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # A computed name, which `machine.code_key` does not follow: the module counts for users' models only.
