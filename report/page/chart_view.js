@@ -154,14 +154,12 @@
     return { time_s, error, freedom: trials - 1 };
   }
 
-  const ONE_TRIAL_LEAD = 2; // ratio at which a side counts as ahead in a single trial
-
   // The speed-up of a job over the CPU's, with Welch's interval on a logarithmic scale, and which side is significantly ahead.
   function jobSpeedup(job, base) {
     const speedup = base.time_s / job.time_s;
     const error = job.error === null || base.error === null ? null : job.error + base.error;
     const freedom = error === null ? null : (error * error) / (job.error ** 2 / job.freedom + base.error ** 2 / base.freedom);
-    const factor = error === null ? ONE_TRIAL_LEAD : Math.exp(quantile(freedom) * Math.sqrt(error));
+    const factor = error === null ? data.one_trial_lead : Math.exp(quantile(freedom) * Math.sqrt(error));
     const ahead = speedup >= factor ? 1 : speedup <= 1 / factor ? -1 : 0;
     const [low, high] = error === null ? [null, null] : [speedup / factor, speedup * factor];
     return { speedup, speedup_low: low, speedup_high: high, ahead };

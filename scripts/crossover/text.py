@@ -106,10 +106,10 @@ def small_text(value: float) -> str:
     return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
-def cores_text(count: float) -> str:
+def cores_text(count: float, unit: str = "core") -> str:
     """A number of cores, with two digits below ten: 1 core, 5.6 cores, 16 cores."""
     words = f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
-    return f"{words} core{'' if words == '1' else 's'}"
+    return f"{words} {unit}{'' if words == '1' else 's'}"
 
 
 def spaced(name: str) -> str:

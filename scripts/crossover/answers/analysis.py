@@ -114,8 +114,8 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
         return table_of("crossovers")
     crossovers = crossovers_of(pd.concat(on_grid), second).assign(second_axis=True)
     over_cores = crossovers["study"].map({name: studies[name]["x_axis"] == CPU_THREADS for name in second})
-    is_headline = crossovers.index.isin(headline_rows(crossovers, second=True).index)
-    return crossovers[is_headline | (over_cores & (crossovers["pair"] == "device") & (crossovers["cost"] == "time"))]
+    as_one_cpu = crossovers.assign(baseline=crossovers["baseline"].mask(over_cores, BASELINE))
+    return crossovers.loc[headline_rows(as_one_cpu, second=True).index]
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:

@@ -38,9 +38,10 @@ from crossover.statistics.intervals import (
     time_over_trials,
 )
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
-from crossover.tables.labels import NAMED_AXES, cores_label, name_by, side_word, varying
+from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
 from crossover.tables.run_tables import RunTables
+from crossover.text import cores_text
 
 BOUND = 0.5
 """Share of a step above which loading bounds it."""
@@ -167,7 +168,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
     """The point of a cell on the x axis in words; over cores all sides of the CPU are the CPU."""
     if x_axis == CPU_THREADS:
-        return {"device": side_word(BASELINE), "place": cores_label(cell["threads"])}
+        return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}
 
 

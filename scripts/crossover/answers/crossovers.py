@@ -34,7 +34,6 @@ from crossover.statistics.references import host_factors
 from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import (
     axis_label,
-    cores_label,
     device_label,
     machine_words,
     name_by,
@@ -45,6 +44,7 @@ from crossover.tables.labels import (
 from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
+from crossover.text import cores_text
 
 StepsPerRun = int | Mapping[str, int] | None
 
@@ -128,7 +128,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
             sign, steps = sign_of(speedup), speedup["payback_steps"]
             if sign and steps is not None and (steps >= 1 or has_run):
                 if x_axis == CPU_THREADS:
-                    place = cores_label(speedup["baseline_threads"])
+                    place = cores_text(speedup["baseline_threads"], "CPU core")
                 else:
                     place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [X_AXES[x_axis]])
                 answers.append(

@@ -26,7 +26,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import Tell, call_user, explaining
+from crossover.measurement.own_model import Tell, call_user, counts_samples, explaining
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
@@ -88,10 +88,7 @@ def checked_step(returned: Any, where: str) -> Step:
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
     allowed = {
-        "samples": (
-            callable(step.samples) or (type(step.samples) is int and step.samples > 0),
-            "a whole number, or a function without arguments",
-        ),
+        "samples": (counts_samples(step), "a whole number, or a function without arguments"),
         "unit": (isinstance(step.unit, str), 'a text, as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
         "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),

@@ -204,7 +204,7 @@ def _as_step(returned: Any, where: str) -> Step:
         "loss": callable(step.loss),
         "optimizer": callable(step.optimizer) or _is_optimizer(step.optimizer),
         "run": callable(step.run),
-        "samples": callable(step.samples) or (type(step.samples) is int and step.samples > 0),
+        "samples": counts_samples(step),
         "host": isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host),
     }
     if isinstance(step.loss, type):
@@ -217,6 +217,11 @@ def _as_step(returned: Any, where: str) -> Step:
         kind = kind_of(step.targets)
         raise UserError(f"{where} returns {kind} as the targets; allowed: a tensor, a list or dict of them, or none")
     return step
+
+
+def counts_samples(step: Step) -> bool:
+    """Whether a Step's `samples` is a function or a count."""
+    return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:

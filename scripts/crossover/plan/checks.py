@@ -155,9 +155,11 @@ def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], s
 
     `folders` are those of the run's references; one in `shipped` may have a price that other runs use.
     """
+    if not prices:
+        return None
     references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}
     names = [HERE, *DEVICES, *sorted(references)]
-    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices or () if name not in names]
+    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices if name not in names]
     return f"prices: no reference is called {' or '.join(unused)}; such prices count for nothing" if unused else None
 
 

@@ -16,7 +16,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, X_AXES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text
-from crossover.statistics.intervals import ENDS, t_quantile
+from crossover.statistics.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
@@ -50,6 +50,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
         "jobs": _jobs(tables),
         "over_cores": _over_cores(cells, headlines),
+        "one_trial_lead": ONE_TRIAL_LEAD,
         "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
         "published": {name: _published(spec) for name, spec in studies.items()},

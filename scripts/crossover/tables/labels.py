@@ -44,11 +44,6 @@ def device_label(device: str, device_name: str | None, machine: str = HERE) -> s
     return word + machine_words("of", machine)
 
 
-def cores_label(cores: int) -> str:
-    """A number of cores: '1 CPU core', '16 CPU cores'."""
-    return f"{cores} CPU core{'s' * (cores != 1)}"
-
-
 def short_name(device_name: str) -> str:
     """A product name without trade marks, clocks and core counts: 'AMD EPYC 9D24', 'Intel Xeon Gold 6248'."""
     for noise in (r"\((R|TM|C)\)", r"@.*", r"\b\d+-Core\b", r"\b(CPU|Processor)\b"):
