@@ -32,9 +32,11 @@ def main(arguments: list[str]) -> None:
     from crossover.tables.references import with_cell_flags, write_reference
 
     run = read_json(options.results / "provenance.json", "provenance").get("run") or {}
-    measurements, cells = (read_table(options.results / f"{name}.parquet") for name in ("measurements", "cells"))
+    measurements, cells, roofs = (
+        read_table(options.results / f"{name}.parquet") for name in ("measurements", "cells", "roofs")
+    )
     flagged = with_cell_flags(measurements, cells[cells["origin"] != "reference"])
-    reference = write_reference(flagged, options.name, run.get("command"), options.output)
+    reference = write_reference(flagged, options.name, run.get("command"), options.output, roofs)
     for finding in check_reference(options.output):
         raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
     size = sum(path.stat().st_size for path in options.output.iterdir())

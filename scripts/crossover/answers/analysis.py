@@ -15,6 +15,7 @@ from crossover.config.studies import Candidates, asks_for_crossovers, second_axi
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
+from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
@@ -72,6 +73,7 @@ def analyse(
     elsewhere = agreeing(measurements, references)
     across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
     elsewhere_cells = with_facts(summarise(elsewhere, prices=prices, origin="reference"), references)
+    bounds = bounds_of(cells, measurements, references, elsewhere)
     ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
     tables = run_tables(
         measurements=measurements,
@@ -79,7 +81,7 @@ def analyse(
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=elsewhere_cells,
-        ratios=_joined(ratios_of(compared), ratios_across),
+        ratios=_joined(_joined(ratios_of(compared), ratios_across), bounds),
         crossovers=_joined(
             _joined(crossovers_of(all_compared, x_axes, prices, candidates, runs), across),
             _second_axes(compared, studies),

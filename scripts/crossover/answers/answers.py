@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
+from crossover.answers.bounds import bound_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
 from crossover.answers.crossovers import (
     ONE_SIDED,
@@ -94,8 +95,9 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         if elsewhere:
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
         measured = crossovers + without_accelerator(tables, x_axis)
+        bounds = bound_answers(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
-        elsewhere = []
+        elsewhere = bounds
     further = paybacks + ranking_answers(tables, x_axis) + transfers(tables, x_axis)
     return crossovers + best_answers(tables, x_axis) + further + elsewhere
 

@@ -24,6 +24,7 @@ KINDS = {
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
+    "bound": ("measured",),
     "payback": ("measured",),
     "ranking": ("throughout", "changes", "in_part", "undecided"),
     "set_up": ("measured",),

@@ -22,6 +22,7 @@ from crossover.answers.machines import ranked_line
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
 from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AXES, is_cpu
+from crossover.errors import shown_path
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
@@ -85,7 +86,9 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
         "provenance.json": json.dumps(facts, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),
-        "summary.txt": plain.get_template("summary.txt.j2").render(context | {"folder": folder}),
+        "summary.txt": plain.get_template("summary.txt.j2").render(
+            context | {"folder": folder, "report_rows": shown_path(Path(__file__).parents[2] / "report_rows.py")}
+        ),
     }
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
@@ -183,7 +186,7 @@ def _study(
     of_study = [answer for answer in of_study if answer["kind"] not in ("claim", "bottleneck")]
     paybacks = [answer for answer in of_study if answer["main"] and answer["kind"] == "payback"]
     runs = [answer for answer in of_study if answer["main"] and answer["cost"] == "run"]
-    rankings = [answer for answer in of_study if answer["kind"] == "ranking"]
+    rankings = [answer for answer in of_study if answer["kind"] in ("ranking", "bound")]
     main = main_answers([answer for answer in of_study if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in of_study if not answer["main"] and answer not in rankings]

@@ -6,10 +6,11 @@ A run reads the facts of its references before it measures, so pandas is importe
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +19,7 @@ from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path, sha256_of
 from crossover.reading import UnreadableError, read_arrow, read_json
 from crossover.tables.columns import COLUMNS
+from crossover.tables.run_tables import table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,8 @@ KEPT = (
     *("device_name", "threads", "energy_per_step_j", "peak_allocated_bytes", "model_key"),
 )
 """The columns of a trial that a comparison needs."""
+
+KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
 
 LARGEST_BYTES = 200_000
 """Maximum size of the table of trials."""
@@ -78,9 +82,14 @@ def read_facts(folder: Path) -> Facts:
     return facts
 
 
-def write_facts(facts: Facts, folder: Path) -> None:
-    """Write the facts beside the table of trials."""
-    content = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: sha256_of(folder / TRIALS_FILE)}}
+def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Write the facts, and rows of table `roofs`, beside the table of trials."""
+    content = {
+        "version": VERSION,
+        "facts": asdict(facts),
+        "files": {TRIALS_FILE: sha256_of(folder / TRIALS_FILE)},
+        "roofs": [{name: row[name] for name in KEPT_OF_ROOFS} for row in roofs],
+    }
     with atomic_path(folder / FACTS_FILE) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
@@ -92,6 +101,8 @@ class Reference:
     facts: Facts
     trials: pd.DataFrame
     """One row a trial, with all columns of measurements; those that were not kept are empty."""
+    roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
+    """Table `roofs` of its accelerator; empty where none were exported."""
 
 
 def read_reference(folder: Path) -> Reference:
@@ -101,7 +112,12 @@ def read_reference(folder: Path) -> Reference:
     table = read_arrow(trials, "table")
     if missing := [name for name in KEPT if name not in table.column_names]:
         raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
-    return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)))
+    path = folder / FACTS_FILE
+    try:
+        roofs = table_of("roofs", read_json(path, "reference").get("roofs", ())).assign(machine=facts.name)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UserError(f"{shown_path(path)}: its roofs are no rows of table roofs; export it again") from None
+    return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)), roofs)
 
 
 def with_facts(cells: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
@@ -129,12 +145,14 @@ def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return trials.assign(flags=pd.Series(joined, trials.index, dtype=object))
 
 
-def write_reference(measurements: pd.DataFrame, name: str, command: str | None, folder: Path) -> Reference:
-    """Write the trials of one machine as a reference.
+def write_reference(
+    measurements: pd.DataFrame, name: str, command: str | None, folder: Path, roofs: pd.DataFrame | None = None
+) -> Reference:
+    """Write the trials of one machine, and the roofs of its accelerator, as a reference.
 
     Raises UserError if they are of several machines, lack the CPU or an accelerator, or are of uncommitted code.
     """
-    from crossover.tables.frames import first_row
+    from crossover.tables.frames import first_row, records
 
     valid = measurements[measurements["status"] != "invalid"]
     machines = sorted(valid["machine"].unique())
@@ -167,5 +185,6 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
         table.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:
         raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
-    write_facts(facts, folder)
+    of_accelerator = [] if roofs is None else records(roofs[roofs["device"] == first["device"]])
+    write_facts(facts, folder, of_accelerator)
     return read_reference(folder)

@@ -324,7 +324,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
         "what is compared: device, settings, protocol, machine; of `reference` a device of a machine measured "
-        "elsewhere with one here; the axes hold the contender's values"
+        "elsewhere with one here; of `bound` the least time that the roofs of such a device allow with the time here; "
+        "the axes hold the contender's values"
     ),
     "device": _text("the contender's device"),
     "baseline": _text(
@@ -333,7 +334,10 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     ),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline"),
-    "contender": _text("what is compared"),
+    "contender": _text(
+        "what is compared; of `bound` the highest roof (launch of one kernel, compute, memory), or `shortest`, "
+        "the shortest eager step of any model there"
+    ),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
     "trials": _count("ok trials of the side that has fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),

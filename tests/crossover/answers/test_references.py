@@ -23,7 +23,7 @@ from crossover.statistics.ratios import ratios_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import RunTables, table_of
 from crossover.thresholds import read_thresholds, should_use_gpu
 from report_pages import TEMPLATES, study, tables_of
 
@@ -410,3 +410,68 @@ class TestThresholds:
         command = [sys.executable, "-S", "-E", "program.py"]  # without any installed package
         program = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
         assert program.stdout == "False\n"
+
+
+ROOFS = [
+    {"device": "cuda", "roof": "matmul", "precision": "fp32", "value": 5e11, "highest": 1e12, "unit": "FLOP/s"},
+    {"device": "cuda", "roof": "memory", "working_set_bytes": 2**23, "value": 1e12, "highest": 2e12, "unit": "B/s"},
+    {"device": "cuda", "roof": "graph_launch", "value": 9e-5, "lowest": 5e-5, "highest": 1e-4, "unit": "s"},
+]
+
+
+@pytest.mark.parametrize(
+    ("bytes_moved", "flops", "ratios", "roofs"),
+    [
+        # 0.4, 4 and 40 ms here; there 10 us, 100 us and 1 ms of operations, but 50 us to start a kernel.
+        (0, 1e5, [8, 40, 40], ["launch", "compute", "compute"]),
+        # 2 us, 20 us and 0.2 ms of operations; 0.4, 4 and 40 ms of bytes.
+        (8e6, 2e4, [1, 1, 1], ["memory"] * 3),
+    ],
+)
+def test_the_rates_of_a_gpu_elsewhere_limit_its_speedup(
+    row: Row, elsewhere: Any, bytes_moved: float, flops: float, ratios: list[float], roofs: list[str]
+) -> None:
+    """Each rate is the fastest repeat, and the shortest step there takes 2 ms less a hundredth."""
+    rows = [
+        trial
+        | {"flops_per_step": int(flops * trial["size"]), "products_bytes_by_working_set": [0.0]}
+        | {"others_bytes_by_working_set": [bytes_moved * trial["size"]]}
+        for trial in trials(row, "cpu", lambda size: 4e-6 * size)
+    ]
+    reference = replace(elsewhere(model_key="another"), roofs=table_of("roofs", ROOFS))
+    run = tables(rows, reference)
+    bounds = run.ratios[run.ratios["pair"] == "bound"]
+    highest = bounds[bounds["contender"] != "shortest"]
+    assert highest["contender"].tolist() == roofs
+    assert highest["ratio"].tolist() == pytest.approx(ratios)
+    assert (highest["ratio_low"] < highest["ratio"]).all()
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    (answer,) = of_kind(run, "bound")
+    assert not answer["main"]
+    first, _, second = words.said(answer).partition("; ")
+    assert first.startswith("The GPU of h200 would be at most ")
+    assert first.endswith("x as fast as this CPU at 10,000 linear layers")
+    starting = "up to 100 linear layers, the work takes less time there than starting one kernel"
+    assert second == (starting if "launch" in roofs else "")
+    assert "not an estimate; the shortest step of any model there takes 1.98 ms" in words.notes(answer)
+
+
+def test_only_a_step_that_nothing_measured_has_a_limit(row: Row, elsewhere: Any) -> None:
+    counted = {"flops_per_step": 1, "products_bytes_by_working_set": [0.0], "others_bytes_by_working_set": [0.0]}
+    plain = [trial | counted for trial in trials(row, "cpu", lambda size: 4e-6 * size)]
+    here = [trial | counted for trial in trials(row, "cuda", lambda _: 1e-3)]
+    reference = replace(elsewhere(model_key="another"), roofs=table_of("roofs", ROOFS))
+    agreeing = replace(elsewhere(), roofs=table_of("roofs", ROOFS))
+    compiled = [trial | {"execution": "compile"} for trial in plain]
+    uncounted = [trial | {"flops_per_step": None} for trial in plain]
+    in_bf16 = [trial | {"precision": "bf16"} for trial in plain]
+    assert of_kind(tables(plain, reference), "bound")
+    for rows, other in (
+        (plain, agreeing),
+        (plain, replace(reference, roofs=table_of("roofs"))),
+        (plain + here, reference),
+        (compiled, reference),
+        (uncounted, reference),
+        (in_bf16, reference),
+    ):
+        assert not of_kind(tables(rows, other), "bound")

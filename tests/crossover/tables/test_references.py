@@ -28,7 +28,7 @@ from crossover.tables.references import (
     write_facts,
     write_reference,
 )
-from crossover.tables.run_tables import run_tables
+from crossover.tables.run_tables import run_tables, table_of
 
 Row = Callable[..., dict[str, Any]]
 
@@ -66,6 +66,17 @@ def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> No
         run.sort_values(["device", "size"])["step_time_s"].tolist()
     )
     assert list(reference.trials.columns) == list(COLUMNS)
+
+
+def test_the_roofs_of_the_accelerator_travel(run: pd.DataFrame, tmp_path: Path) -> None:
+    peak = {"roof": "matmul", "precision": "fp32", "value": 2.0, "lowest": 1.0, "highest": 3.0, "unit": "FLOP/s"}
+    of_devices = [{"machine": "here", "device": device, "hostname": "host"} | peak for device in ("cpu", "cuda")]
+    roofs = write_reference(run, "h200", None, tmp_path, table_of("roofs", of_devices)).roofs
+    assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": "cuda"} | peak]
+    facts = tmp_path / FACTS_FILE
+    facts.write_text(facts.read_text().replace('"value": 2.0', '"value": "fast"'))
+    with pytest.raises(UserError, match="its roofs are no rows of table roofs; export it again"):
+        read_reference(tmp_path)
 
 
 def test_flags_of_cells_travel(run: pd.DataFrame) -> None:

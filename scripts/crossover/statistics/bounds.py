@@ -1,0 +1,83 @@
+"""The largest speed-up that the roofs of a GPU measured elsewhere allow for a model that was measured here only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.words import is_cpu
+from crossover.statistics.intervals import ENDS
+from crossover.statistics.roofs import WORK, compute_roof_s, memory_roof_s, or_nan
+from crossover.tables.frames import of_study, on_all_cores, records
+from crossover.tables.references import Reference
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.roofs import Roofs
+from crossover.tables.run_tables import table_of
+
+PAIR = "bound"
+LAUNCH, COMPUTE, MEMORY = "launch", "compute", "memory"
+"""The roofs that may bound a step."""
+SHORTEST = "shortest"
+"""The shortest eager step of any model that the reference measured, which bounds nothing."""
+
+
+def bounds_of(
+    cells: pd.DataFrame, measurements: pd.DataFrame, references: Sequence[Reference], elsewhere: pd.DataFrame
+) -> pd.DataFrame:
+    """Rows of table `ratios`, of pair `bound`: the most that a reference's GPU could be faster than the CPU here.
+
+    The step there takes at least the time of its operations at the peak, of its bytes at the bandwidth, and of one
+    kernel, each by the fastest repeat of the reference's probes; operations and bytes are those that the CPU's eager
+    step was counted to have. There is no row for a step whose operations torch cannot count, for other executions,
+    for a study with an accelerator here, or for one that the reference measured (`elsewhere`, see `agreeing`).
+    Another row compares the step with the shortest one of any model there.
+    """
+    timed = on_all_cores(cells).dropna(subset=["step_time_s", "flops_per_step"])
+    ok = measurements[measurements["status"] == "ok"]
+    work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
+    rows = [
+        row
+        for reference in references
+        if len(reference.roofs)
+        for study in timed["study"].unique()
+        if all(is_cpu(device) for device in of_study(cells, study)["device"])
+        and study not in set(elsewhere.loc[elsewhere["machine"] == reference.facts.name, "study"])
+        for cell in records(of_study(timed, study))
+        if cell["execution"] == "eager"
+        for row in _rows(cell, work.loc[tuple(cell[axis] for axis in CELL_AXES)], reference)
+    ]
+    return table_of("ratios", rows)
+
+
+def _rows(cell: Mapping[str, Any], work: pd.Series, reference: Reference) -> Iterator[dict[str, Any]]:
+    products, others, _ = work
+    roofs, device = Roofs.best_of(reference.roofs), reference.roofs["device"].iloc[0]
+    trials = reference.trials
+    eager = trials[(trials["status"] == "ok") & (trials["execution"] == "eager") & (trials["device"] == device)]
+    roofs_s = {
+        LAUNCH: roofs.graph_launch_s,
+        COMPUTE: compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
+        MEMORY: memory_roof_s(products, roofs) + memory_roof_s(others, roofs),
+    }
+    if any(math.isnan(roof_s) for roof_s in roofs_s.values()):
+        return
+    highest = max(roofs_s, key=lambda roof: roofs_s[roof])
+    for contender, least_s in ((highest, roofs_s[highest]), (SHORTEST, eager["step_time_s"].min())):
+        yield {
+            **{axis: cell[axis] for axis in CELL_AXES},
+            "machine": reference.facts.name,
+            "device": device,
+            "parameters": cell["parameters"],
+            "pair": PAIR,
+            "baseline": cell["device"],
+            "baseline_machine": cell["machine"],
+            "baseline_threads": cell["threads"],
+            "contender": contender,
+            **{f"ratio{end}": or_nan(cell[f"step_time{end}_s"]) / least_s for end in ENDS},
+            "trials": cell["trials"],
+            "baseline_s": cell["step_time_s"],
+            "contender_s": least_s,
+        }
