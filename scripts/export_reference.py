@@ -51,7 +51,8 @@ def main(arguments: list[str]) -> None:
         f'  git commit -m "Reference {options.name}: {facts.device_name}"',
         sep="\n",
     )
-    if (Path(__file__).parents[1] / SHIPPED / options.name).is_dir():
+    shipped = Path(__file__).parents[1] / SHIPPED / options.name
+    if shipped.is_dir() and shipped != options.output.resolve():
         print(f"Note: {SHIPPED / options.name} is there already; replace it, or export under another name.")
 
 

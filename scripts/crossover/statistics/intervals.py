@@ -135,6 +135,11 @@ class SampleMean:
         error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
         return cls(math.log(time.mean), error**2, trials - 1)
 
+    def widened(self, deviation: float) -> SampleMean:
+        """The same mean with a further error of this standard deviation, which is known."""
+        variance = self.variance + deviation**2
+        return SampleMean(self.mean, variance, variance**2 / self.fourth if self.freedom else 0)
+
     @property
     def fourth(self) -> float:
         """Squared variance over the freedom, which adds up over the sides of a difference; NaN of one value."""
@@ -148,6 +153,10 @@ class SampleMean:
         """
         variance = self.variance + other.variance
         return SampleMean(self.mean - other.mean, variance, variance**2 / (self.fourth + other.fourth))
+
+    def exp_interval(self) -> Interval:
+        """The geometric mean of the values whose logarithms this summarises, with its t interval."""
+        return _exp(self.interval())
 
     def interval(self, together: int = 1) -> Interval:
         """The mean with its t interval (Student, "The probable error of a mean"); `together` as in `t_quantile`."""

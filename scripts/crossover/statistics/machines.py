@@ -14,6 +14,7 @@ from crossover.statistics.cells import MILLION
 from crossover.statistics.intervals import ENDS, Interval, SampleMean, columns_of, interval_of, ratio_of
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import sign_of
+from crossover.statistics.references import host_spread
 from crossover.tables.frames import of_study, on_all_cores, records
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import table_of
@@ -70,8 +71,9 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
     """The rows of one point by rank.
 
     The intervals of the ratios to the first place hold together, since it was chosen (`crossover.statistics.choices`).
+    Those of a reference hold for other hosts of its kind (`host_spread`).
     """
-    means = [SampleMean.of_interval(interval_of(cell, OF_STEPS[cost]), cell["trials"]) for cell in cells]
+    means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
     for rank, index in enumerate(order, 1):
         cell = cells[index]
@@ -79,10 +81,10 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
         steps = steps_of_run(steps_per_run, cell["batch_size"])
         row = {
             **{name: cell[name] for name in (*CELL_AXES, "size_name", "size_label", "parameters", "device_name")},
-            **{name.format(end): cell[name.format(end)] for name in OF_STEPS.values() for end in ENDS},
+            **(per_step := _per_step(cell)),
             "measured_elsewhere": cell["origin"] == "reference",
             "steps": steps,
-            **(_of_run(cell, steps) if steps else {}),
+            **(_of_run(per_step, steps) if steps else {}),
             "ranked_by": cost,
             "rank": rank,
             **columns_of(ratio, "ratio{}"),
@@ -92,13 +94,25 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
         yield row | {"behind": rank > 1 and sign_of(row) > 0}
 
 
-def _of_run(cell: Row, steps: int) -> dict[str, float]:
+def _mean(cell: Row, name: str) -> SampleMean:
+    """The mean logarithm of a cost per step over the trials of a cell."""
+    mean = SampleMean.of_interval(interval_of(cell, name), cell["trials"])
+    return mean.widened(host_spread(cell["execution"])) if cell["origin"] == "reference" else mean
+
+
+def _per_step(cell: Row) -> dict[str, float | None]:
+    """The costs of a step that are known, with their intervals."""
+    known = [name for name in OF_STEPS.values() if cell[name.format("")] is not None]
+    return {key: value for name in known for key, value in columns_of(_mean(cell, name).exp_interval(), name).items()}
+
+
+def _of_run(per_step: Row, steps: int) -> dict[str, float]:
     """What a run costs, without its start-up."""
     return {
         OF_RUN[cost].format(end): value * (steps / MILLION if cost == MONEY else steps)
         for cost, name in OF_STEPS.items()
         for end in ENDS
-        if (value := cell[name.format(end)]) is not None
+        if (value := per_step.get(name.format(end))) is not None
     }
 
 

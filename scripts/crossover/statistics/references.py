@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from statistics import geometric_mean
 from typing import Any
 
@@ -47,7 +48,7 @@ def compare_with_references(
 
     The CPU launches the GPU's kernels, so the GPU's steps take a different time beside another CPU, small steps above
     all. A crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times, and its interval
-    includes that of the steps as measured.
+    includes those of the steps as measured, and of either kind on hosts that are faster or slower by `host_spread`.
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -56,10 +57,37 @@ def compare_with_references(
     joined = pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
     names = set(rows["machine"])
     ratios = _across(ratios_of(joined), names, ("device", "machine"))
-    there = _across(crossovers_of(joined, x_axes, prices), names, ("device",))
-    here = _across(crossovers_of(_beside_this_cpu(joined, ratios, x_axes), x_axes, prices), names, ("device",))
-    both = [spanned(*pair) for pair in zip(records(there), records(here), strict=True)]
-    return table_of("crossovers", both), ratios
+    scaled = _beside_this_cpu(joined, ratios, x_axes)
+    tables = [
+        _across(crossovers_of(_on_other_hosts(trials, names, quantile), x_axes, prices), names, ("device",))
+        for trials in (scaled, joined)
+        for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
+    ]
+    rows_of = [records(table) for table in tables]
+    return table_of("crossovers", [reduce(spanned, alike) for alike in zip(*rows_of, strict=True)]), ratios
+
+
+EAGER_SPREAD, GRAPH_SPREAD = 0.13, 0.04
+"""Standard deviation of ln(step time on one host / on another of its kind), beyond that between trials.
+
+Root mean square over 46 eager cells of two hosts with an H100, on the GPU and on its CPU, at the default effort. It was
+0.04 over 5 cells in CUDA graphs, in which the host hardly takes part, trials included.
+"""
+NORMAL_QUANTILE = 1.96
+
+
+def host_spread(execution: str) -> float:
+    """How two hosts of one kind differ in an execution, as a standard deviation of the logarithm of their times."""
+    return GRAPH_SPREAD if execution == "cuda-graph" else EAGER_SPREAD
+
+
+def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
+    """The trials, with the times of some machines as on a host at this quantile of its kind."""
+    factors = [
+        math.exp(quantile * host_spread(execution)) if machine in machines else 1.0
+        for machine, execution in zip(trials["machine"], trials["execution"], strict=True)
+    ]
+    return trials.assign(step_time_s=pd.to_numeric(trials["step_time_s"]) * factors)
 
 
 SMALL_SPEEDUP = 1.5
@@ -86,7 +114,7 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
     return factors
 
 
-def spanned(there: Row, here: Row) -> Row:
+def spanned(here: Row, there: Row) -> Row:
     """The crossover whose interval covers those of both rows; with a single trial, its bracket.
 
     A size that is unsure in either is unsure. Where only one row crosses within the sizes measured, the result is that

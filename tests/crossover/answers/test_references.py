@@ -146,6 +146,9 @@ def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     else:
         there = pd.DataFrame(side("cuda") + side("cpu")).assign(machine="h200").reindex(columns=list(COLUMNS))
         (answer,) = of_kind(tables(side("cpu"), Reference(FACTS, there)), "reference")
+        # On a host a quarter slower they cross above 10, on one a quarter faster the GPU is ahead there, too.
+        assert (answer["status"], answer["low"], answer["high"]) == ("bracketed", None, 1000)
+        return
     assert (answer["status"], answer["reach"]) == ("edge_tie", 10_000)
     assert answer["near"] == [10, 4000]
     assert answer["ratio_low"] == pytest.approx(4, rel=0.05)
@@ -220,7 +223,7 @@ class TestThresholds:
             True,
         )
         assert (series["gpu_torch_version"], series["gpu_measured_on"]) == ("2.13.0", "2026-11-23")
-        sizes = {100: False, 450: False, 3000: True, 10_000: True, 1000: None}
+        sizes = {100: False, 300: False, 3000: True, 10_000: True, 1000: None}
         assert {size: use_it(series_elsewhere, size) for size in sizes} == sizes
         assert use_it(series_elsewhere, 1000, default=True) is True
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from crossover.statistics.cells import hourly_price, summarise
 from crossover.statistics.machines import first_places, machines_of
+from crossover.statistics.references import EAGER_SPREAD
 from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
@@ -145,3 +146,22 @@ def test_a_machine_that_is_put_behind_seldom_is_ahead(
     behind = table[table["behind"].astype(bool)]
     assert behind.loc[behind["true_s"] < behind["size"].map(first_s), "size"].nunique() <= 50
     assert behind["size"].nunique() >= least_declared
+
+
+def test_the_interval_of_a_reference_holds_for_another_host_of_its_kind(row: Row) -> None:
+    """Simulated: hosts differ by 0.13 / sqrt(2) each, trials by 3 %; each of 400 sizes stands for a pair of hosts."""
+    random = np.random.default_rng(1)
+    hosts = np.exp(random.normal(0, EAGER_SPREAD / math.sqrt(2), (400, 2)))
+    trials = np.exp(random.normal(0, 0.03, (400, 3)))
+    rows = [
+        row(machine=machine, device="cuda", size=size + 1, trial=trial + 1, step_time_s=time_s)
+        for size in range(400)
+        for machine in ("h100", "other")
+        for trial, time_s in enumerate(hosts[size, 0] * trials[size])
+    ]
+    table = machines_of(summarise(pd.DataFrame(rows), origin="reference"), {STUDY: "size"}, {STUDY: None})
+    of_reference = table[table["machine"] == "h100"].sort_values("size")
+    other = hosts[:, 1]
+    covered = ((of_reference["step_time_low_s"] <= other) & (other <= of_reference["step_time_high_s"])).mean()
+    assert 0.93 <= covered <= 0.99
+    assert not table["behind"].any()

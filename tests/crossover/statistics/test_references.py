@@ -52,7 +52,7 @@ ALWAYS, NEVER = crossover("below_range"), crossover("above_range")
 def test_the_interval_holds_both(
     there: dict[str, Any], here: dict[str, Any], status: str, at: float, low: float, high: float
 ) -> None:
-    crossing = spanned(there, here)
+    crossing = spanned(here, there)
     assert (crossing["status"], crossing["crossover"]) == (status, at)
     assert (crossing["crossover_low"], crossing["crossover_high"]) == (low, high)
     assert (crossing["crossover_parameters_low"], crossing["crossover_parameters_high"]) == (
@@ -64,6 +64,6 @@ def test_the_interval_holds_both(
 def test_of_a_single_trial_the_sizes_bracket_both() -> None:
     there = crossover("bracketed", 15, trials=1, bracket_low=10, bracket_high=20)
     here = crossover("bracketed", 35, trials=1, bracket_low=30, bracket_high=40)
-    crossing = spanned(there, here)
+    crossing = spanned(here, there)
     assert (crossing["crossover"], crossing["bracket_low"], crossing["bracket_high"]) == (35, 10, 40)
     assert (crossing["crossover_low"], crossing["crossover_high"]) == (None, None)
