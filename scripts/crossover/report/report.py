@@ -134,11 +134,12 @@ def figure_of(path: Path) -> dict[str, Any]:
     text = read_text(path, "figure")
     points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
     width, height = (round(float(length) * 4 / 3) for length in points)
+    short = " ".join(text.split()).replace("> <", "><")  # each line break takes three bytes of the URI
     return {
         "study": path.parent.name,
         "kind": path.stem,
         "caption": FIGURES[path.stem].caption,
-        "source": f"data:image/svg+xml,{quote(text, safe=SAFE)}",
+        "source": f"data:image/svg+xml,{quote(short, safe=SAFE)}",
         "width": width,
         "height": height,
     }
