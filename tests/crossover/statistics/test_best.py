@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from crossover.config.studies import Candidates, Refinement
-from crossover.plan.stages import planned_trials, write_stage
 from crossover.statistics.best import candidates_of, standings_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
@@ -205,16 +202,3 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
     }
     table = rows(times, {("cuda-graph", "cuda"): 1}, workload="linear_stack")
     assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
-
-
-def test_a_stage_is_written_with_its_decisions_on_devices_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
-    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"), first_trials=3)}
-    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
-    write_stage(tmp_path / "stage-1.json", 1, cells, why)
-    assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
-    written = json.loads((tmp_path / "stage-1.json").read_text())["why"]
-    assert [(decision["pair"], decision["status"], decision["decision"]) for decision in written] == [
-        ("device", "bracketed", "bisect"),
-        ("best", "bracketed", "bisect"),
-    ]
-    assert (written[1]["bracket"], written[1]["execution"]) == ([100, 1600], "best")
