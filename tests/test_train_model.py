@@ -8,7 +8,7 @@ import pytest
 
 from crossover.config.options import training_options
 from crossover.config.studies import Cell, Quality
-from trials import ROOT, read_row, run_script, write_points
+from trials import ROOT, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"
 CELL = Cell("quality", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
@@ -24,20 +24,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(dataset: Path, output: Path, time_limit_s: float = 60) -> list[str]:
     shared = training_options(CELL, Quality(test_share=0.5), cpu_threads=1, time_limit_s=time_limit_s)
     return [*shared, f"--dataset={dataset}", f"--output={output}"]
-
-
-def test_one_training_is_one_row_and_can_be_had_again(dataset: Path, tmp_path: Path) -> None:
-    rows = []
-    for name in ("first", "again"):
-        done = run_script([*options(dataset, tmp_path / f"{name}.parquet"), "--seed=3"], script=SCRIPT)
-        assert done.returncode == 0, done.stderr
-        rows.append(read_row(tmp_path / f"{name}.parquet"))
-    first, again = rows
-    assert (first["status"], first["seed"], first["steps"], len(first["predictions"])) == ("ok", 3, 5, 500)
-    assert first["predictions"] == again["predictions"]
-    assert first["loss"] == again["loss"]
-    assert "--seed=3" in first["command"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.parquet", "first.parquet"]
 
 
 @pytest.mark.parametrize(

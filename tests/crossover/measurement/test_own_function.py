@@ -57,14 +57,10 @@ def written(folder: Path, text: str, name: str = "mine") -> Path:
     [
         ("fft", "n", 1, "calls"),
         ("sparse_product", "rows", 1, "calls"),
-        ("nearest_neighbours", "points", 32, "queries"),
         ("histogram", "values", 64, "samples"),
         ("euler", "particles", 20 * 64, "updates"),
-        ("tokenizer", "words", 1, "calls"),
-        ("linear_solver", "n", 1, "calls"),
         ("sorting", "keys", 64, "keys"),
         ("pipeline", "rows", 64, "rows"),
-        ("blur", "pixels", 1, "calls"),
     ],
 )
 def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples: int, sample_name: str) -> None:
@@ -79,19 +75,12 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
     assert answer.wrong is answer.unchecked is None
 
 
-@pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram", "blur"])
+@pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
 def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
     """The CPU's library, and torch on a device that is the CPU under another name."""
     ours = OwnFunction(cell_of(name), lambda _message: None)
     both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
-
-
-def test_random_tensors_are_the_same_on_each_build() -> None:
-    ours = OwnFunction(cell_of("sorting"), lambda _message: None)
-    first, second = (results_of(ours.step_on("cpu"), PLAIN_MODEL)[0].values for _ in range(2))
-    assert (first == second).all()
-    assert len(set(first.tolist())) == len(first)
 
 
 WRONG = "def build(n, device):\n    return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
@@ -143,8 +132,6 @@ def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_pa
         (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0]),
         (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]]),
         (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]]),
-        (np.float64(2.5), 2.5),
-        (True, True),
         (torch.ones(2, requires_grad=True), [1.0, 1.0]),
     ],
 )
@@ -157,9 +144,7 @@ def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any)
     ("value", "tolerance"),
     [
         (torch.ones(2, dtype=torch.bfloat16), 3e-2),
-        (torch.ones(2), 1e-3),
         (np.ones(2), 1e-6),
-        (np.float64(1.5), 1e-6),
         (1.5, 1e-3),
         (np.arange(2), 0.0),
     ],
@@ -179,11 +164,9 @@ def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
     ("step", "kind"),
     [
         ("async def step():\n        return 1", "a coroutine"),
-        ("def step():\n        yield 1", "an iterator (generator)"),
         ("def step():\n        return map(abs, [n])", "an iterator (map)"),
         ("def step():\n        return lambda: n", "a function"),
         ("def step():\n        return Future()", "a future (Future)"),
-        ("def step():\n        return AsyncResult.__new__(AsyncResult)", "a future (ApplyResult)"),
     ],
 )
 def test_a_step_that_has_not_done_its_work_is_refused(step: str, kind: str, tmp_path: Path) -> None:

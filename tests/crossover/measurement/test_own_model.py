@@ -82,20 +82,6 @@ def test_dicts_and_nested_inputs_reach_the_model_as_they_are(build: Build) -> No
     assert loss.item() == 36  # without targets the mean square of the output
 
 
-def test_an_optimizer_may_be_there_already(build: Build) -> None:
-    task = build(
-        """
-        def build():
-            model = nn.Linear(3, 1)
-            adam = torch.optim.Adam(model.parameters(), lr=0.5)
-            return Step(model=model, inputs=torch.ones(4, 3), optimizer=adam)
-        """
-    )
-    before = task.model.weight.detach().clone()
-    task.step()
-    assert (task.model.weight - before).abs().mean().item() == pytest.approx(0.5, rel=0.01)
-
-
 def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
     task = build(
         """
@@ -167,20 +153,6 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
     task = build("def build(size):\n    return nn.Linear(3, size), torch.ones(4, 5)", may_refuse=True)
     with pytest.raises(UnsupportedError, match="its step fails"):
         task.step()
-
-
-def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
-    """As the edges of a graph, whose two rows are no samples."""
-    task = build(
-        """
-        def forward(net, nodes, edges):
-            return net.layer(nodes).index_add(0, edges[0], nodes[edges[1]])
-        def build(size, batch_size):
-            return Applied(forward, layer=nn.Linear(3, 3)), (torch.randn(4, 3), torch.randint(4, (2, 7)))
-        """
-    )
-    assert not task.batched
-    assert task.checked_rows > 7
 
 
 @pytest.mark.parametrize(
