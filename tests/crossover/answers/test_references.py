@@ -280,12 +280,6 @@ class TestThresholds:
             (series,) = read_back(run, tmp_path)
             assert (series["device"], series["single_trial"]) == (None, is_single)
 
-    def test_caveats_of_the_cells_are_exported(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
-        rows = cpu_rows + trials(row, "cuda", lambda _: 2e-3, flags=["drift"])
-        rows.append(rows[-1] | {"size": 20_000, "status": "oom", "step_time_s": None, "flags": []})
-        (series,) = read_back(tables(rows), tmp_path)
-        assert series["caveats"] == ["lost_cells", "drift"]
-
     def test_at_a_size_that_the_trials_leave_open_nothing_is_known(
         self, row: Row, cpu_rows: Any, tmp_path: Path
     ) -> None:
@@ -364,12 +358,6 @@ class TestThresholds:
             should_use_gpu([], "disc", 100)
         with pytest.raises(ValueError, match="'batch' is no axis of a series; allowed: machine, variant, protocol"):
             use_it(series_elsewhere, 100, batch=100)
-
-    def test_a_series_without_a_size_in_common_is_not_known(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
-        lost = [trial | {"status": "oom", "step_time_s": None} for trial in trials(row, "cuda", lambda _: 1.0)]
-        (series,) = read_back(tables(cpu_rows + lost), tmp_path)
-        assert (series["status"], series["smallest"], series["ranges"]) == ("incomplete", None, [])
-        assert should_use_gpu([series], STUDY, 100, beyond_measured=True) is None
 
     @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])
     def test_where_the_gpu_has_no_time_nothing_is_known(

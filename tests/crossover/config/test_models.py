@@ -91,11 +91,6 @@ def test_what_is_no_model_is_one_line(net: Path, text: str, message: str) -> Non
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.usefixtures("net")
-def test_an_imported_function_is_taken() -> None:
-    assert read_model("net.py:given", Path(), "here").name == "given"
-
-
 def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
     (net.parent / "pkg").mkdir()
     net.rename(net.parent / "pkg" / "net.py")

@@ -183,16 +183,6 @@ def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> 
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
-def test_extra_trials_go_to_the_candidates_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
-    slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
-    table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
-    assert stage(table, 2, target_width=1e-6) == {
-        (execution, device, size): [4, 5]
-        for execution, device in (("eager", "cpu"), ("cuda-graph", "cuda"))
-        for size in (100, 1600)
-    }
-
-
 def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
     """The winner among the GPU's candidates changes between two sizes, which is no crossover."""
     times: Times = {

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from crossover.measurement.step.check_modes import PERIOD, RoundingNoise, SameDraws
 
@@ -55,6 +56,30 @@ def test_pythons_and_numpys_numbers_are_the_same_too() -> None:
             return random.random(), float(np.random.rand())
 
     assert drawn() == drawn()
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda x: functional.dropout(x, 0.5),
+        lambda x: functional.feature_alpha_dropout(x, 0.5, True),
+        lambda x: torch.dropout(x, 0.5, True),
+    ],
+)
+def test_dropout_passes_its_input_on(drop: Draw) -> None:
+    with SameDraws() as draws:
+        assert drop(torch.ones(2, 3, 4, 4)).eq(1).all()
+    assert not draws.drew
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_attention_drops_nothing(named: bool) -> None:
+    q, k, v = torch.randn(3, 1, 4, 8)
+    attend = functional.scaled_dot_product_attention
+    expected = attend(q, k, v, is_causal=True)
+    with SameDraws():
+        attended = attend(q, k, v, dropout_p=0.9, is_causal=True) if named else attend(q, k, v, None, 0.9, True)
+    assert torch.equal(attended, expected)
 
 
 def fractions(count: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
