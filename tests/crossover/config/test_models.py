@@ -11,6 +11,7 @@ import pytest
 from crossover.config import models
 from crossover.config.models import DEFAULT_SIZES, Model, declared_sizes, read_model
 from crossover.errors import UserError
+from user_errors import error_line
 
 Complaint = Callable[[Callable[[], Any]], str]
 
@@ -85,10 +86,7 @@ def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> N
 )
 def test_what_is_no_model_is_one_line(net: Path, text: str, message: str) -> None:
     (net.parent / "torn.py").write_text("def build(:\n")
-    with pytest.raises(UserError) as found:
-        read_model(text, Path(), "here")
-    assert str(found.value).startswith(message)
-    assert "\n" not in str(found.value)
+    assert error_line(lambda: read_model(text, Path(), "here")).startswith(message)
 
 
 def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:

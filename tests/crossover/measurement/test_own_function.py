@@ -20,6 +20,7 @@ from crossover.measurement.own_function import FunctionTask, OwnFunction, differ
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
 from crossover.measurement.trial import works_on
+from user_errors import error_line
 
 TESTS = Path(__file__).parents[2]
 CPU = Arithmetic(torch.device("cpu"))
@@ -246,10 +247,7 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        task_of(cell_of("build", file=written(tmp_path, function)))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in error_line(lambda: task_of(cell_of("build", file=written(tmp_path, function))))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import torch
 from crossover.config.models import Table
 from crossover.errors import UserError
 from crossover.measurement.own_table import TableSamples, samples_of
+from user_errors import error_line
 
 COLUMNS = {
     "count": [3, 1, 2],
@@ -77,10 +78,7 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
     ],
 )
 def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError) as raised:
-        samples_of(Table(file, targets, inputs))
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+    assert message in error_line(lambda: samples_of(Table(file, targets, inputs)))
 
 
 def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
@@ -158,7 +156,4 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(text)
-    with pytest.raises(UserError) as raised:
-        samples_of(Table(str(tmp_path / "rows.csv"), "label"))
-    assert str(raised.value).startswith(message)
-    assert "\n" not in str(raised.value)
+    assert error_line(lambda: samples_of(Table(str(tmp_path / "rows.csv"), "label"))).startswith(message)

@@ -1,6 +1,19 @@
 from __future__ import annotations
 
-from crossover.tables.labels import device_label, short_name, side_word
+from typing import Any
+
+import pandas as pd
+
+from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+
+LINE: dict[str, Any] = {
+    "machine": "h200",
+    "protocol": "resident",
+    "batch_size": 1000,
+    "variant": "plain",
+    "precision": "fp32",
+    "execution": "eager",
+}
 
 
 def test_devices_and_cpu_sides_have_labels() -> None:
@@ -13,3 +26,12 @@ def test_devices_and_cpu_sides_have_labels() -> None:
         "CPU on 8 cores (half)",
         "CPU on 16 cores",
     ]
+
+
+def test_a_cell_is_named_by_the_axes_that_vary() -> None:
+    table = pd.DataFrame([LINE, LINE | {"variant": "channels_last"}, LINE | {"batch_size": 8}])
+    assert varying(table) == ["variant", "batch_size"]
+    assert name_by(
+        {"batch_size": 1000, "variant": "channels_last", "size": None}, ["variant", "batch_size", "size"]
+    ) == ("channels last, batch 1,000")
+    assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "4,096 width"

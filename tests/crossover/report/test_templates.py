@@ -1,0 +1,35 @@
+"""Numbers as the templates write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from crossover.report.templates import (
+    escaped_markdown,
+    in_code,
+    interval_text,
+    off_text,
+    places_text,
+    range_text,
+)
+
+
+def test_places_in_several_scales_carry_their_unit_each() -> None:
+    several = "39.6 parameters, 105 parameters, 528 parameters and 195 k parameters"
+    assert places_text([39.6, 105, 528, 195_278], "parameters") == several
+    assert places_text([100, 10_000], "neurons") == "100 and 10,000 neurons"
+    assert range_text([763_000, 700_000, 612_000], "parameters") == "612 k to 763 k parameters"
+    assert range_text([2.0], "neurons") == "2 neurons"
+    assert interval_text([29.2, 75_252.4], "parameters") == "29.2 parameters to 75.3 k parameters"
+    assert interval_text([612_000, 763_000], "parameters") == "612 k to 763 k"
+    assert interval_text([0.001, 2.0], "s") == "1.00 ms to 2.00 s"
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])
+def test_how_far_a_ratio_is_off(ratio: float, text: str) -> None:
+    assert off_text(ratio) == text
+
+
+def test_markdown_shows_text_literally() -> None:
+    assert escaped_markdown("a|b *c*\n<d> $e$") == r"a\|b \*c\* \<d\> \$e\$"
+    assert in_code("a `b` c") == "`` a `b` c ``"
