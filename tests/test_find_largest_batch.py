@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from find_largest_batch import parse_arguments
@@ -73,13 +71,9 @@ def options(workflow: Path, output: Path, workload: str, size: int, *extra: str)
     ]
 
 
-def run(workflow: Path, output: Path, workload: str, size: int, *extra: str) -> subprocess.CompletedProcess[str]:
-    script = workflow / "scripts" / "find_largest_batch.py"
-    return run_script(options(workflow, output, workload, size, *extra), script=script)
-
-
 def search(workflow: Path, output: Path, workload: str, size: int, *extra: str) -> dict[str, Any]:
-    done = run(workflow, output, workload, size, *extra)
+    script = workflow / "scripts" / "find_largest_batch.py"
+    done = run_script(options(workflow, output, workload, size, *extra), script=script)
     assert done.returncode == 0, done.stderr
     assert list(output.parent.iterdir()) == [output]
     return dict(json.loads(output.read_text()))
@@ -108,33 +102,6 @@ def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Pat
     assert result["throughput_samples_per_s"] == pytest.approx(rate)
     assert 3 <= result["timed_batches"] <= 100
     assert result["throughput_reason"] is None
-
-
-@pytest.mark.slow
-def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(workflow: Path, tmp_path: Path) -> None:
-    result = search(
-        workflow,
-        tmp_path / "found.json",
-        "disc_mlp",
-        3,
-        "--start=16",
-        "--limit=50",
-        "--study=mine",
-        "--timed-batches=7",
-    )
-    assert statuses(result) == [(16, "ok"), (32, "ok"), (50, "ok"), (50, "ok"), (50, "ok")]
-    assert (result["status"], result["largest"], result["smallest_failing"]) == ("ok", 50, None)
-    axes = ("study", "workload", "variant", "protocol", "precision", "execution", "size", "device")
-    assert [result[axis] for axis in axes] == ["mine", "disc_mlp", "plain", "resident", "fp32", "eager", 3, "cpu"]
-    assert "batch_size" not in result
-    assert result["timed_batches"] == 7
-    assert 0 < result["timed_s"] < result["time_limit_s"]
-    assert 0 < result["memory_limit_bytes"] < psutil.virtual_memory().total
-    assert (result["device_name"], result["threads"]) == (result["cpu_model"], 2)
-    assert result["torch_version"]
-    assert result["python_version"].startswith(f"{sys.version_info.major}.")
-    assert "--limit=50" in result["command"]
-    assert all(attempt["duration_s"] > 0 for attempt in result["tries"])
 
 
 @pytest.mark.parametrize(

@@ -154,17 +154,6 @@ class TestStudies:
         assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("ViTConfig", "BertConfig"))
         assert [study.model.argument(size) for size in study.sizes] == ["ViTConfig", "BertConfig"]
 
-    @pytest.mark.usefixtures("net")
-    def test_the_config_alone_makes_a_study(self, folder: Any) -> None:
-        (study,) = folder.read(model="net.py:build", sizes=[4, 2], batch_size=5).studies
-        assert (study.name, study.sizes, study.batch_sizes) == ("net", (2, 4), (5,))
-
-    @pytest.mark.usefixtures("net")
-    def test_a_study_of_ones_own_is_a_path(self, folder: Any, tmp_path: Path) -> None:
-        (tmp_path / "own.yaml").write_text("question: How fast?\nmodel: net.py:build\n")
-        (study,) = folder.read(studies=["own.yaml"]).studies
-        assert (study.name, study.question) == ("own", "How fast?")
-
     @pytest.mark.parametrize(
         ("changes", "message"),
         [

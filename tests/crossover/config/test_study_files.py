@@ -86,18 +86,6 @@ def test_a_bad_study_is_one_line(folder: Any, complaint: Complaint, changes: dic
     assert complaint(lambda: folder.study(**changes)).startswith(f"studies/mine.yaml: {message}")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("just words", "str at the top level; allowed: keys"),
-        ("title: x\nsizes: [1, 2\nworkload: y\n", "line 3, column "),
-    ],
-)
-def test_a_mistake_in_yaml_names_its_place(folder: Any, complaint: Complaint, text: str, message: str) -> None:
-    (folder.path / "studies" / "mine.yaml").write_text(text)
-    assert complaint(folder.read).startswith(f"studies/mine.yaml: {message}")
-
-
 def test_classes_cannot_be_named_if_the_module_does_not_count_them(
     folder: Any, complaint: Complaint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

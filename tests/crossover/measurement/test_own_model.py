@@ -156,6 +156,20 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
         task.step()
 
 
+def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
+    """As the edges of a graph, whose two rows are no samples."""
+    task = build(
+        """
+        def forward(net, nodes, edges):
+            return net.layer(nodes).index_add(0, edges[0], nodes[edges[1]])
+        def build(size, batch_size):
+            return Applied(forward, layer=nn.Linear(3, 3)), (torch.randn(4, 3), torch.randint(4, (2, 7)))
+        """
+    )
+    assert not task.batched
+    assert task.checked_rows > 7
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -8,26 +8,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from crossover.config.words import PRECISIONS
 from crossover.errors import UnsupportedError
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 
 CPU, GPU, METAL, INTEL = (torch.device(kind) for kind in ("cpu", "cuda:0", "mps", "xpu"))
-PLAIN = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
-
-
-@pytest.mark.parametrize("name", [name for name in PRECISIONS if name != "tf32"])
-def test_the_arithmetic_of_a_precision(name: str) -> None:
-    arithmetic = arithmetic_of(name, CPU)
-    dtype = PLAIN.get(name, torch.float32)
-    assert (arithmetic.device, arithmetic.dtype, arithmetic.autocast_dtype) == (CPU, dtype, AUTOCAST.get(name))
-    assert (arithmetic.scaler is not None and arithmetic.scaler.is_enabled()) is (name == "amp-fp16")
-    numbers, labels = arithmetic.place(torch.ones(2, 3)), arithmetic.place(torch.ones(2, dtype=torch.int64))
-    assert (numbers.dtype, labels.dtype) == (dtype, torch.int64)
-    with arithmetic.autocast():
-        product = numbers @ numbers.T
-    assert product.dtype == AUTOCAST.get(name, dtype)
 
 
 @pytest.mark.parametrize(
