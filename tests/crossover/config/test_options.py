@@ -15,6 +15,7 @@ import train_model
 from crossover.config.options import (
     check_writable,
     memory_size,
+    search_options,
     training_options,
 )
 from crossover.config.studies import (
@@ -105,6 +106,23 @@ def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
     expected = {**AXIS_VALUES, **asdict(effort), **SHARED, **more, "machine": "h200", "seed": 1, "isolation": "auto"}
     assert {key: parsed[key] for key in expected} == expected
     assert not any("machine" in option for option in trial_options(CELL, seed=1, effort=effort, **SHARED))
+
+
+def test_a_searchs_command_line_has_no_batch_size() -> None:
+    options = search_options(AXIS_VALUES, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
+    parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
+    options_read = {
+        key: parsed[key] for key in ("start", "limit", "memory_limit", "timed_batches", "seed", "size", "isolation")
+    }
+    assert options_read == {
+        **{"start": 8, "limit": 9, "memory_limit": 8_000_000_000, "timed_batches": 100},
+        **{"seed": 1, "size": CELL.size, "isolation": "auto"},
+    }
+    assert not any("batch-size" in option for option in options)
+    assert not any(
+        "limit=" in option.replace("time-limit", "")
+        for option in search_options(AXIS_VALUES, BatchSearch(), seed=1, **SHARED)
+    )
 
 
 def test_a_trainings_command_line_gives_back_the_training() -> None:

@@ -113,13 +113,6 @@ LOGIN = Machine(
 )
 
 
-@pytest.mark.parametrize(("cpus_per_gpu", "devices"), [(24, ("cpu", "cuda")), (None, ("cpu",))])
-def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, devices: tuple[str, ...]) -> None:
-    machine = sent_elsewhere(LOGIN, Nodes(96, cpus_per_gpu))
-    assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
-    assert (machine.hardware, machine.driver_version, machine.compilers) == ({}, None, None)
-
-
 @pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
 def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch, nodes: Nodes | None) -> None:
     machine = sent_elsewhere(LOGIN, nodes)
