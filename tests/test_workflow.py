@@ -301,6 +301,7 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 
 
+@pytest.mark.slow
 def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -84,7 +84,7 @@ def crowded_views(row: Row) -> dict[bool, StudyView]:
     roofs += [{"machine": "here", "roof": "memory", "working_set_bytes": 2**size, "value": 1e12} for size in (20, 30)]
     roofs = [{"device": device, **roof} for device in ("cpu", "cuda") for roof in roofs]
     rows = crowded(row)
-    batches = [cell | {"batch_size": batch} for cell in rows for batch in (100, 200, 400)]
+    batches = [cell | {"batch_size": batch} for cell in rows if cell["trial"] == 1 for batch in (100, 200, 400)]
     return {several: build_view(batches if several else rows, published, roofs=roofs) for several in (False, True)}
 
 
