@@ -1,4 +1,4 @@
-"""Ten functions of users' own, for a device each, as somebody would write them who has read the docs alone."""
+"""Six functions of users' own, for a device each, as somebody would write them who has read the docs alone."""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ def sparse_product(rows, device):
     return lambda: sparse @ dense
 
 
-def nearest_neighbours(points, device):
-    table = torch.from_numpy(numbers(points, 16)).to(device)
-    return Step(run=lambda: torch.cdist(table[:32], table).topk(5, largest=False).values, samples=32, unit="queries")
-
-
 def histogram(values, device):
     data = torch.from_numpy(numbers(values)).to(device)
     if device == "cpu":
@@ -61,20 +56,6 @@ def euler(particles, device):
     return Step(run=solve, samples=lambda: 20 * particles, unit="updates")
 
 
-def tokenizer(words, device):
-    text = " ".join(f"word{number % 97}" for number in range(words))
-    if device != "cpu":
-        raise NotImplementedError("there is no tokenizer for a GPU")
-    names = {}
-    return lambda: [names.setdefault(word, len(names)) for word in text.split()]
-
-
-def linear_solver(n, device):
-    matrix = torch.from_numpy(numbers(n, n)).to(device) + n * torch.eye(n, device=device)
-    right = torch.ones(n, device=device)
-    return lambda: torch.linalg.solve(matrix, right)
-
-
 def sorting(keys, device):
     data = torch.rand(keys, device=device)  # the same on all devices, though it is drawn on each
     return Step(run=lambda: torch.sort(data).values, samples=keys, unit="keys")
@@ -87,11 +68,3 @@ def pipeline(rows, device):
     labels = table[:, 0] > 0
     model = make_pipeline(StandardScaler(), LogisticRegression())
     return Step(run=lambda: model.fit(table, labels), result=lambda: model[-1].coef_, samples=rows, unit="rows")
-
-
-def blur(pixels, device):
-    image = numbers(pixels, pixels)
-    if device == "cpu":
-        return lambda: scipy.ndimage.uniform_filter(image, 3, mode="constant")
-    batch = torch.from_numpy(image).to(device)[None, None]
-    return lambda: torch.nn.functional.avg_pool2d(batch, 3, 1, 1)[0, 0]

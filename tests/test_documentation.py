@@ -69,11 +69,6 @@ def test_yaml_in_the_pages_is_yaml(page: Path) -> None:
         assert not any(value is None for value in (values.get("published") or {}).values()), block
 
 
-def test_no_page_has_the_marks_of_a_conflict() -> None:
-    marked = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
-    assert [page for page in PAGES if marked.search(page.read_text())] == []
-
-
 def test_version_and_date_of_the_release_agree() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     latest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)

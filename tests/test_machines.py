@@ -101,5 +101,3 @@ def test_every_class_measures_every_cell_and_here_there_is_none(workflow: OnSlur
     done = workflow.snakemake()
     assert done.returncode != 0
     assert "error: cluster.classes: a, b are classes of a cluster's nodes, but the jobs would run here" in done.stderr
-    done = workflow.snakemake("--dry-run", "--printshellcmds", f"{CELL}/a/cpu/trial-1.parquet")
-    assert "--machine=a" in done.stdout + done.stderr

@@ -93,8 +93,6 @@ def test_help_works_in_a_bare_environment() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number at least 2"),
-        ("--block-min-s=nan", "argument --block-min-s: 'nan' is not allowed; allowed: a number above 0"),
         (
             "--latency-steps=299",
             "argument --latency-steps: '299' is not allowed; allowed: a whole number at least 368 ",
@@ -110,20 +108,13 @@ def test_an_option_that_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str],
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("--size=99", "error: --size: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
-        ("--batch-size=5000", "error: batch size 5000 is larger than the dataset"),
-    ],
-)
-def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change: str, message: str) -> None:
+def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path) -> None:
     output = tmp_path / "row.parquet"
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
-    done = run_script([*options, f"--dataset={dataset}", f"--output={output}", change])
+    done = run_script([*options, f"--dataset={dataset}", f"--output={output}", "--batch-size=5000"])
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert message in done.stderr.splitlines()[-1]
+    assert "error: batch size 5000 is larger than the dataset" in done.stderr.splitlines()[-1]
     assert not output.exists()
 
 

@@ -44,12 +44,6 @@ def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str)
     assert not {"config", "configfile"} & profile(name).keys()
 
 
-def test_a_clusters_profile_counts_jobs() -> None:
-    """So the workflow knows, before it knows its executor, that they run elsewhere."""
-    assert profile("slurm")["jobs"] > 1
-    assert "cores" not in profile("slurm")
-
-
 def rules() -> dict[str, str]:
     """Text of every rule, by its name."""
     pattern = re.compile(

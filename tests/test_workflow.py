@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,16 +123,8 @@ MEASURED = "measurements.parquet"
             "trial 1: step_time_s .*, but the median of its samples is",
         ),
         (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
-        (MEASURED, with_values("model_key", lambda key: key[::-1]), "2 values of model_key; expected: one"),
         (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
-        (MEASURED, with_values("status", lambda _: "good"), "status 'good'; allowed: ok, oom"),
-        (
-            MEASURED,
-            with_values("peak_rss_bytes", lambda peak: peak - 1),
-            "is not what the rows in cells/ give: column peak_rss_bytes, ",
-        ),
         (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
-        ("cells.parquet", with_values("step_time_s", lambda time: 0.5 * time), "is not what the rows give"),
         ("ratios.parquet", lambda table: table.slice(1), "is not what the rows give.*: [0-9]+ rows; expected: [0-9]+"),
     ],
 )
@@ -147,8 +138,6 @@ def test_a_planted_edit_is_found(
 ) -> None:
     monkeypatch.chdir(ran.path)  # where the references of its plan lie
     arguments = ["results", "--json=check.json"]
-    assert check_run.main(arguments) == 0
-    assert capsys.readouterr().out.endswith("results: valid\n")
     edited(ran.results, name, change, again=False)
     assert check_run.main(arguments) == 1
     assert f"results/{name}: was changed after the report was made: its checksum differs" in capsys.readouterr().out
@@ -164,6 +153,8 @@ def test_edited_texts_and_lost_files_are_found(
     ran: WorkflowCopy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ran.path)
+    assert check_run.main(["results"]) == 0
+    assert capsys.readouterr().out.endswith("results: valid\n")
     thresholds, answers = ran.results / "thresholds.json", ran.results / "answers.csv"
     thresholds.write_text(thresholds.read_text().replace('"faster": "cpu"', '"faster": "gpu"').replace("null", "1", 1))
     answers.write_text(answers.read_text().replace("disc_depth", "disc", 1))
@@ -181,7 +172,6 @@ def test_edited_texts_and_lost_files_are_found(
 
 def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
     workflow = finished[0]
-    assert workflow.would_run() == Counter()
     assert (workflow.results / "summary.txt").read_text() in workflow.run()
 
 
@@ -220,7 +210,6 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
     [
         (lambda workflow: workflow.config(trials=2), {"disc_depth 2": 2, "hsf_width 2": 4, "write_plan": 1}),
         (lambda workflow: workflow.config(effort={"blocks_min": 4}), {"disc_depth 1": 2, "hsf_width 1": 4}),
-        (lambda workflow: workflow.edit("studies/disc_depth", batch_sizes=[50]), {"disc_depth 1": 2, "hsf_width 1": 0}),
         (lambda workflow: workflow.edit("studies/disc_depth", sizes=[2, 3, 4]), {"disc_depth 1": 1, "hsf_width 1": 0}),
         (other_workload, {"disc_depth 1": 2, "hsf_width 1": 0}),
         (lost_row, {"disc_depth 1": 0, "hsf_width 1": 1, "write_plan": 0}),
@@ -269,17 +258,15 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCop
     assert (ran.path / table).read_bytes() != earlier
 
 
-@pytest.mark.parametrize("script", ["measure_cell", "analyse_run"])
-def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: WorkflowCopy, script: str) -> None:
-    """No trial ends, or the analysis alone is made anew and fails before it does anything."""
-    if script == "measure_cell":
-        next((ran.results / "cells").rglob("*.parquet")).unlink()
-    (ran.path / "scripts" / f"{script}.py").write_text("import nothing_of_this_name")
+def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: WorkflowCopy) -> None:
+    next((ran.results / "cells").rglob("*.parquet")).unlink()
+    (ran.path / "scripts" / "measure_cell.py").write_text("import nothing_of_this_name")
     assert ran.snakemake().returncode != 0
     assert not {"report.html", "thresholds.json"} & {path.name for path in ran.results.iterdir()}
     assert MARK in (ran.results / "outdated" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: WorkflowCopy) -> None:
     next((ran.results / "cells").rglob("*.parquet")).unlink()
     script = ran.path / "scripts" / "analyse_run.py"
@@ -314,10 +301,11 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 
 
-@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
-def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path, snakefile: str) -> None:
+@pytest.mark.slow
+def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    snakefile = "workflow/Snakefile"
     assert fresh.would_run("--snakefile", snakefile, "--directory", str(elsewhere)) == fresh.would_run()
     module = (
         f'module crossover:\n    snakefile: "{fresh.path}/{snakefile}"\n    config: {{"studies": ["disc_depth"]}}\n'

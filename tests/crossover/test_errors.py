@@ -27,15 +27,6 @@ def test_a_users_error_is_one_line_of_the_log(tmp_path: Path) -> None:
     assert log.read_text() == "error: no such file\n"
 
 
-def test_a_bug_is_a_traceback_in_the_log(tmp_path: Path) -> None:
-    log = tmp_path / "job.log"
-    with pytest.raises(SystemExit), logged(str(log)):
-        print("so far so good")
-        raise ZeroDivisionError("a bug")
-    assert log.read_text().startswith("so far so good\nTraceback")
-    assert "ZeroDivisionError: a bug" in log.read_text()
-
-
 FULL = "; free some and run the same command again: what has finished is kept"
 
 

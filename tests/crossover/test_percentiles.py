@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.percentiles import TAIL, Percentile, interval_ranks, percentile_of
 
 
@@ -22,14 +21,6 @@ def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int) 
     # The sample of rank k is above the percentile if fewer than k are below it, else not.
     assert below.cdf(low - 1) <= TAIL < below.cdf(low)
     assert below.sf(high - 1) <= TAIL < below.sf(high - 2)
-
-
-@pytest.mark.parametrize(("percent", "fewest"), [(50, 6), (90, 36), (95, 72), (99, LATENCY_STEPS_MIN)])
-def test_the_fewest_samples(percent: int, fewest: int) -> None:
-    """The largest of n is above the p-th percentile but for a chance of (p/100)^n."""
-    assert (percent / 100) ** fewest <= TAIL < (percent / 100) ** (fewest - 1)
-    assert interval_ranks(fewest, percent) is not None
-    assert interval_ranks(fewest - 1, percent) is None
 
 
 def test_a_percentile_by_hand() -> None:

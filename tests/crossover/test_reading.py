@@ -3,7 +3,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,10 +76,3 @@ def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them()
     words, _, command = str(caught.value).rpartition(": ")
     assert words == "b c: cut off; 2 files like it cannot be used; delete them and run again"
     assert shlex.split(command) == ["rm", "b c", "it's"]
-
-
-def test_an_unreadable_file_is_told_between_processes() -> None:
-    import pickle
-
-    error: Any = pickle.loads(pickle.dumps(UnreadableError(Path("a"), "cut off")))
-    assert (str(error), error.why) == ("a: cut off; delete it and run again", "cut off")

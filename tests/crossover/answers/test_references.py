@@ -45,13 +45,13 @@ def trials(row: Row, device: str, seconds: Callable[[int], float], **values: Any
     ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cpu_rows(row: Row) -> list[dict[str, Any]]:
     """A CPU of 4 us x size, without a GPU."""
     return trials(row, "cpu", lambda size: 4e-6 * size)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def elsewhere(row: Row) -> Callable[..., Reference]:
     """A machine whose GPU takes 2 ms at any size, beside a CPU four times as fast as the one here."""
 
@@ -68,13 +68,23 @@ def tables(rows: list[dict[str, Any]], *references: Reference, **more: Any) -> R
     return tables_of(pd.DataFrame(rows), {STUDY: study(**more)}, references=references)
 
 
+@pytest.fixture(scope="module")
+def cpu_alone(cpu_rows: Any) -> RunTables:
+    return tables(cpu_rows)
+
+
+@pytest.fixture(scope="module")
+def beside_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
+    """The CPU here beside the machine elsewhere."""
+    return tables(cpu_rows, elsewhere())
+
+
 def of_kind(run: RunTables, kind: str) -> list[dict[str, Any]]:
     return [row for row in records(run.answers) if row["kind"] == kind]
 
 
-def test_a_reference_gpu_is_compared_with_the_cpu_here(cpu_rows: Any, elsewhere: Any) -> None:
-    run = tables(cpu_rows, elsewhere())
-    (answer,) = of_kind(run, "reference")
+def test_a_reference_gpu_is_compared_with_the_cpu_here(beside_reference: RunTables) -> None:
+    (answer,) = of_kind(beside_reference, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
     assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (reference, 2026-11-23)", "this CPU")
     assert answer["factor"] == pytest.approx(4)
@@ -82,12 +92,12 @@ def test_a_reference_gpu_is_compared_with_the_cpu_here(cpu_rows: Any, elsewhere:
     assert answer["value"] == pytest.approx(2000)
     assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
-    assert not of_kind(run, "crossover"), "that no GPU was measured here need not be said again"
+    assert not of_kind(beside_reference, "crossover"), "that no GPU was measured here need not be said again"
 
 
-def test_a_gpu_elsewhere_gives_only_a_range(cpu_rows: Any, elsewhere: Any) -> None:
+def test_a_gpu_elsewhere_gives_only_a_range(beside_reference: RunTables) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
-    (answer,) = of_kind(tables(cpu_rows, elsewhere()), "reference")
+    (answer,) = of_kind(beside_reference, "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
     assert words.said(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
@@ -113,7 +123,7 @@ def test_a_gpu_elsewhere_gives_only_a_range(cpu_rows: Any, elsewhere: Any) -> No
     ],
 )
 def test_a_ranking_says_which_machine_is_first_where(
-    cpu_rows: Any, elsewhere: Any, prices: Any, steps: Any, sentence: str
+    cpu_rows: Any, elsewhere: Any, cpu_alone: RunTables, prices: Any, steps: Any, sentence: str
 ) -> None:
     """4 us x size here, 1 us x size and 2 ms there."""
     run = tables_of(
@@ -123,7 +133,7 @@ def test_a_ranking_says_which_machine_is_first_where(
     (answer,) = of_kind(run, "ranking")
     assert words.said(answer) == sentence
     assert (answer["main"], answer["value"]) == (False, 3)
-    assert not of_kind(tables(cpu_rows), "ranking")
+    assert not of_kind(cpu_alone, "ranking")
 
 
 @pytest.mark.parametrize("here", [False, True])
@@ -161,13 +171,14 @@ def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: A
     assert of_kind(run, "crossover")[0]["main"]
 
 
-def test_a_reference_is_in_no_table_of_what_was_measured_here(cpu_rows: Any, elsewhere: Any) -> None:
-    without, with_it = tables(cpu_rows), tables(cpu_rows, elsewhere())
+def test_a_reference_is_in_no_table_of_what_was_measured_here(
+    cpu_alone: RunTables, beside_reference: RunTables
+) -> None:
     for name in ("cells", "candidate_cells"):
-        pd.testing.assert_frame_equal(getattr(without, name), getattr(with_it, name))
+        pd.testing.assert_frame_equal(getattr(cpu_alone, name), getattr(beside_reference, name))
     for name in ("crossovers", "ratios"):
-        table = getattr(with_it, name)
-        pd.testing.assert_frame_equal(getattr(without, name), table[table["pair"] != "reference"], check_dtype=False)
+        table = getattr(beside_reference, name)
+        pd.testing.assert_frame_equal(getattr(cpu_alone, name), table[table["pair"] != "reference"], check_dtype=False)
 
 
 def test_no_claim_is_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> None:
@@ -212,8 +223,8 @@ def use_it(thresholds: Any, size: float, **axes: Any) -> bool | None:
 
 class TestThresholds:
     @pytest.fixture
-    def series_elsewhere(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> list[Any]:
-        return read_back(tables(cpu_rows, elsewhere()), tmp_path)
+    def series_elsewhere(self, beside_reference: RunTables, tmp_path: Path) -> list[Any]:
+        return read_back(beside_reference, tmp_path)
 
     def test_the_device_is_known_outside_of_the_interval(self, series_elsewhere: Any) -> None:
         _, series = series_elsewhere
@@ -234,22 +245,17 @@ class TestThresholds:
         assert {size: use_it(series_elsewhere, size, beyond_measured=True) for size in nearest} == nearest
 
     def test_without_a_gpu_here_the_answer_is_the_default(
-        self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path
+        self, series_elsewhere: Any, cpu_alone: RunTables, cpu_rows: Any, tmp_path: Path
     ) -> None:
         """With a GPU that was measured elsewhere and without one; whichever series or device is asked for."""
         batches = cpu_rows + [row | {"batch_size": 7} for row in cpu_rows]
         for thresholds in (
             series_elsewhere,
-            read_back(tables(cpu_rows), tmp_path),
+            read_back(cpu_alone, tmp_path),
             read_back(tables(batches), tmp_path),
         ):
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
-
-    def test_a_gpu_elsewhere_counts_on_request(self, series_elsewhere: Any, cpu_rows: Any, tmp_path: Path) -> None:
-        assert should_use_gpu(series_elsewhere, STUDY, 10_000) is None
-        assert use_it(series_elsewhere, 10_000) is True
-        assert use_it(read_back(tables(cpu_rows), tmp_path), 10_000) is None
 
     def test_a_single_trial_counts_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is 0.2, 2 and 20 times as fast: from 1000 on at least twice."""
@@ -269,17 +275,13 @@ class TestThresholds:
         assert (series["crossover_low"], series["single_trial"]) == (None, True)
         assert [sizes["faster"] for sizes in series["ranges"]] == ["cpu", "gpu"]
 
-    def test_a_cpu_alone_with_one_trial_is_a_single_trial(self, cpu_rows: Any, tmp_path: Path) -> None:
-        once = [trial for trial in cpu_rows if trial["trial"] == 1]
-        for rows, is_single in ((once, True), (cpu_rows, False)):
-            (series,) = read_back(tables(rows), tmp_path)
+    def test_a_cpu_alone_with_one_trial_is_a_single_trial(
+        self, cpu_rows: Any, cpu_alone: RunTables, tmp_path: Path
+    ) -> None:
+        once = tables([trial for trial in cpu_rows if trial["trial"] == 1])
+        for run, is_single in ((once, True), (cpu_alone, False)):
+            (series,) = read_back(run, tmp_path)
             assert (series["device"], series["single_trial"]) == (None, is_single)
-
-    def test_caveats_of_the_cells_are_exported(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
-        rows = cpu_rows + trials(row, "cuda", lambda _: 2e-3, flags=["drift"])
-        rows.append(rows[-1] | {"size": 20_000, "status": "oom", "step_time_s": None, "flags": []})
-        (series,) = read_back(tables(rows), tmp_path)
-        assert series["caveats"] == ["lost_cells", "drift"]
 
     def test_at_a_size_that_the_trials_leave_open_nothing_is_known(
         self, row: Row, cpu_rows: Any, tmp_path: Path
@@ -299,11 +301,10 @@ class TestThresholds:
         ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.1, True, 0, 0), (0.25, True, 8, 21)]
     )
     def test_of_two_like_devices_as_few_answers_are_wrong_as_documented(
-        self, row: Row, cpu_rows: Any, spread: float, single_trial: bool, least: int, most: int
+        self, row: Row, cpu_alone: RunTables, spread: float, single_trial: bool, least: int, most: int
     ) -> None:
         """Both take the same time: of 60 runs 5 % at most name a faster device, of single trials 0 and 14 %."""
         random = np.random.default_rng(0)
-        run = tables(cpu_rows)
         cells = pd.DataFrame(trials(row, "cpu", lambda _: 1.0) + trials(row, "cuda", lambda _: 1.0))
         if single_trial:
             cells = cells[cells["trial"] == 1]
@@ -311,7 +312,7 @@ class TestThresholds:
         for _ in range(60):
             scattered = cells.assign(step_time_s=np.exp(random.normal(0, spread, len(cells))))
             crossovers = crossovers_of(scattered, {STUDY: "size"})
-            like = replace(run, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered))
+            like = replace(cpu_alone, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered))
             (series,) = thresholds_of(like, "today")["thresholds"]
             assert series["single_trial"] == single_trial
             named += any(
@@ -361,12 +362,6 @@ class TestThresholds:
         with pytest.raises(ValueError, match="'batch' is no axis of a series; allowed: machine, variant, protocol"):
             use_it(series_elsewhere, 100, batch=100)
 
-    def test_a_series_without_a_size_in_common_is_not_known(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
-        lost = [trial | {"status": "oom", "step_time_s": None} for trial in trials(row, "cuda", lambda _: 1.0)]
-        (series,) = read_back(tables(cpu_rows + lost), tmp_path)
-        assert (series["status"], series["smallest"], series["ranges"]) == ("incomplete", None, [])
-        assert should_use_gpu([series], STUDY, 100, beyond_measured=True) is None
-
     @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])
     def test_where_the_gpu_has_no_time_nothing_is_known(
         self, cpu_rows: Any, tmp_path: Path, x_axis: str, unit: int
@@ -388,13 +383,15 @@ class TestThresholds:
         }
         assert beyond == {50: True, 50_000: True, 200_000: None}
 
-    def test_flags_of_a_reference_are_caveats(self, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+    def test_flags_of_a_reference_are_caveats(
+        self, cpu_rows: Any, elsewhere: Any, beside_reference: RunTables, tmp_path: Path
+    ) -> None:
         run = tables(cpu_rows, elsewhere(flags=["throttled"]))
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]
         (answer,) = of_kind(run, "reference")
         assert "throttled" in answer["caveats"]
-        (series,) = [s for s in read_back(tables(cpu_rows, elsewhere()), tmp_path) if s["gpu_measured_elsewhere"]]
+        (series,) = [s for s in read_back(beside_reference, tmp_path) if s["gpu_measured_elsewhere"]]
         assert "throttled" not in series["caveats"]
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
@@ -402,8 +399,8 @@ class TestThresholds:
         with pytest.raises(ValueError, match="not thresholds of version 4"):
             read_thresholds(tmp_path / "t.json")
 
-    def test_a_copy_of_the_reader_needs_python_alone(self, cpu_rows: Any, tmp_path: Path) -> None:
-        read_back(tables(cpu_rows), tmp_path)
+    def test_a_copy_of_the_reader_needs_python_alone(self, cpu_alone: RunTables, tmp_path: Path) -> None:
+        read_back(cpu_alone, tmp_path)
         shutil.copy(thresholds_reader.__file__, tmp_path)
         (tmp_path / "program.py").write_text(
             "from thresholds import read_thresholds, should_use_gpu\n"

@@ -7,8 +7,6 @@ import pytest
 from crossover.config.published_rows import read_published_rows
 from user_errors import error_line
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -16,7 +16,6 @@ from crossover.config.studies import (
     in_rounds,
     preview,
     quality_of,
-    steps_of_run,
     trained_cells,
 )
 from crossover.config.words import AXES
@@ -66,12 +65,6 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
 )
 def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], taken: set[int]) -> None:
     assert set(preview(replace(STUDY, sizes=sizes)).sizes) == taken
-
-
-@pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
-def test_a_run_given_by_epochs_has_a_short_last_batch_in_each(batch_size: int, steps: int) -> None:
-    assert steps_of_run({"epochs": 20, "samples": 60000}, batch_size) == steps
-    assert (steps_of_run(150, batch_size), steps_of_run(None, batch_size)) == (150, None)
 
 
 def test_a_study_measures_on_its_own_devices_only() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from crossover.datasets import MAKERS, is_generated
 from crossover.datasets.digits import make_digits, make_mnist
 from user_errors import error_line
 
@@ -126,19 +125,3 @@ def test_the_order_is_random_and_the_seeds() -> None:
     assert (first == again).all()
     assert 0.05 < (first == other).mean() < 0.15
     assert 0.05 < (first == load_digits().target).mean() < 0.15
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "generated"),
-    [
-        ("digits", {"seed": 0}, False),
-        ("disc", {"points": 10, "seed": 0}, True),
-        ("higgs", {"csv": None}, True),
-        ("higgs", {"csv": {"signal": "a.csv", "background": "b.csv"}}, False),
-        ("mnist", {"folder": None}, True),
-        ("mnist", {"folder": "data"}, False),
-    ],
-)
-def test_which_data_are_generated(name: str, options: dict[str, object], generated: bool) -> None:
-    assert name in MAKERS
-    assert is_generated(name, options) is generated

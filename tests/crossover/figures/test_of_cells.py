@@ -187,15 +187,6 @@ def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row
     assert FIGURES["time_split"].applies(view.tables)
 
 
-def test_many_cells_leave_twelve_bars_and_none_leave_a_sentence(view_of: View, row: Row) -> None:
-    (axes,) = FIGURES["time_split"].draw(view_of([row(size=size, **SPLIT_STEP) for size in range(2, 32)])).axes
-    names = row_names(axes)
-    assert (len(names), names[0], names[-1]) == (12, "2 linear layers: 1.00 ms", "31 linear layers: 1.00 ms")
-    empty = view_of([row()])
-    assert not FIGURES["time_split"].applies(empty.tables)
-    assert not FIGURES["time_split"].draw(empty).axes
-
-
 def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> None:
     work = {"products_bytes_by_working_set": [0.0, 1e6], "others_bytes_by_working_set": [0.0, 1e6]}
     rows = [row(device="cuda", size=size, flops_per_step=size * 10**6, **work) for size in (2, 4)]

@@ -29,12 +29,12 @@ def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
 
 def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100, 4: 10_000}, trials=2))
-    wanted = [(STUDY, "times"), (STUDY, "memory")]
+    wanted = [(STUDY, "times")]
     first = draw_run(tables, studies, tmp_path / "first", wanted)
     second = draw_run(tables, studies, tmp_path / "second", wanted)
 
-    kinds = [f"{kind}.{suffix}" for kind in ("times", "memory") for suffix in ("svg", "pdf", "png")]
-    assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == kinds
+    files = [f"times.{suffix}" for suffix in ("svg", "pdf", "png")]
+    assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == files
     for path, path_again in zip(first, second, strict=True):
         assert path.read_bytes() == path_again.read_bytes(), path.name
 
@@ -84,7 +84,7 @@ def crowded_views(row: Row) -> dict[bool, StudyView]:
     roofs += [{"machine": "here", "roof": "memory", "working_set_bytes": 2**size, "value": 1e12} for size in (20, 30)]
     roofs = [{"device": device, **roof} for device in ("cpu", "cuda") for roof in roofs]
     rows = crowded(row)
-    batches = [cell | {"batch_size": batch} for cell in rows for batch in (100, 200, 400)]
+    batches = [cell | {"batch_size": batch} for cell in rows if cell["trial"] == 1 for batch in (100, 200, 400)]
     return {several: build_view(batches if several else rows, published, roofs=roofs) for several in (False, True)}
 
 

@@ -81,32 +81,3 @@ def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -
     assert [size for size, _ in columns] == SIZES
     assert [size * batch for size, batch in columns] == pytest.approx([40] * 3, rel=0.1)
     assert rows == [(pytest.approx(2.5, rel=0.05), 16.0)]
-
-
-def test_a_map_over_cores_has_a_column_for_each_number_of_them(view_of: View, row: Row) -> None:
-    """A CPU of 1 ms a size on one core, beside a GPU of 1 ms: they cross where the size is the number of cores."""
-    threads, sizes = {"cpu-1": 1, "cpu-2": 2, "cpu-4": 4, "cpu": 16, "cuda": 16}, [1, 3, 9]
-    rows = [
-        row(
-            size=size,
-            device=device,
-            threads=count,
-            trial=trial,
-            step_time_s=(1e-3 if device == "cuda" else 1e-3 * size / count) * spread,
-        )
-        for size in sizes
-        for device, count in threads.items()
-        for trial, spread in enumerate(SPREAD, 1)
-    ]
-    view = view_of(rows, x_axis="cpu_threads", cpu_threads=[1, 2, 4], sizes=sizes)
-    assert FIGURES["map"].applies(view.tables)
-    (axes,) = FIGURES["map"].draw(view).axes
-    assert len(axes.texts) == 4 * len(sizes)
-    assert {"9.0x", "4.5x", "0.062x"} <= {text.get_text() for text in axes.texts}
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("CPU cores", "linear layers")
-    for kind in ("times", "speedups"):
-        panels = FIGURES[kind].draw(view).axes
-        assert [panel.get_title(loc="left") for panel in panels] == [f"{size} linear layers" for size in sizes]
-    # Along a row, at a fixed size, that many cores are worth the GPU; along a column, sizes of that many.
-    assert marked(axes, "o") == [(pytest.approx(size, rel=0.1), size) for size in (3.0, 9.0)]
-    assert marked(axes, "s") == [(count, pytest.approx(count, rel=0.1)) for count in (2.0, 4.0)]

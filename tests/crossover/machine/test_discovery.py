@@ -12,7 +12,6 @@ from crossover.machine.discovery import (
     Machine,
     Nodes,
     find_machine,
-    find_nodes,
     hand_down,
     handed_down,
     prefer_this_environment,
@@ -114,13 +113,6 @@ LOGIN = Machine(
 )
 
 
-@pytest.mark.parametrize(("cpus_per_gpu", "devices"), [(24, ("cpu", "cuda")), (None, ("cpu",))])
-def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, devices: tuple[str, ...]) -> None:
-    machine = sent_elsewhere(LOGIN, Nodes(96, cpus_per_gpu))
-    assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
-    assert (machine.hardware, machine.driver_version, machine.compilers) == ({}, None, None)
-
-
 @pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
 def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch, nodes: Nodes | None) -> None:
     machine = sent_elsewhere(LOGIN, nodes)
@@ -167,14 +159,3 @@ def test_the_smallest_node_and_the_smallest_share_of_a_gpu_count(
     answer: str, partition: str | None, nodes: Nodes | None
 ) -> None:
     assert read_nodes(answer, partition) == nodes
-
-
-@pytest.mark.parametrize(("answer", "nodes"), [("echo 'all* 8 gpu:2'", Nodes(8, 4)), ("exit 1", None), (None, None)])
-def test_slurm_is_asked(
-    answer: str | None, nodes: Nodes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if answer is not None:
-        (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{answer}\n")
-        (tmp_path / "sinfo").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_nodes(None) == nodes

@@ -52,10 +52,6 @@ def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
     assert ids(chosen) == visible
 
 
-def test_a_split_gpu_offers_its_instances() -> None:
-    assert find_gpus({}, SPLIT).visible == (FIRST, PART, OTHER)
-
-
 @pytest.mark.parametrize(
     ("chosen", "visible"),
     [

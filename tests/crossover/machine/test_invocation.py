@@ -75,13 +75,6 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_clean_checkout_is_its_commit(repository: Path) -> None:
-    checkout = find_checkout(repository)
-    assert checkout == Checkout(git(repository, "rev-parse", "HEAD"))
-    assert checkout.code_version == checkout.commit
-    assert len(checkout.commit or "") == 40
-
-
 def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(repository: Path) -> None:
     (repository / "results").mkdir()
     (repository / "results" / "report.html").write_text("")

@@ -9,7 +9,6 @@ from crossover.machine.gpus import find_gpus
 from crossover.machine.threads import (
     cores_of,
     cpus_of_gpus,
-    lacking_cores,
     physical_cores,
     threads_for,
     usable_cores,
@@ -30,12 +29,6 @@ def machine(kernel: Callable[..., Path]) -> Path:
         for cpu in range(16)
     }
     return kernel({**siblings, "proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "max 100000\n"})
-
-
-@pytest.mark.parametrize(("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3)])
-def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
-    assert physical_cores(cpus, machine) == cores
-    assert usable_cores(cpus, {}, machine) == cores
 
 
 @pytest.mark.parametrize(
@@ -73,11 +66,6 @@ def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
 )
 def test_a_cpu_side_has_its_own_threads(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:
     assert threads_for(device, cpu_threads, cores) == threads
-
-
-def test_a_side_cannot_have_more_cores_than_there_are() -> None:
-    assert "cpu-3 needs 3 physical cores" in str(lacking_cores("cpu-3", 2))
-    assert [lacking_cores(device, 1) for device in ("cpu", "cpu-1", "cpu-half", "cuda")] == [None] * 4
 
 
 def shares(

@@ -73,21 +73,7 @@ class Segmenter(Scores):
         return OrderedDict(out=images, aux=images)
 
 
-class Video(Scores):
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = nn.Conv3d(3, 4, 3)
-
-    def forward(self, images: torch.Tensor) -> Any:
-        return self.convolution(images)
-
-
-class Flow(Scores):
-    def forward(self, first: torch.Tensor, second: torch.Tensor) -> Any:
-        return first + second
-
-
-MODELS = {"resnet": Scores, "vit": Patches, "rcnn": Detector, "fcn": Segmenter, "r3d": Video, "raft": Flow}
+MODELS = {"resnet": Scores, "vit": Patches, "rcnn": Detector, "fcn": Segmenter}
 MODELS |= {"picky": Picky, "quantized_resnet": Scores}
 
 
@@ -138,8 +124,6 @@ def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
     [
         ("vit", "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height!"),
         ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in a file of your own"),
-        ("r3d", "a first forward on images of 64 x 64 pixels fails (RuntimeError: Given groups=1, weight of"),
-        ("raft", "a first forward on images of 64 x 64 pixels fails (TypeError: Flow.forward() missing 1"),
         ("resnets", "it has no model of that name (did you mean 'resnet'"),
     ],
 )

@@ -118,18 +118,6 @@ class TestLoaders:
         assert [part.shape for part in inputs] == [(4, 2), (4, 3)]
         assert targets.tolist() == [7] * 4
 
-    def test_a_named_tuple_is_one_argument(self) -> None:
-        items = [Point(torch.zeros(2), torch.ones(()))] * 4
-        inputs, targets = next(batches_of(step(DataLoader(items, batch_size=4)), 4, "here"))  # type: ignore[arg-type]
-        assert (type(inputs), inputs.when.tolist(), targets) == (Point, [1.0] * 4, None)
-
-    def test_images_and_dicts_of_a_detector_stay_lists(self) -> None:
-        items = [(torch.zeros(3, side), {"boxes": torch.zeros(side)}) for side in (5, 6)]
-        loader = DataLoader(items, batch_size=2, collate_fn=lambda batch: tuple(zip(*batch, strict=True)))  # type: ignore[arg-type]
-        inputs, targets = next(batches_of(step(loader), 2, "here"))
-        assert [type(inputs), type(targets)] == [list, list]
-        assert [image.shape[1] for image in inputs] == [5, 6]
-
 
 class Reader(nn.Module):
     def forward(self, words: torch.Tensor, lengths: torch.Tensor, scale: float = 1.0) -> torch.Tensor:

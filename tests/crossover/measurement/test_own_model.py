@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +20,7 @@ from crossover.measurement.own_model import OwnModel, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.user_module import cause_of
+from user_errors import error_line
 
 CPU = Arithmetic(torch.device("cpu"))
 HEAD = """
@@ -81,20 +81,6 @@ def test_dicts_and_nested_inputs_reach_the_model_as_they_are(build: Build) -> No
     )
     (loss,) = task.forward(task.model, *task.next_inputs())
     assert loss.item() == 36  # without targets the mean square of the output
-
-
-def test_an_optimizer_may_be_there_already(build: Build) -> None:
-    task = build(
-        """
-        def build():
-            model = nn.Linear(3, 1)
-            adam = torch.optim.Adam(model.parameters(), lr=0.5)
-            return Step(model=model, inputs=torch.ones(4, 3), optimizer=adam)
-        """
-    )
-    before = task.model.weight.detach().clone()
-    task.step()
-    assert (task.model.weight - before).abs().mean().item() == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
@@ -196,7 +182,6 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "returns an int as the targets; allowed: a tensor, a list or dict of them",
         ),
         ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
-        ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
             "def build(): return nn.Linear(1, 1), Data(range(9))",
@@ -210,22 +195,11 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
             "its batch has 3 rows, not the 4 of the batch size; build it of batch_size rows",
         ),
-        (
-            "from torch.utils.data import DataLoader, TensorDataset\ndef build(size, batch_size):\n"
-            "    return nn.Linear(3, 1), DataLoader(TensorDataset(torch.ones(9, 3), torch.ones(9, 1)), batch_size=3)",
-            "its batch has 3 rows, not the 4 of the batch size",
-        ),
-        ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
         (LINEAR.format("samples=0"), "an int as the samples; allowed: a number, or a function of inputs and targets"),
         (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
         (LINEAR.format("host=3"), "returns an int as the host; allowed: names of the model's arguments"),
         (LINEAR.format("loss=nn.MSELoss"), "the class MSELoss as the loss"),
-        (LINEAR.format("loss='mse'"), "returns a str as the loss; allowed: a function of the model's output"),
         (LINEAR.format("optimizer=lambda: 1"), "its optimizer fails: TypeError"),
-        (
-            LINEAR.format("optimizer=lambda parameters: 1"),
-            "its optimizer is an int; allowed: an optimizer of",
-        ),
         (
             LINEAR.format("optimizer=torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=1)"),
             "its optimizer has none of the model's parameters; make it of these",
@@ -233,10 +207,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(build: Build, text: str, message: str) -> None:
-    with pytest.raises(UserError) as raised:
-        build(text)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+    assert message in error_line(lambda: build(text))
 
 
 def test_a_failing_step_is_the_users_until_it_runs_on_the_cpu(tmp_path: Path) -> None:
@@ -279,22 +250,6 @@ def test_an_inference_gives_all_its_outputs_whatever_they_lie_in(
     task = build(OUTPUTS.replace("FORM", form), mode="infer")
     task.step()
     assert [tuple(output.shape) for output in task.forward(task.model, *task.next_inputs())] == shapes
-
-
-DERIVATIVE = """
-def forward(net, points):
-    points = points.requires_grad_()
-    return torch.autograd.grad(net.layer(points).square().sum(), points)[0]
-def build(size, batch_size):
-    return Applied(forward, layer=nn.Linear(3, 1)), torch.randn(batch_size, 3)
-"""
-
-
-def test_an_inference_that_fails_with_gradients_too_says_what_it_said_first(build: Build) -> None:
-    task: Any = build(DERIVATIVE.replace("net.layer(points)", "net.layer(points[:, :2])"), mode="infer")
-    with pytest.raises(UserError, match=r"net0\.py: line 8: its step fails: RuntimeError: mat1 and mat2"):
-        task.step()
-    assert not task.takes_gradients
 
 
 class TestPrecision:
@@ -459,22 +414,6 @@ class TestLosses:
         assert loss.item() == pytest.approx(-(log[0] + 9 * log[1]).item() / 10)
         assert rounded.item() == pytest.approx(loss.item(), rel=1e-6)
 
-    def test_a_losss_own_parameters_are_trained(self, build: Build) -> None:
-        task = build(
-            """
-            def build():
-                scaled = lambda loss, output, targets: (output - targets).sum() * loss.scale
-                sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
-                zero = nn.Linear(3, 1, bias=False)
-                nn.init.zeros_(zero.weight)
-                return Step(model=zero, inputs=torch.ones(4, 3), targets=-torch.ones(4, 1), optimizer=sgd,
-                            loss=Applied(scaled, scale=nn.Parameter(torch.ones(()))))
-            """
-        )
-        task.step()
-        assert task.model.loss.scale.item() == -1  # 1 less 0.5 times 4
-        assert task.model.model.weight.tolist() == [[-2.0] * 3]
-
     def test_a_loss_that_the_whole_step_uses_is_moved_and_trained_too(self, build: Build) -> None:
         task = build(
             """
@@ -537,19 +476,6 @@ def build(size, batch_size):
     rows = TensorDataset(torch.randn(5, 3), torch.zeros(5, 1))
     return nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)), DataLoader(rows, batch_size=batch_size)
 """
-
-
-def test_samples_are_counted_as_they_come(build: Build) -> None:
-    task = build(SHORT.replace("nn.BatchNorm1d(3)", "nn.ReLU()"), "loaded")
-    counts = []
-    for _ in range(4):
-        task.step()
-        counts.append(task.samples_taken)
-    assert counts == [4, 5, 9, 10]
-    resident = build(SHORT)
-    resident.step()
-    resident.step()
-    assert resident.samples_taken == 8
 
 
 def test_a_shorter_last_batch_that_fails_is_named(build: Build) -> None:
@@ -720,21 +646,12 @@ class TestAmp:
     ("text", "says"),
     [
         ("return nn.Linear(3, 4), torch.ones(4, 3), torch.ones(4, 4, dtype=torch.long)", "make them floats, or give"),
-        ("return nn.Linear(3, 1), torch.ones(4, 5)", "its step fails: RuntimeError: mat1 and mat2"),
-        (
-            "return nn.Linear(3, 4), torch.ones(4, 3), torch.arange(1, 5)",
-            "its targets are class labels from 1 to 4",
-        ),
         (
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output.detach().sum())",
             "its step fails: RuntimeError: element 0 of tensors does not require grad",
         ),
         (
             "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output)",
-            "since its loss is not a tensor of one number",
-        ),
-        (
-            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: (output.mean(), 1))",
             "since its loss is not a tensor of one number",
         ),
         (
@@ -757,21 +674,3 @@ def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
     text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
     assert cause_of(OSError(text)) == "no img37.png"
     assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
-
-
-def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:
-    with pytest.raises(UserError) as raised:
-        build(
-            """
-            from torch.utils.data import DataLoader, Dataset
-            class Data(Dataset):
-                def __len__(self): return 9
-                def __getitem__(self, row): raise OSError("no img37.png")
-            def build(size, batch_size):
-                return nn.Linear(1, 1), DataLoader(Data(), batch_size=batch_size, num_workers=1)
-            """
-        )
-    line = str(raised.value)
-    del raised  # with the loader, which ends its worker
-    gc.collect()
-    assert line.endswith("net0.py: line 9: its data fail: OSError: no img37.png")

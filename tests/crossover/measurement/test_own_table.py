@@ -16,6 +16,7 @@ import torch
 from crossover.config.models import Table
 from crossover.errors import UserError
 from crossover.measurement.own_table import TableSamples, samples_of
+from user_errors import error_line
 
 COLUMNS = {
     "count": [3, 1, 2],
@@ -77,10 +78,7 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
     ],
 )
 def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError) as raised:
-        samples_of(Table(file, targets, inputs))
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+    assert message in error_line(lambda: samples_of(Table(file, targets, inputs)))
 
 
 def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
@@ -115,8 +113,6 @@ def test_categories_are_classes_by_their_names(tmp_path: Path) -> None:
         ([[1, 2], [3, 4]], "column 'a' holds list<element: int64>; allowed: numbers"),
         ([1e300, 1.0], "column 'a' holds 1e+300 in row 1, and fp32 ends at 3.4e+38"),
         (pd.array([True, None], dtype="boolean"), "column 'a' has 1 of 2 rows without a value"),
-        (["1", "2"], "column 'a' holds text, '1' in row 1"),
-        ([None, None], "column 'a' has 2 of 2 rows without a value"),
     ],
 )
 def test_other_types_are_one_line(tmp_path: Path, values: Any, message: str) -> None:
@@ -153,8 +149,6 @@ def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, wr
         ("a,label\n1,x\n2\n", "rows.csv cannot be read (CSV parse error: Row #3: Expected 2 columns, got 1: 2)"),
         ("a,label\n1,x\n?,y\nNaN,x\n,y\n", "rows.csv: column 'a' has 3 of 4 rows without a value"),
         ('a,label\n"1,234",x\n', "rows.csv: column 'a' holds text, '1,234' in row 1"),
-        ("a;label\n1,5;x\n0.5;y\n", "rows.csv: column 'a' holds text, '1,5' in row 1"),
-        ("a,label\n1,x\n2,\n", "rows.csv: column 'label' has 1 of 2 rows without a value"),
     ],
 )
 def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
@@ -162,7 +156,4 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(text)
-    with pytest.raises(UserError) as raised:
-        samples_of(Table(str(tmp_path / "rows.csv"), "label"))
-    assert str(raised.value).startswith(message)
-    assert "\n" not in str(raised.value)
+    assert error_line(lambda: samples_of(Table(str(tmp_path / "rows.csv"), "label"))).startswith(message)

@@ -76,18 +76,6 @@ def test_it_is_the_loop_that_anyone_would_write(job: TrainingJob) -> None:
     assert by_hand(seed=5, epochs=1, batch=8, width=16)[1] != pytest.approx(loss, rel=1e-6)
 
 
-def test_the_row_says_what_ran(job: TrainingJob) -> None:
-    told: list[dict[str, Any]] = []
-    row = run_training(job, told.append)
-    assert (row.study, row.variant, row.precision, row.seed, row.epochs) == ("quality", "plain", "fp32", 5, 2)
-    assert row.parameters == 2 * 16 + 16 + 16 * 16 + 16 + 16 * 2 + 2
-    assert (row.threads, row.command, row.isolation, row.code_version) == (1, "the command", "process", None)
-    assert row.train_s is not None
-    assert row.train_s > 0
-    assert told[0]["begun"]["hostname"] == row.hostname
-    assert "predictions" not in told[0]["begun"]
-
-
 @pytest.mark.parametrize(
     ("changes", "fit", "status", "reason"),
     [

@@ -369,13 +369,6 @@ def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reaso
     assert (row.reason or "").startswith(reason)
 
 
-def test_a_workload_on_another_device_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
-    changed(lambda task: task.model.to("meta"))
-    row = run_trial(job)
-    assert (row.status, row.step_time_s) == ("invalid", None)
-    assert row.reason == "tensors lie on meta, not on cpu: the workload must use its device"
-
-
 @pytest.mark.parametrize(
     ("factor", "reason", "has_error"),
     [(math.inf, "is not finite, in double precision it is", False), (1.5, "where rounding explains", True)],

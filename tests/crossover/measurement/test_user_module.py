@@ -64,7 +64,7 @@ def complaint(text: str) -> str:
 BUILD = "def build(size):\n    return {}\n"
 
 
-@pytest.mark.parametrize("name", ["statistics", "queue", "types", "torch", "numpy"])
+@pytest.mark.parametrize("name", ["statistics", "torch"])
 def test_a_file_with_the_name_of_a_module_that_is_there_disturbs_nobody(name: str) -> None:
     write(net=f"import {name}\n{BUILD.format(f'{name}.__file__')}", **{name: "raise RuntimeError('imported')"})
     there = getattr(__import__(name), "__file__", None)
@@ -111,14 +111,12 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
-        ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
-        ("raise RuntimeError('first\\nsecond')", f"net.py: line 1: {IMPORT}RuntimeError: first"),
     ],
 )
 def test_an_import_that_fails_is_one_line(
     text: str, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
+    write(net=text)
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
         assert line in complaint("net.py:build")
@@ -168,8 +166,6 @@ def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch
     ("files", "folder", "named", "advice"),
     [
         ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__net": "from . import layers"}, ".", "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__init__": "from .net import build"}, ".", "pkg/__init__.py:build", "pkg:build"),
         ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
     ],
 )
@@ -223,8 +219,6 @@ def reset() -> None:
     ("setter", "name", "key"),
     [
         ("torch.set_default_device('meta')", "default_device", "devices"),
-        (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
-        ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
     ],

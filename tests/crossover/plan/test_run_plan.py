@@ -22,16 +22,6 @@ def of_one_study(**changes: object) -> RunPlan:
     return replace(whole, studies=(replace(whole.studies[0], **{"sizes": (2, 3), "candidates": None, **changes}),))
 
 
-def test_every_cell_has_a_row_for_each_trial() -> None:
-    run = of_one_study()
-    assert [(cell.size, cell.device) for cell in run.cells] == [(2, "cpu"), (2, "cuda"), (3, "cpu"), (3, "cuda")]
-    rows = run.rows(run.trials_of_grid)
-    assert len(rows) == len(set(rows)) == 4 * 2
-    folder = "results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu"
-    assert rows[:2] == [f"{folder}/trial-1.parquet", f"{folder}/trial-2.parquet"]
-    assert run.rows(run.trials_of_grid * 2) == rows
-
-
 @pytest.mark.parametrize("classes", [None, CLASSES])
 def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str, object]] | None) -> None:
     run = replace(plan(devices=["cpu", "cuda"]), classes=classes)

@@ -61,15 +61,6 @@ def test_a_report_is_outdated_by_what_measures_or_analyses(rule: str, outdates: 
     assert Run(**{rule: 1}).progress.outdates_report() is outdates
 
 
-def test_a_first_answer_is_shown_when_it_is_there(tmp_path: Path) -> None:
-    run = Run(measure_cell=2, give_first_answer=2)
-    for number, text in enumerate(("", "GPU faster\n")):
-        (tmp_path / f"{number}.txt").write_text(text)
-        run.event(LogEvent.JOB_INFO, jobid=number, rule_name="give_first_answer", output=[f"{tmp_path}/{number}.txt"])
-        run.event(LogEvent.JOB_FINISHED, job_id=number)
-    assert run.said == ["To measure: 2 trials.", "GPU faster"]
-
-
 def test_refinement_adds_jobs_when_it_is_planned() -> None:
     run = Run(measure_cell=2, plan_refinement=1)
     run.job(1, seconds=60)
@@ -155,12 +146,6 @@ def test_a_long_run_tells_its_progress_twenty_times() -> None:
     told = [line.partition(" trials")[0] for line in run.said[1:]]
     assert len(told) == STEPS + 1
     assert [*told[:2], told[-1]] == ["Measured 1 of 1000", "Measured 50 of 1000", "Measured 1000 of 1000"]
-
-
-def test_where_all_is_up_to_date_the_answers_are_told_again() -> None:
-    run = Run()
-    run.progress.handle(record("Nothing to be done (all requested files are present and up to date)."))
-    assert run.said == ["up to date"]
 
 
 def test_a_failed_job_is_shown_without_its_command_which_the_log_file_has() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.provenance import differing_software, hosts_elsewhere, read_provenances
+from crossover.report.provenance import differing_software, read_provenances
 
 COMPLETE: dict[str, Any] = {
     "made_at": "then",
@@ -45,20 +45,6 @@ def test_a_run_with_unreliable_provenance_has_a_caveat(tmp_path: Path, text: str
     run = read(tmp_path, text)
     assert (run["name"], run["caveat"]) == ("h200", caveat)
     assert (run["provenance"] is not None) is (caveat in (None, "other_rows"))
-
-
-@pytest.mark.parametrize(
-    ("hosts", "text"),
-    [
-        (["here"], None),
-        ([""], None),
-        (["node1"], "node1"),
-        (["node1", "here", "node1"], "node1"),
-        (["c", "b", "a"], "a and 2 more"),
-    ],
-)
-def test_other_hosts_than_this_one_are_named(hosts: list[str], text: str | None) -> None:
-    assert hosts_elsewhere([{"host": host} for host in hosts], "here") == text
 
 
 def test_only_what_differs_between_machines_is_named(row: Callable[..., dict[str, Any]]) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from crossover.config.studies import Candidates, Refinement
-from crossover.plan.stages import planned_trials, write_stage
 from crossover.statistics.best import candidates_of, standings_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
@@ -186,16 +183,6 @@ def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> 
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
-def test_extra_trials_go_to_the_candidates_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
-    slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
-    table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
-    assert stage(table, 2, target_width=1e-6) == {
-        (execution, device, size): [4, 5]
-        for execution, device in (("eager", "cpu"), ("cuda-graph", "cuda"))
-        for size in (100, 1600)
-    }
-
-
 def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
     """The winner among the GPU's candidates changes between two sizes, which is no crossover."""
     times: Times = {
@@ -205,16 +192,3 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
     }
     table = rows(times, {("cuda-graph", "cuda"): 1}, workload="linear_stack")
     assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
-
-
-def test_a_stage_is_written_with_its_decisions_on_devices_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
-    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"), first_trials=3)}
-    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: CANDIDATES})
-    write_stage(tmp_path / "stage-1.json", 1, cells, why)
-    assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
-    written = json.loads((tmp_path / "stage-1.json").read_text())["why"]
-    assert [(decision["pair"], decision["status"], decision["decision"]) for decision in written] == [
-        ("device", "bracketed", "bisect"),
-        ("best", "bracketed", "bisect"),
-    ]
-    assert (written[1]["bracket"], written[1]["execution"]) == ([100, 1600], "best")

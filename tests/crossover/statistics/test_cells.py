@@ -82,12 +82,6 @@ def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
     assert cells_of(row())[0]["price_per_million_steps"] is None
 
 
-def test_the_host_bound_share_is_a_mean_over_the_profiled_trials(row: Row) -> None:
-    (cell,) = cells_of(*trials(row, "host_bound_share", 0.4, 0.5, 0.6, None, device="cuda"))
-    shares = [cell[f"host_bound_share{end}"] for end in ("", "_low", "_high")]
-    assert shares == pytest.approx([0.5, 0.2516, 0.7484], abs=1e-4)
-
-
 def test_the_achieved_rate_is_operations_over_time(row: Row) -> None:
     """20.6 TFLOP in 150 steps of 4 ms: 34.3 TFLOP/s."""
     (cell,) = cells_of(*trials(row, "step_time_s", 3e-3, 16e-3 / 3, flops_per_step=20_600_000_000_000 // 150))

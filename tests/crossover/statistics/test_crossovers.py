@@ -106,12 +106,6 @@ def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
     assert table["status"].to_dict() == {"time": "incomplete", "energy": "incomplete"}
 
 
-def test_the_crossover_in_money(power_laws: PowerLaws) -> None:
-    """A GPU five times as dear an hour must be five times as fast: at 5000 parameters instead of 1000."""
-    table = crossovers_of(power_laws(GRID), PARAMETERS, {"cpu": 0.8, "cuda": 4.0}).set_index("cost")
-    assert table["crossover"].to_dict() == {"time": pytest.approx(1000), "money": pytest.approx(5000)}
-
-
 def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) -> None:
     """Four times as slow, so equal at a quarter; its price is that of the same machine."""
     rows = power_laws(GRID)

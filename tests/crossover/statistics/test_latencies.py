@@ -11,7 +11,7 @@ from crossover.statistics.latencies import MISTAKES, latencies_of
 from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
-TRANSFER, COLD, UNSYNCHRONISED = MISTAKES
+TRANSFER, _, UNSYNCHRONISED = MISTAKES
 
 
 def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -70,12 +70,6 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     assert (transfer["kind"], transfer["ratio"], transfer["is_error"]) == ("mistake", pytest.approx(4), False)
     # ln 2 and ln 8: mean 2 ln 2, standard error ln 2; Student's t of 0.975 with one degree of freedom is 12.706.
     assert transfer["ratio_high"] == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
-
-
-def test_cold_steps_are_compared_with_later_ones_of_their_own(row: Row) -> None:
-    """A mean of 4 over one of 2 for the later half; that the machine is at another pace by then does not count."""
-    cold = methods(row(latencies_s=[9.0], latencies_cold_s=[10.0, 2.0, 2.0, 2.0]))[COLD]
-    assert (cold["mean_s"], cold["ratio"]) == (4, pytest.approx(2))
 
 
 def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:

@@ -32,16 +32,6 @@ def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> 
     assert np.isnan(startups_of(rows.drop(columns="spent_s"))).all()
 
 
-def test_one_trial_gives_the_number_of_steps_alone() -> None:
-    """2 s more of start-up at 1 ms less a step; the order of the sides does not matter."""
-    gpu, cpu = Jobs([2.5], [1e-3]), Jobs([0.5], [2e-3])
-    for pair in ((gpu, cpu), (cpu, gpu)):
-        interval = payback(*pair)
-        assert interval is not None
-        assert (interval.mean, interval.low, interval.high) == (pytest.approx(2000), None, None)
-    assert payback(Jobs([], []), cpu) is None
-
-
 def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
     """Welch's test by scipy of the seconds that whole jobs of this many steps take."""
     totals_s = (np.array(jobs.startups_s) + steps * np.array(jobs.steps_s) for jobs in (gpu, cpu))

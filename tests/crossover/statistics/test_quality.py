@@ -15,7 +15,6 @@ from sklearn.metrics import accuracy_score, f1_score
 from crossover.errors import UserError
 from crossover.statistics.quality import (
     compared_cells,
-    decision,
     mean_over_seeds_and_rows,
     quality_table,
     scores_of_rows,
@@ -174,19 +173,6 @@ def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share
             errors[name].append(scores[name].std() / math.sqrt(600))
     for name in QUALITY_METRICS:
         assert np.std(metrics[name]) == pytest.approx(np.mean(errors[name]), rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "word"),
-    [
-        (-0.004, 0.006, "equivalent"),
-        (0.001, 0.03, "better"),
-        (-0.03, -0.02, "worse"),
-        (None, None, "single_trial"),
-    ],
-)
-def test_the_whole_interval_decides(low: float | None, high: float | None, word: str) -> None:
-    assert decision(low, high) == word
 
 
 @pytest.mark.parametrize(("rows", "seeds"), [(360, 3), (899, 5), (10_000, 3)])

@@ -82,17 +82,6 @@ def test_the_plain_settings_are_the_usual_ones_or_the_only_one(
     assert {ratio["contender"]: ratio["baseline"] for ratio in ratios(rows, "settings")} == expected
 
 
-def test_resident_data_are_compared_with_the_published_protocol(row: Row) -> None:
-    """Loading takes 1 - 2.4 / 20 = 88 % of a step."""
-    rows = [
-        row(protocol=protocol, step_time_s=time) for protocol, time in (("as_published", 0.02), ("resident", 2.4e-3))
-    ]
-    rows.append(row(protocol="resident", batch_size=7, step_time_s=1.0))
-    ((ratio),) = ratios(rows, "protocol")
-    assert 1 - 1 / ratio["ratio"] == pytest.approx(0.88)
-    assert (ratio["protocol"], ratio["contender"], ratio["baseline"]) == ("resident", "resident", "as_published")
-
-
 def test_machines_are_compared_device_by_device_with_the_first_that_has_it(row: Row) -> None:
     times = {("a", "cpu"): 8.0, ("b", "cpu"): 2.0, ("b", "cuda"): 1.0, ("c", "cuda"): 0.5, ("c", "cpu"): 4.0}
     rows = [row(machine=machine, device=device, step_time_s=time) for (machine, device), time in times.items()]

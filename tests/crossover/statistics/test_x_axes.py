@@ -13,9 +13,8 @@ from crossover.config.studies import Refinement
 from crossover.statistics.crossover import crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.ratios import ratios_of
 from crossover.statistics.refinement import plan_stage
-from crossover.tables.frames import records, with_x
+from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
@@ -100,15 +99,6 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
 
     assert plan(1) == {"cpu-8": [1, 2, 3, 4], "cuda": [1, 2, 3, 4]}
     assert plan(4) == {side: list(range(5, 17)) for side in ("cpu", "cpu-4", "cuda")}
-
-
-def test_a_ratio_stands_at_the_threads_of_its_baseline(over_cores: Any) -> None:
-    measured = pd.DataFrame(over_cores("cpu-1", "cpu-4"))
-    ratios = with_x(ratios_of(measured), "cpu_threads")
-    speedups = ratios[ratios["pair"] == "device"].set_index("x")["ratio"]
-    assert {int(x): round(ratio, 3) for x, ratio in speedups.items()} == {1: 6.0, 4: 1.5, 16: 0.375}
-    x = with_x(measured, "cpu_threads").groupby("device")["x"].first()
-    assert x.dropna().to_dict() == {"cpu": 16, "cpu-1": 1, "cpu-4": 4}
 
 
 def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:

@@ -26,17 +26,6 @@ def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "t.parquet").field("size").metadata == {b"doc": b"neurons"}
 
 
-def test_a_table_in_the_place_of_another_is_named(tmp_path: Path) -> None:
-    cells = pd.DataFrame({"study": ["a"], "size": [1]})
-    write_table(cells, {}, tmp_path / "cells.parquet", tmp_path / "cells.csv")
-    (tmp_path / "crossovers.parquet").write_bytes((tmp_path / "cells.parquet").read_bytes())
-    with pytest.raises(UserError, match=r"crossovers\.parquet: not the table 'crossovers' of this version"):
-        read_table(tmp_path / "crossovers.parquet")
-    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "claims.parquet")
-    with pytest.raises(UserError, match=r"claims\.parquet: not the table 'claims' of this version .*; delete it and"):
-        read_table(tmp_path / "claims.parquet")
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -172,35 +170,6 @@ def test_an_accelerators_memory(
         "other_bytes": other_bytes,
     }
     assert fixed_split == [4600]  # from marks that were reset in between
-    assert steps == ["timed", "timed", "eager"]
-
-
-@pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "clear_refs").touch()
-    (tmp_path / "status").write_text("VmHWM:\t 10 kB\nVmRSS:\t 10 kB\n")
-    monkeypatch.setattr(memory_pass, "measure_host", partial(memory_pass.measure_host, process=tmp_path))
-    return tmp_path
-
-
-@pytest.mark.parametrize(("peak_kib", "other_bytes"), [(13, 3 * 1024 - 1500), (11, 0)])
-def test_the_cpus_memory(
-    subject: Subject, fixed_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
-) -> None:
-    """The rest is the process's growth without the 1500 B that the parts grew by."""
-
-    def step() -> None:
-        steps.append("timed")
-        (process / "status").write_text(f"VmHWM:\t {peak_kib} kB\nVmRSS:\t 10 kB\n")
-
-    assert both(step, subject, "cpu") == {
-        "base_rss_bytes": 10 * 1024,
-        "peak_rss_bytes": peak_kib * 1024,
-        "memory_source": "VmHWM",
-        **PARTS,
-        "other_bytes": other_bytes,
-    }
-    assert fixed_split == [None]
     assert steps == ["timed", "timed", "eager"]
 
 

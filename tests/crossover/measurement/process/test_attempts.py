@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from crossover.config.models import read_model
-from crossover.config.studies import Cell
 from crossover.measurement.process import attempts
 from crossover.measurement.process.attempts import measure, run_supervised
 from crossover.measurement.process.jobs import Outcome, TrialJob
@@ -105,54 +103,3 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
     assert (plain.cell, plain.threads, plain.dataset) == (CELL, job.threads, job.dataset)
-
-
-NET = """
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(4, 2)
-
-    def forward(self, inputs):
-        if inputs.dtype == torch.bfloat16:
-            raise RuntimeError("this network knows no such type\\nmore")
-        return self.layer(inputs)
-
-def build(size, batch_size):
-    return Net(), torch.ones(batch_size, 4 + (size == 9)), torch.ones(batch_size, 2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("size", "precision", "said"),
-    [
-        (8, "bf16", None),
-        (9, "bf16", "net.py: line 13: its step fails: RuntimeError: mat1 and mat2 shapes"),
-        (9, "fp32", "net.py: line 13: its step fails: RuntimeError: mat1 and mat2 shapes"),
-    ],
-)
-def test_what_a_precision_alone_refuses_is_a_row_and_a_mistake_a_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], size: int, precision: str, said: str | None
-) -> None:
-    file = tmp_path / "net.py"
-    file.write_text(NET)
-    model = read_model(f"{file}:build", tmp_path, "here")
-    cell = Cell("s", "model", "resident", 4, precision, "eager", size, "cpu", model=model)
-    job = trial_job("", tmp_path / "row.parquet", cell=cell)
-    job = replace(job, dataset=None)
-    if said is None:
-        assert measure(job).status == "unsupported"
-        row = read_row(tmp_path / "row.parquet")
-        assert (row["status"], row["reason"]) == ("unsupported", "this network knows no such type")
-        assert row["precision"] == precision
-    else:
-        with pytest.raises(ChildFailedError):
-            measure(job)
-        printed = capfd.readouterr().err
-        assert printed.count("error:") == 1
-        assert said in printed
-        assert "Traceback" not in printed

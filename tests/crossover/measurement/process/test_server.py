@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -83,16 +82,6 @@ def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
     alike = ("status", "threads", "backend_settings", "relative_error", "gradient_error", "parameters", "affinity")
     assert {name: forked[name] for name in alike} == {name: fresh[name] for name in alike}
     assert forked["status"] == "ok"
-
-
-def test_one_server_serves_all_trials_of_its_user_alone(runtime: Path, job: TrialJob) -> None:
-    measured(job)
-    first = servers(runtime)
-    measured(replace(job, cell=replace(job.cell, size=4), threads=2))
-    assert len(first) == 1
-    assert servers(runtime) == first
-    (folder,) = runtime.iterdir()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_server_that_was_started_early_serves_the_first_trial(

@@ -524,32 +524,6 @@ def test_sparse_gradients_are_compared() -> None:
         assert (answer.wrong is None) is (error == 0)
 
 
-def net() -> nn.Module:
-    return nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-
-
-def derivative() -> nn.Module:
-    """Derivatives by the inputs within the forward pass, as a physics-informed network takes them."""
-
-    def forward(model: Any, points: torch.Tensor) -> torch.Tensor:
-        points = points if points.requires_grad else points.requires_grad_()
-        (first,) = torch.autograd.grad(model.net(points).sum(), points, create_graph=True)
-        (second,) = torch.autograd.grad(first[:, 0].sum(), points, create_graph=True)
-        return first[:, 1] - second[:, 0]
-
-    return Applied(forward, net=net())
-
-
-@pytest.mark.parametrize("leaf", [False, True])
-def test_derivatives_within_the_forward_pass_are_compared(leaf: bool) -> None:
-    points = torch.rand(16, 2, requires_grad=leaf)
-    answer = checked(right=derivative, batch=points)
-    assert is_right(answer)
-    assert answer.errors["gradient"] > 0
-    assert points.grad is None
-    assert checked(with_outputs(lambda outputs: outputs * 1.1), right=derivative, batch=points).wrong is not None
-
-
 @pytest.mark.parametrize("factor", [2.0**-25, 1.0, 1000.0])
 def test_the_loss_is_scaled_as_the_step_scales_it_and_halved_on_overflow(factor: float) -> None:
     """Too small for fp16 without the scaler; within it; too large for the first scale, 2^16."""

@@ -311,13 +311,3 @@ def test_a_batch_that_changes_later_ends_a_cuda_graph_in_words(cuda: list[str]) 
     with pytest.raises(UnsupportedError, match=r"shape \[2, 1\], then shape \[1, 1\]"):
         ready.run(torch.ones(1, 1))
     assert "replay" not in cuda
-
-
-def test_whole_numbers_that_the_host_reads_belong_to_a_batchs_signature() -> None:
-    def signature(lengths: list[int], device: torch.device | None) -> object:
-        return execution.signature((torch.zeros(2), {"lengths": torch.tensor(lengths)}, "a"), device)
-
-    assert signature([1, 2], GPU) != signature([1, 3], GPU)
-    assert signature([1, 2], None) == signature([1, 3], None)
-    assert execution.signature((torch.ones(2),), GPU) == execution.signature((torch.zeros(2),), GPU)
-    assert execution.signature([torch.ones(2)]) != execution.signature((torch.ones(2),))

@@ -164,35 +164,6 @@ def own_task(folder: Path, text: str, mode: str = "train", protocol: str = "from
     return build_task(cell, {}, FP32)
 
 
-PAIR = """
-class Net(nn.Module):
-    def forward(self, rows, lengths):
-        return rows.sum(1, keepdim=True) * self.weight + lengths.sum()
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(1))
-def build(size, batch_size):
-    inputs = {"rows": torch.ones(4, 2), "lengths": torch.tensor([2, 1])}
-    return Step(model=Net(), inputs=inputs, targets=torch.zeros(4, 1), host="lengths")
-"""
-
-
-@pytest.mark.parametrize(
-    ("mode", "copied", "result"),
-    # Outputs are 2 + 3; a training copies its targets too, and brings back the mean square.
-    [("infer", ["in 8"], "out 20"), ("train", ["in 8", "in 0"], "out 25")],
-)
-def test_a_model_of_ones_own_copies_what_its_mode_needs_but_not_what_stays_on_the_host(
-    log: list[str], tmp_path: Path, mode: str, copied: list[str], result: str
-) -> None:
-    task = from_host(own_task(tmp_path, PAIR, mode), pinned=False)
-    log.clear()
-    task.step()
-    assert log == [*copied, result]
-    assert task.samples_taken == 4 * 2  # the batch was looked at once before
-    assert task.resident == ()
-
-
 def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tmp_path: Path) -> None:
     text = "def build(size, batch_size):\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3){})\n"
     with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from crossover.config.words import PRECISIONS
 from crossover.errors import UnsupportedError
-from crossover.measurement.step.precision import SKIPPED_MAX, Arithmetic, arithmetic_of
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 
 CPU, GPU, METAL, INTEL = (torch.device(kind) for kind in ("cpu", "cuda:0", "mps", "xpu"))
-PLAIN = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
-
-
-@pytest.mark.parametrize("name", [name for name in PRECISIONS if name != "tf32"])
-def test_the_arithmetic_of_a_precision(name: str) -> None:
-    arithmetic = arithmetic_of(name, CPU)
-    dtype = PLAIN.get(name, torch.float32)
-    assert (arithmetic.device, arithmetic.dtype, arithmetic.autocast_dtype) == (CPU, dtype, AUTOCAST.get(name))
-    assert (arithmetic.scaler is not None and arithmetic.scaler.is_enabled()) is (name == "amp-fp16")
-    numbers, labels = arithmetic.place(torch.ones(2, 3)), arithmetic.place(torch.ones(2, dtype=torch.int64))
-    assert (numbers.dtype, labels.dtype) == (dtype, torch.int64)
-    with arithmetic.autocast():
-        product = numbers @ numbers.T
-    assert product.dtype == AUTOCAST.get(name, dtype)
 
 
 @pytest.mark.parametrize(
@@ -83,33 +66,3 @@ def test_a_weight_after_one_update(gradients: list[float], scaled: float, plain:
         assert weight.item() == expected
     assert arithmetic.scaler is not None
     assert arithmetic.scaler.get_scale() == scale
-
-
-def training_step(arithmetic: Arithmetic, gradient: float) -> tuple[Callable[[], None], torch.optim.Optimizer]:
-    """A step whose gradient passes through fp16, which holds at most 65504, and the Adam that it updates with."""
-    weight = torch.zeros((), requires_grad=True)
-    optimizer = torch.optim.Adam([weight])
-
-    def step() -> None:
-        arithmetic.backward(weight.half().float() * gradient)
-        arithmetic.step(optimizer)
-        optimizer.zero_grad()
-
-    return step, optimizer
-
-
-@pytest.mark.parametrize(
-    ("gradient", "steps", "updated"),
-    [
-        (0.5, 1, True),  # 0.5 * 2^16 fits
-        (1.0, 2, True),  # 2^16 does not, 2^15 does
-        (2.0**10, 12, True),  # 2^26 to 2^16 do not
-        (float("inf"), SKIPPED_MAX, False),
-    ],
-)
-def test_steps_run_until_the_scaler_lets_one_update(gradient: float, steps: int, updated: bool) -> None:
-    arithmetic, ran = arithmetic_of("amp-fp16", CPU), []
-    step, optimizer = training_step(arithmetic, gradient)
-    assert arithmetic.run_until_updated(lambda: (ran.append(len(optimizer.state)), step())) is updated
-    assert ran == [0] * steps
-    assert len(optimizer.state) == updated  # Adam allocates it with its first update

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
-from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
+from crossover.measurement.step.trees import map_tensors, tensors_of
 
 Pair = namedtuple("Pair", "first second")
 ONE = torch.ones(2)
@@ -69,15 +69,3 @@ def test_a_packed_sequence_keeps_its_batch_sizes_in_host_memory() -> None:
     tensors = [on_meta.data, on_meta.sorted_indices, on_meta.unsorted_indices, on_meta.batch_sizes]
     assert [tensor.device.type for tensor in tensors if tensor is not None] == ["meta", "meta", "meta", "cpu"]
     assert len(tensors_of([packed])) == 3
-
-
-def test_what_requires_gradients_becomes_a_leaf_that_does() -> None:
-    points = torch.ones(2, requires_grad=True)
-    copies = map_tensors(lambda tensor: tensor.to(torch.float64), [points, points * 2, ONE])
-    assert [(copy.requires_grad, copy.is_leaf) for copy in copies] == [(True, True), (True, True), (False, True)]
-    copies[0].sum().backward()
-    assert points.grad is None
-    (part,) = change_tensors(lambda tensor: tensor * 3, [points])
-    part.sum().backward()
-    assert points.grad is not None
-    assert points.grad.tolist() == [3.0, 3.0]
