@@ -1,4 +1,4 @@
-"""Takes a picture of the first screen of a report in Chromium, as the README shows it.
+"""Take the README's screenshot: the first screen of a report in Chromium.
 
     python docs/screenshot.py results/report.html docs/report.png
 """

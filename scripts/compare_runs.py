@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     parser = new_parser(__doc__)
     for name in ("first", "second"):
         parser.add_argument(name, help="a results folder, or folder:study for one study of it")
-    parser.add_argument("--output", type=Path, help="CSV file to write, one row a cell")
+    parser.add_argument("--output", type=Path, help="CSV file to write, one row per cell")
     gate_options = parser.add_argument_group("gate")
     gate_options.add_argument("--fail-on", choices=[SLOWER], help="end with a status that says how the second run is")
     gate_options.add_argument(

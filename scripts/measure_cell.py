@@ -101,14 +101,14 @@ def main(arguments: list[str]) -> None:
 
 
 def answer_of(outcome: Outcome) -> str:
-    """The result of a trial in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
+    """The result of a trial in one line: "1.24 ms per step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 
     facts = outcome.result
     if not facts:
         return outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}"
-    words = [f"{seconds_text(facts['step_time_s'])} a step"]
+    words = [f"{seconds_text(facts['step_time_s'])} per step"]
     if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
     words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []

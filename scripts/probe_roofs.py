@@ -36,7 +36,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
-    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, as fp32,bf16; else all")
+    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, such as fp32,bf16; else all")
     add_process_options(parser)
     add_isolation_option(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")

@@ -296,7 +296,7 @@
     return { picture, scale, named };
   };
 
-  // Where the time goes: a bar a cell.
+  // Where the time goes: one bar per cell.
   page.drawSplits = (seen, width, label) => {
     const { words, colours, cells } = data.splits;
     const name = (row) => [page.sideText(row), page.sizeText(row), seen.whose(row)].filter(Boolean).join(", ");

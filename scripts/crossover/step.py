@@ -36,7 +36,7 @@ class Step:
     """Names of the model's arguments that stay in host memory, as the lengths for pack_padded_sequence; of a single
     object its fields."""
     unit: str = ""
-    """What `samples` counts, as "rows"; for a plain function."""
+    """What `samples` counts, such as "rows"; for a plain function."""
     result: Callable[[], Any] | None = None
     """Called after a step of a plain function: the numbers and arrays to compare. None: what `run` returns."""
     tolerance: float | None = None

@@ -50,7 +50,7 @@ def should_use_gpu(
     a GPU measured on another machine, those from a single trial (a device at least twice as fast), and, beyond the
     points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
 
-    `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
+    `axes` pick a series of the study, such as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.
     """
     if not thresholds:

@@ -184,7 +184,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
 
 
 def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
-    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms a step, and about 1 s to start.
+    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms per step, and about 1 s to start.
 
     At 1,000 neurons the CPU is ahead by 9 %, which start-ups 10 % apart do not tell.
     """

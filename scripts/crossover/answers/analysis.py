@@ -47,7 +47,7 @@ def analyse(
 ) -> RunTables:
     """All tables of a run.
 
-    `measurements` has one row a trial, `trainings` one a training, `searches` is what `collect_searches` gives and
+    `measurements` has one row per trial, `trainings` one a training, `searches` is what `collect_searches` gives and
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` is as `hourly_price` takes it. `grids_known` is False for runs of other machines,
     which may have begun with other sizes than the studies here: then no size counts as refined. Trials of cells that

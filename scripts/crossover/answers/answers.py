@@ -34,7 +34,7 @@ LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row an answer, in the order of the studies and of importance within each.
+    """One row per answer, in the order of the studies and of importance within each.
 
     `studies` maps names to their files, completed with defaults.
     """

@@ -108,7 +108,7 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
-    """Seconds a sample of each ok trial of a cell."""
+    """Seconds per sample of each ok trial of a cell."""
     samples = float(cell["samples_per_s"] * cell["step_time_s"])
     trials = rows_with(measurements, CELL_AXES, cell)
     ok = trials[trials["status"] == "ok"]
@@ -263,7 +263,7 @@ def _latencies(tables: RunTables) -> list[Row]:
 
 
 def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
-    """One answer a metric for each series and device that has both sides, at its largest size; accelerators first.
+    """One answer per metric for each series and device that has both sides, at its largest size; accelerators first.
 
     The study makes the choice, not the data, so no interval needs to allow for it.
     """

@@ -20,7 +20,7 @@ DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:
-    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row a training."""
+    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row per training."""
     baseline = trained[is_baseline(trained) & (trained["status"] == "ok")]
     answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True}
     if baseline.empty:

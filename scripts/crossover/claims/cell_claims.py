@@ -117,7 +117,7 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """One value a trial, in its column's unit; a list counts as its mean, a missing value is NaN.
+    """One value per trial, in its column's unit; a list counts as its mean, a missing value is NaN.
 
     Raises NoFindingError if all are missing or one is 0.
     """

@@ -1,4 +1,4 @@
-"""Published statements, checked against the measurements: one verdict a claim and machine."""
+"""Published statements, checked against the measurements: one verdict per claim and machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crossover.text import listed, place_text
 def check_claims(
     claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """The table of claims: one row a claim and machine that measured its study, or one of HERE if none did.
+    """The table of claims: one row per claim and machine that measured its study, or one of HERE if none did.
 
     A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers and quality of `tables`
     are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is

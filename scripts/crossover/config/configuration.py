@@ -177,7 +177,7 @@ def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] |
     if prices and classes and HERE in prices:
         raise UserError(
             f"{locate(('prices', HERE))}: prices.{HERE}: cluster.classes names the machine that measures; allowed: its "
-            "price by device, as {cpu: 0.8, cuda: 4}"
+            "price by device, such as {cpu: 0.8, cuda: 4}"
         )
     if prices is not None and not prices.keys() - {"currency"}:
         raise UserError(f"{locate(('prices',))}: prices: none is given; allowed: null, or as {{here: 0.8, h200: 4}}")

@@ -1,4 +1,4 @@
-"""Models and functions of a user's own, as a study or a command line names them, read without running them.
+"""Models and functions of the user, as a study or a command line names them, read without running them.
 
 my_net.py:build         a function of a file, relative to the study's file or to the working directory
 package.module:build    a function of a module on Python's path
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of a user's own."""
+    """A user's own model."""
 
     origin: str
     """The file (an absolute path), the module or the library."""
@@ -185,7 +185,7 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
-        raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, as [64, 256]")
+        raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, such as [64, 256]")
     return tuple(sizes)
 
 
@@ -195,7 +195,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
     if stated is not None:
         shown, name = stated
         if not isinstance(name, str) or not name.strip():
-            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, as "neurons"')
+            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, such as "neurons"')
         return name
     first = _arguments(function)[0] if function is not None and _arguments(function) else "size"
     first = re.sub(r"^(n|num|number_of)_", "", first).replace("_", " ")

@@ -79,7 +79,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     computed.add_argument("--workload", choices=known_workloads())
     computed.add_argument("--model", help=f"a model of your own: {FORMS}")
     cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
-    cell.add_argument("--names", default=(), type=names, help="what sizes 1, 2, ... stand for, as resnet18,resnet34")
+    cell.add_argument("--names", default=(), type=names, help="what sizes 1, 2, ... stand for, such as resnet18,resnet34")
     cell.add_argument("--unchecked", action="store_true", help="leave the model's numerical check out")
     cell.add_argument("--may-refuse", action="store_true", help="a size that the model refuses is a result")
     cell.add_argument("--table", help="CSV or Parquet file of samples for the model")

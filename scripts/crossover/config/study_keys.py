@@ -203,7 +203,7 @@ Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits an
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
-        description="The study's sizes to measure them at; each costs a process a candidate, and `compile` a minute. "
+        description="The study's sizes to measure them at; each costs one process per candidate, and `compile` a minute. "
         "Null for all.",
     )
     batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
@@ -265,7 +265,7 @@ class StudyKeys(Keys):
     data: Data | None = Field(None, description=DATA)
     check: Flag = Field(True, description="Whether the answers of `model` are compared with double precision.")
     sizes: Several[Count | SizeName] = Field(
-        description="Points on the workload's size axis; of a `model` also names, as [resnet18, resnet34]."
+        description="Points on the workload's size axis; of a `model` also names, such as [resnet18, resnet34]."
     )
     batch_sizes: Several[Count] = Field(description="Samples in a step.")
     protocols: Several[Protocol] = Field(

@@ -92,7 +92,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     values = read_yaml(path)
     if not isinstance(values, dict):
         kind = "nothing" if values is None else type(values).__name__
-        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, as `trials: 3`")
+        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, such as `trials: 3`")
     return values
 
 

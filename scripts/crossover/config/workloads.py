@@ -74,26 +74,26 @@ def _is_none_or_counts(value: Any) -> bool:
 ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "SIZE_NAME": ("a text", lambda value: isinstance(value, str) and bool(value.strip())),
     "SIZE_RANGE": (
-        "the smallest and the largest size, as (1, 32768)",
+        "the smallest and the largest size, such as (1, 32768)",
         lambda value: _is_tuple_of(int, value) and len(value) == 2 and 1 <= value[0] <= value[1],
     ),
     "DATASET": (
-        "None, or a key of `datasets` in the config, as 'disc'",
+        "None, or a key of `datasets` in the config, such as 'disc'",
         lambda value: value is None or isinstance(value, str),
     ),
     "PROTOCOLS": (
-        "a tuple of resident and as_published, as ('resident',)",
+        "a tuple of resident and as_published, such as ('resident',)",
         lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS) - set(COPYING),
     ),
     "VARIANTS": (
-        "a tuple of names of letters, digits and _, as ('plain',)",
+        "a tuple of names of letters, digits and _, such as ('plain',)",
         lambda value: _is_tuple_of(str, value) and all(re.fullmatch(r"\w+", item, re.ASCII) for item in value),
     ),
     "SIZES": ("None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts),
     "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
     "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
     "PRELOADED": (
-        "None, or a module of the workloads' folder, as '_llama'",
+        "None, or a module of the workloads' folder, such as '_llama'",
         lambda value: value is None or (isinstance(value, str) and workload_module(value).is_file()),
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),

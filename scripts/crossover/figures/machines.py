@@ -23,7 +23,7 @@ LABEL_GAP = 0.07
 
 
 def _draw_machines(view: StudyView) -> Figure:
-    """The cost that machines are ranked by over the x axis: a panel a line, a curve a device of a machine."""
+    """The cost that machines are ranked by over the x axis: one panel per line, one curve per device and machine."""
     table = with_x(view.tables.machines, view.x_axis)
     table = table[table["ranked_by"] == table["ranked_by"].max()]  # all of a study's lines by time, or all by money
     machines = [HERE, *(name for name in table["machine"].unique() if name != HERE)]

@@ -184,7 +184,7 @@ def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """One row a published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
+    """One row per published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
 
     `study` is its completed file as plan.json has it, with the rows of its source under `published.rows`. What the
     source does not give is None in texts, NA in counts and NaN in metrics.

@@ -19,7 +19,7 @@ class InstalledGpu:
     """A physical GPU."""
 
     usable: tuple[str, ...]
-    """Itself or its MIG instances, as `GPU-...` or `MIG-...`."""
+    """Itself or its MIG instances, such as `GPU-...` or `MIG-...`."""
     names: Mapping[str, tuple[str, ...]]
     """The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
     near: frozenset[int] = frozenset()

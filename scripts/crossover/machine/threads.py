@@ -58,7 +58,7 @@ def usable_cores(
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
     """Threads of a trial on a device with `cores` usable cores; at least 1.
 
-    The name of a CPU side, as `cpu-1`, has its number; other devices use `cpu_threads`, a number or auto: all cores.
+    The name of a CPU side, such as `cpu-1`, has its number; other devices use `cpu_threads`, a number or auto: all cores.
     """
     threads = threads_of_side(device)
     if threads == HALF:

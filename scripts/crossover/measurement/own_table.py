@@ -36,7 +36,7 @@ def samples_of(table: Table) -> TableSamples:
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:
-        raise UserError(f"{shown}: has columns but no rows; give one row a sample")
+        raise UserError(f"{shown}: has columns but no rows; give one row per sample")
     where = {name: f"{shown}: column {shown_value(name)}" for name in (*names, table.targets)}
     inputs = np.stack([_numbers(_decoded(rows.column(name)), where[name]) for name in names], axis=1)
     targets, of_targets = _decoded(rows.column(table.targets)), where[table.targets]

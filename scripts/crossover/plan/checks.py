@@ -63,20 +63,20 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
     if local and configuration.classes:
         raise UserError(
             f"cluster.classes: {', '.join(configuration.classes)} are classes of a cluster's nodes, but the jobs would "
-            "run here; send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
+            "run here; send them there with a profile, such as --profile profiles/slurm, or set cluster.classes to null"
         )
     if local or machine.nodes is not None:
         return
     if configuration.devices is None:
         raise UserError(
             f"{configuration.devices_from}: devices: 'auto' takes what Slurm says of its nodes, but sinfo does not "
-            "know the jobs' partition; name the nodes' devices, as [cpu, cuda]"
+            "know the jobs' partition; name the nodes' devices, such as [cpu, cuda]"
         )
     classes = configuration.classes or {"": {}}
     if configuration.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
             "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
-            "partition; give the cores of a node that a job may have, as cpu_threads=8"
+            "partition; give the cores of a node that a job may have, such as cpu_threads=8"
         )
 
 
@@ -88,7 +88,7 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
         if not values.get("devices") and devices is None:
             raise UserError(
                 f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
-                "devices of these nodes, as [cpu, cuda]"
+                "devices of these nodes, such as [cpu, cuda]"
             )
         for missing in (key for key in FOR_ALL if key in resources_of(classes) and key not in values):
             raise UserError(

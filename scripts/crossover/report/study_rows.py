@@ -1,4 +1,4 @@
-"""The rows that page, summary and terminal begin with: one answer a study, its bar, and the published value."""
+"""The rows that page, summary and terminal begin with: one answer per study, its bar, and the published value."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line for a study that has one trial a cell at `measured` of its `sizes`.
+    """The line for a study that has one trial per cell at `measured` of its `sizes`.
 
     It reads as the study's row in the report, without the caveat of a single trial, which holds for all of it.
     """

@@ -24,7 +24,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; `device` is its side, as `cpu-1`."""
+"""The columns that identify a candidate; `device` is its side, such as `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
@@ -229,7 +229,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells: `device` is the device compared, `side` also names its number of cores, as `cpu-1`."""
+    """The candidate cells: `device` is the device compared, `side` also names its number of cores, such as `cpu-1`."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

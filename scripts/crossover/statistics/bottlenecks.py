@@ -53,7 +53,7 @@ class RoofTimes(NamedTuple):
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
     """Add the columns BOTTLENECKS to the cells where remedies were tried.
 
-    `cells` has the columns of ROOF_TIMES; `measurements` has one row a trial.
+    `cells` has the columns of ROOF_TIMES; `measurements` has one row per trial.
     """
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])

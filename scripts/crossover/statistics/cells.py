@@ -49,7 +49,7 @@ def summarise(
     prices: Mapping[str, float] | None = None,
     origin: str = "study",
 ) -> pd.DataFrame:
-    """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
+    """One row per cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
     `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a cell
     at any other point counts as refined, and none does in a study left out. `prices` is as `hourly_price` takes it.

@@ -38,7 +38,7 @@ POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `latencies`: one row a cell and method that an ok trial has."""
+    """Table `latencies`: one row per cell and method that an ok trial has."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]

@@ -27,7 +27,7 @@ ADDED_ROWS = 4
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """One row a training, with scikit-learn's report as columns, and how its cell differs from the CPU in fp32.
+    """One row per training, with scikit-learn's report as columns, and how its cell differs from the CPU in fp32.
 
     `class_names` holds the names of each study's classes, or None to number them. Raises UserError where a study names
     fewer classes than there are.

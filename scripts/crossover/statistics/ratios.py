@@ -43,7 +43,7 @@ Cells = Mapping[Cell, Times | None]
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `ratios`: one row a pair of cells that both have times."""
+    """Table `ratios`: one row per pair of cells that both have times."""
     cells, parameters, threads = _cells(measurements)
     rows = [
         _row(pair, contender, baseline)

@@ -40,7 +40,7 @@ class Row:
     study: str | None = column("study, as its file is named in config/studies/")
     workload: str | None = column("workload, as its module is named; `model`: one of the user's own")
     model: str | None = column("the user's own model: file or module, and function")
-    variant: str | None = column("option of the workload, as channels_last; `plain`: none")
+    variant: str | None = column("option of the workload, such as channels_last; `plain`: none")
     protocol: str | None = column(
         "what belongs to a step: `resident` data, as_published, `loaded` batch by batch, or copies of a batch and of "
         "the results, `from_host` or `from_pageable` memory"
@@ -52,7 +52,7 @@ class Row:
     machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
-    size_label: str | None = column("the name that the size stands for, as resnet18")
+    size_label: str | None = column("the name that the size stands for, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
     status: str | None = column("how the trial, or the training, ended: " + ", ".join(STATUSES))
@@ -104,7 +104,7 @@ class Measurement(Row):
     timed_steps: int | None = column("steps in all timed blocks")
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
     samples_per_step: float | None = column("samples of a step, the mean over timed steps", "samples")
-    sample_name: str | None = column("what these samples are, as tokens; calls where a function counts nothing")
+    sample_name: str | None = column("what these samples are, such as tokens; calls where a function counts nothing")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
     dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")

@@ -44,7 +44,7 @@ def matching_rows(
 ) -> pa.Table:
     """The rows of trials (or of trainings) in all files, as `collect_rows` joins them.
 
-    Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
+    Raises UserError where a file is unreadable, and where rows of a device come from different environments.
     """
     rows = collect_rows(paths, record, processes)
     check_environments(rows, several_hosts)
@@ -87,7 +87,7 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 
 
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
-    """Raise UserError if the rows of a machine, in all tables together, come from unlike hosts.
+    """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
 
     Hosts of the same model may have several names, if `several_hosts`. What is not known is passed over.
     """
@@ -103,7 +103,7 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             whose = "" if machine == HERE else f" of machine '{machine}'"
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
-                f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give "
+                f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, give "
                 "each host a results folder of its own, or name kinds of nodes by cluster.classes"
                 + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
             )
@@ -130,5 +130,5 @@ def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
             advice = ["delete the rows of one", "use another results folder"]
             advice += [] if several_hosts else ["set cluster.several_hosts to true if only the names of hosts differ"]
             raise UserError(
-                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; {', or '.join(advice)}"
+                f"the rows of {whose} come from different environments: {'; '.join(unlike)}; {', or '.join(advice)}"
             )

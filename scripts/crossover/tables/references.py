@@ -91,7 +91,7 @@ class Reference:
 
     facts: Facts
     trials: pd.DataFrame
-    """One row a trial, with all columns of measurements; those that were not kept are empty."""
+    """One row per trial, with all columns of measurements; those that were not kept are empty."""
 
 
 def read_reference(folder: Path) -> Reference:

@@ -545,7 +545,7 @@ QUALITY = _axes(CELL_AXES) | {
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
     **_of_record(["loss"], Training),
     "differing_share": Column("share of the rows held out that the CPU's training in fp32 predicts otherwise"),
-    "class_names": _many("the classes; a list, as are the next four columns, one value a class"),
+    "class_names": _many("the classes; a list, as are the next four columns, one value per class"),
     "class_precision": _many("of the rows predicted to be of a class, the share that is"),
     "class_recall": _many("of a class's rows, the share that is predicted to be of it"),
     "class_f1": _many("harmonic mean of the two"),

@@ -19,7 +19,7 @@ def read_roofs_of(folder: Path) -> pd.DataFrame:
 
 
 def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row a roof, device by device; raises UserError naming all files that are unreadable or outdated."""
+    """One row per roof, device by device; raises UserError naming all files that are unreadable or outdated."""
     tables, torn = read_each(paths, _table)
     check_readable(torn)
     return pd.concat([table_of("roofs"), *tables.values()], ignore_index=True)

@@ -122,7 +122,7 @@ def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
 
 
 def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row a search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
+    """One row per search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
     rows, torn = read_each(paths, _read_search)
     check_readable(torn)
     return table_of("largest_batches", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
@@ -153,7 +153,7 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:
-    """One row a trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
+    """One row per trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
     rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()

@@ -26,7 +26,7 @@ PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256
-"""The batch norms are settled on as many random images as fit into a square of so many pixels a side, at least two."""
+"""The batch norms are settled on as many random images as fit into a square of so many pixels per side, at least two."""
 
 
 def build_model(side: int) -> nn.Module:
