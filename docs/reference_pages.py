@@ -83,8 +83,9 @@ ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclus
 
 def _columns_page() -> str:
     intro = (
-        "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, except for the measurements. An empty value means: not measured, or not known on this machine.\n\n"
-        f"## measurements\n\nOne row: {ROWS_OF['measurements']}.\n\n"
+        "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, except for the "
+        "measurements. An empty value means: not measured, or not known on this machine.\n\n## measurements\n\nOne "
+        f"row: {ROWS_OF['measurements']}.\n\n"
     )
     rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
     text = intro + _table(("column", "unit", "holds"), rows)

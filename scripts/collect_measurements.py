@@ -1,4 +1,4 @@
-"""Joins the rows of all trials into one table."""
+"""Join the rows of all trials into one table."""
 
 from pathlib import Path
 from typing import Any

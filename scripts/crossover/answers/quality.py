@@ -1,4 +1,4 @@
-"""Answers on trained models: whether an accelerator, or a precision, makes them better or worse."""
+"""Answers on whether training on an accelerator or in another precision makes a model better or worse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
 DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""The conclusions on cells; the first in this order that any cell has is the study's."""
+"""Conclusions on cells, by priority: the study's conclusion is the first in this order that any cell has."""
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:

@@ -203,8 +203,8 @@ Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits an
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
-        description="The study's sizes to measure them at; each costs one process per candidate, and `compile` a minute. "
-        "Null for all.",
+        description="The study's sizes to measure them at; each costs one process per candidate, and `compile` a "
+        "minute. Null for all.",
     )
     batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
         None, description="The study's batch sizes to measure them at; null for all."

@@ -174,7 +174,7 @@ def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[flo
 
 
 COMPARISON = Kind(
-    "One row per cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
-    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    "One row per cell: its time with the 95 % interval over trials, its memory, and its error where it is known. "
+    "Hollow: projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
     _draw_figure,
 )

@@ -162,8 +162,9 @@ TRADE_OFF = Kind(
     _draw_trade_off,
 )
 ROOFLINE = Kind(
-    "Operations per second over operations per byte. Points: cells, from the smallest to the largest. Lines: the most that "
-    "the device was measured to do, by memory (slopes, by what an operator touches) and by matrix products (level).",
+    "Operations per second over operations per byte. Points: cells, from the smallest to the largest. Lines: the most "
+    "that the device was measured to do, by memory (slopes, by what an operator touches) and by matrix products "
+    "(level).",
     _draw_roofline,
     lambda tables: len(tables.roofs) > 0 and bool(tables.cells["bytes_per_step"].notna().any()),
 )

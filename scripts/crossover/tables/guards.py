@@ -103,8 +103,8 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             whose = "" if machine == HERE else f" of machine '{machine}'"
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
-                f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, give "
-                "each host a results folder of its own, or name kinds of nodes by cluster.classes"
+                f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, "
+                "give each host a results folder of its own, or name kinds of nodes by cluster.classes"
                 + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
             )
 
