@@ -153,7 +153,8 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:
-    """One row per trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
+    """One row per trial: if it was repeated, the repeat if it has a time and was less disturbed, else the first
+    row."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
     rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
