@@ -220,8 +220,9 @@ class CandidatesKeys(Keys):
     cpu_variants: Set[Variant] = Field(
         [], description="Variants in addition to the study's, on the CPU only, such as a NumPy variant of a function."
     )
-    cpu_threads: Set[CoreCount] = Field([], description="Numbers of cores for the CPU, as in the study's "
-    "`cpu_threads`.")
+    cpu_threads: Set[CoreCount] = Field(
+        [], description="Numbers of cores for the CPU, as in the study's `cpu_threads`."
+    )
     protocols: Set[Protocol] = Field(
         [], description="Protocols, of the study's, with which candidates are measured; empty for all."
     )
