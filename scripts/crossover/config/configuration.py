@@ -181,4 +181,6 @@ def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] |
             "price by device, such as {cpu: 0.8, cuda: 4}"
         )
     if prices is not None and not prices.keys() - {"currency"}:
-        raise UserError(f"{locate(('prices',))}: prices: none is given; allowed: null, or as {{here: 0.8, h200: 4}}")
+        raise UserError(
+            f"{locate(('prices',))}: prices: none is given; allowed: null, or prices such as {{here: 0.8, h200: 4}}"
+        )

@@ -300,7 +300,7 @@ class StudyKeys(Keys):
     cpu_threads: Set[CoreCount] = Field(
         [],
         description="Numbers of cores to time the CPU on, in addition to all: numbers, or `half` of the physical "
-        "cores. They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
+        f"cores. They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
     )
     effort: Annotated[Any, PartOf(Effort)] = Field(
         default_factory=dict,

@@ -15,7 +15,7 @@ CLOCK_MIN_SHARE = 0.75
 """Below this share of its default clock, a GPU counts as throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""CPUs. CPUs used by other programs above which a trial is disturbed. System tasks on a quiet machine use less (0.01
+"""CPUs used by other programs above which a trial is disturbed. System tasks on a quiet machine use less (0.01
 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials were over 10 % slower than their cell's fastest,
 below it 6 of 87 (docs/explanation/trust.md)."""
 
