@@ -39,7 +39,7 @@ GROUPS = {
         *("torch_version", "cuda_version", "cudnn_version", "driver_version", "python_version"),
         *("packages", "crossover_version", "code_version"),
     ),
-    "How it ran": (
+    "Settings": (
         *("started_at", "threads", "interop_threads", "isolation", "attempts", "lease_wait_s"),
         *("memory_source", "energy_source", "backend_settings", "effort"),
     ),
