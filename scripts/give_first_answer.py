@@ -1,4 +1,4 @@
-"""Answers a study from the first trial of a few of its cells, while the run goes on."""
+"""Answer a study from the first trials of a few of its cells during the run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def give_first_answer(
     path_to_template: Path,
     path_to_answer: Path,
 ) -> None:
-    """Write the lines that the terminal shows of a study."""
+    """Write the lines about a study for the terminal."""
     plan = plan_file.read(path_to_plan)
     rows = matching_rows(paths_to_rows, several_hosts).to_pandas()
     trainings = arrow_schema(Training).empty_table().to_pandas()

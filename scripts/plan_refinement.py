@@ -1,4 +1,4 @@
-"""Plans the trials that narrow down the crossovers."""
+"""Plan the trials that narrow the crossovers down."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

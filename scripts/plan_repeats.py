@@ -1,4 +1,4 @@
-"""Plans which trials to measure again: those disturbed by others, throttling or a quota."""
+"""Plan which trials to measure again: those disturbed by others, throttling or a quota."""
 
 from collections.abc import Sequence
 from pathlib import Path

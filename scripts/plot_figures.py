@@ -1,4 +1,4 @@
-"""Draws every figure of a run."""
+"""Draw all figures of a run."""
 
 from pathlib import Path
 from typing import Any

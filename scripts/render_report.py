@@ -1,4 +1,4 @@
-"""Writes the report of a run, its summaries and its provenance."""
+"""Write the report of a run, its summaries and its provenance."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes the plan of a run, so that it can be analysed and reported at any moment."""
+"""Write the plan of a run, so that it can be analysed and reported at any time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -69,7 +69,7 @@ def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: 
 @pytest.mark.parametrize("typed", ["0", "1 to 2"])
 def test_text_that_is_no_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
     assert ask(open_page(run.path), "widths", typed) == (
-        f"“{typed}” is no size; type a number above 0, such as 2,000 or 703 k."
+        f"“{typed}” is not a size; type a number above 0, such as 2,000 or 703 k."
     )
 
 

@@ -43,9 +43,9 @@ class Roofs:
     bandwidths: Sequence[float]
     """B/s at each of them."""
     graph_launch_s: float
-    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without."""
+    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without CUDA graphs."""
     graph_gap_s: float
-    """The part of it in which the kernel does not run."""
+    """The part of that time in which the kernel does not run."""
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Roofs:

@@ -62,7 +62,7 @@ class TestSamples:
         with pytest.raises(UserError) as raised:
             count_of(batch)
         assert shown in str(raised.value)
-        assert "say how many samples a step has: Step(samples=...)" in str(raised.value)
+        assert "give the number of samples in a step: Step(samples=...)" in str(raised.value)
 
     def test_lie_second_only_for_layers_that_take_them_there(self) -> None:
         batch = (rows(7, 4, 3), None)

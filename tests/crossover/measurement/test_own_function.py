@@ -286,7 +286,7 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
     [
         (
             "def build(device):\n    return print",
-            "build(device): its first argument is no size; allowed: build(size, device)",
+            "build(device): its first argument is not a size; allowed: build(size, device)",
         ),
         ("def build(n, device, depth):\n    return print", "needs depth, which it is not given"),
         ("def build(n, m, k, device):\n    return print", "needs other arguments"),

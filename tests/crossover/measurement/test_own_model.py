@@ -208,7 +208,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
-            "its batch has 3 rows, not the 4 of the batch size; build it of batch_size rows",
+            "its batch has 3 rows, not the 4 of the batch size; build it with batch_size rows",
         ),
         (
             "from torch.utils.data import DataLoader, TensorDataset\ndef build(size, batch_size):\n"
@@ -604,7 +604,7 @@ def test_lazy_modules_find_their_shapes_first(build: Build) -> None:
     task.step()
     fails = "def build():\n    return nn.Sequential(nn.Linear(9, 2), nn.LazyLinear(1)), torch.ones(4, 3)"
     with pytest.raises(
-        UserError, match="the first forward pass, which its lazy modules need, fails: RuntimeError: mat1"
+        UserError, match="the first forward pass, needed for its lazy modules, fails: RuntimeError: mat1"
     ):
         build(fails)
 

@@ -97,7 +97,7 @@ def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_s
 
 
 IMPORT = "the import fails: "
-ENDS = f"; there are no options here, and it must not end the program: {user_module.GUARD}"
+ENDS = f"; no command-line options are available, and the file must not end the program: {user_module.GUARD}"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     Path(f"kernels{suffix}").write_bytes(b"no library")
     write(net="import kernels")
-    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: reinstall it")
 
 
 def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

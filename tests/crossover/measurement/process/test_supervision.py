@@ -83,8 +83,8 @@ def test_a_child_that_never_begins_is_a_failure() -> None:
     ("end", "kills", "status", "reason"),
     [
         (signal.SIGKILL, (3, 4), "oom", "ended by the kernel's out-of-memory killer"),
-        (signal.SIGKILL, (3, 3), "invalid", "something outside ended the measuring process (SIGKILL)"),
-        (signal.SIGTERM, (3, 4), "invalid", "something outside ended the measuring process (SIGTERM)"),
+        (signal.SIGKILL, (3, 3), "invalid", "the measuring process was ended from outside (SIGKILL)"),
+        (signal.SIGTERM, (3, 4), "invalid", "the measuring process was ended from outside (SIGTERM)"),
         (signal.SIGSEGV, (3, 4), "invalid", "the measuring process crashed (SIGSEGV)"),
     ],
 )
@@ -113,7 +113,7 @@ def timed(passing: list[str] = LATER, transient: bool = False, **row: Any) -> li
         (None, (0, 0), "not done after 50 s; raise time_limit_s"),
         (signal.SIGSEGV, (0, 0), "the measuring process crashed (SIGSEGV)"),
         (signal.SIGKILL, (3, 4), "ended by the kernel's out-of-memory killer"),
-        (signal.SIGKILL, (3, 3), "something outside ended the measuring process (SIGKILL)"),
+        (signal.SIGKILL, (3, 3), "the measuring process was ended from outside (SIGKILL)"),
     ],
 )
 def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals | None, kills: tuple[int, int], why: str) -> None:
