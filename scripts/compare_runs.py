@@ -85,11 +85,11 @@ def main(arguments: list[str]) -> int:
 
 
 def share(text: str) -> float:
-    """A share, as 5% or 0.05; at most 100 %."""
+    """A share, such as 5% or 0.05; at most 100 %."""
     value = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)( ?%)?", text, re.ASCII)
     number = float(value[1]) / (100 if value[2] else 1) if value else 2.0
     if number > 1:
-        raise refusal(text, "a share, as 5% or 0.05, at most 100%")
+        raise refusal(text, "a share, such as 5% or 0.05, at most 100%")
     return number
 
 

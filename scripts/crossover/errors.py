@@ -87,7 +87,7 @@ FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too la
 """Messages of libraries about a full disk."""
 SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
-    "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
+    "the shared memory of data loaders is full; enlarge /dev/shm (in a container: --shm-size), or use num_workers=0"
 )
 
 

@@ -71,7 +71,7 @@ class Disc(Keys):
 
 
 class Digits(Keys):
-    seed: Seed = Field(0, description="Seed of the order of the rows.")
+    seed: Seed = Field(0, description="Seed of the row order.")
 
 
 def _is_file(path: str) -> str:
@@ -186,8 +186,8 @@ class NodeClass(GivenKeys):
     )
     constraint: Annotated[
         str, Matching(r"[\w.,&|()*\[\]-]+", "names of letters, digits and . _ -, joined by , & | ( ) [ ] *")
-    ] = Field("", description="Features that a node must have, in Slurm's spelling.")
-    qos: SlurmName = Field("", description="Quality of service, in Slurm's spelling.")
+    ] = Field("", description="Features that a node must have, in Slurm's syntax.")
+    qos: SlurmName = Field("", description="Quality of service, in Slurm's syntax.")
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '

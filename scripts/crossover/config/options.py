@@ -186,7 +186,7 @@ COMPARISONS = {
     "le": (operator.le, "at most"),
     "lt": (operator.lt, "below"),
 }
-"""Each bound of a number, by pydantic's name for it."""
+"""Comparison and wording of each bound of a number, by pydantic's name."""
 
 
 def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:

@@ -265,9 +265,9 @@ def _quality_problems(study: Study) -> Iterator[str]:
     if "fp32" not in study.precisions:
         yield f"precisions: {list(study.precisions)} lacks fp32, which quality compares with; add it"
     if names and classes is None:
-        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or take null"
+        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or use null"
     if names and len(names) != classes:
-        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or take null"
+        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or use null"
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:

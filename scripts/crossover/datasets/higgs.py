@@ -44,7 +44,7 @@ def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.f
 
 def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     signal, background = (_read_columns(Path(csv[role]), csv["columns"]) for role in ("signal", "background"))
-    from sklearn.model_selection import train_test_split  # slow; not needed for generated rows
+    from sklearn.model_selection import train_test_split  # slow to import, and not needed for generated rows
 
     features = np.concatenate([signal, background])
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])

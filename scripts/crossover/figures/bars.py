@@ -153,7 +153,7 @@ MEMORY = Kind(
 )
 TIME_SPLIT = Kind(
     "Parts of a step's time, each measured by the time saved when it is removed, one after the other. Line: 95 % "
-    "interval of the largest part. Right: the speed-up by its remedy of the step without the preceding parts.",
+    "interval of the largest part. Right: the speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

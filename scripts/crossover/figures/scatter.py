@@ -68,7 +68,7 @@ def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
     cells = cells[cells[memory] > 0]
-    # The columns' names head the groups of the legend.
+    # The columns' names are the headings of the legend's groups.
     groups = {", ".join(map(spaced, axes)): axes for axes in ([first], others)}
     names = {words: [name_by(cell, axes) for cell in records(cells)] for words, axes in groups.items()}
     return pd.DataFrame(

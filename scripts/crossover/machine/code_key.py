@@ -158,7 +158,7 @@ def _read(file: Path) -> Source:
 
 
 def _in_library(file: Path) -> bool:
-    return str(file).startswith(f"{LIBRARY}{os.sep}")  # many times as fast as is_relative_to
+    return str(file).startswith(f"{LIBRARY}{os.sep}")  # much faster than is_relative_to
 
 
 @dataclass

@@ -121,7 +121,7 @@ def _throttled_s(root: Path) -> float | None:
     """Seconds throttled by a CPU quota, of this group or its parents, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
-        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # version 2; version 1
+        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # cgroup v2; v1
             value = statistic(level / "cpu.stat", name)
             if value is not None:
                 seconds.append(value * unit_s)

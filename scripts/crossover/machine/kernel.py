@@ -98,7 +98,7 @@ def turbo(root: Path = Path("/")) -> bool | None:
     forbidden = read_kernel(root / CPUS / "intel_pstate/no_turbo")
     if forbidden in ("0", "1"):
         return forbidden == "0"
-    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # acpi-cpufreq; amd-pstate has one per policy
+    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # for acpi-cpufreq; amd-pstate has one file per policy
         allowed = read_kernel(root / CPUS / switch)
         if allowed in ("0", "1"):
             return allowed == "1"

@@ -219,7 +219,7 @@ def gpu_between(
     first, last = before or GpuState(""), after or GpuState("")
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # Reasons that are active now, and those whose counter rose meanwhile.
+    # The reasons active now, and those whose counter increased since the first reading.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),
@@ -305,7 +305,8 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         # Application clocks are documented for the graphics domain, which runs with the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
 
-    # By their versioned names: the plain one fails with an error of another kind on an older driver.
+    # The functions are called by their versioned names: on an older driver, the unversioned one fails with another
+    # kind of error.
     processes = ask(
         nvml,
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),

@@ -36,7 +36,7 @@ FOREIGN_SHARE = 0.02
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """Flags of a valid result that host or GPU may have disturbed; names as in `config.words.FLAGS`.
 
-    A later trial is flagged `side_by_side` with the first one's host-bound share, by `tables.rows`.
+    Later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
     """
     checks = {
         "throttled": _clock_was_low(facts),

@@ -78,7 +78,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
         raise
     except Exception:  # perhaps the meta device lacks an operator
         shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
-        output = _on_cpu(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
+        output = _on_cpu(make, [images], {}, shown, f"use other sizes, or {OWN_FILE}")
     if isinstance(output, list):
         raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
     scores = getattr(output, "logits", output)
@@ -105,7 +105,7 @@ def _check_transformers(name: str, layers: int | None) -> None:
     for probed in filter(None, (network, larger)):
         try:
             calls.append(_calls(probed, inputs))
-        except RuntimeError:  # perhaps the meta device lacks an operator; wrong inputs fail in the step
+        except RuntimeError:  # the meta device may lack an operator; wrong inputs will fail in the step
             break
         except Exception:
             texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
@@ -217,7 +217,7 @@ def _shown(error: Exception) -> str:
 
 
 def _library(name: str) -> Any:
-    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
+    os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is imported
     try:
         return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:

@@ -50,7 +50,7 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated`: by torch, which turns tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated`: whether torch collated it, which turns tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch

@@ -76,14 +76,12 @@ def checked_step(returned: Any, where: str) -> Step:
         isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
     ):
         raise UserError(
-            f"{where} returns a model, which Crossover moves to the device itself; take the argument device out, or "
+            f"{where} returns a model, which Crossover moves to the device itself; remove the argument device, or "
             f"return {RETURNS}"
         )
     step = returned if isinstance(returned, Step) else Step(run=returned)
     if step.model is not None or step.inputs is not None:
-        raise UserError(
-            f"{where} returns a Step with a model or inputs; take the argument device out, or leave them out"
-        )
+        raise UserError(f"{where} returns a Step with a model or inputs; remove the argument device, or leave them out")
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
     allowed = {
@@ -246,7 +244,7 @@ def as_result(value: Any) -> Result | None:
         return _of_array(value.get())
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         return _of_array(np.asarray(value))
-    if isinstance(value, float | complex):  # perhaps taken from an array in single precision
+    if isinstance(value, float | complex):  # it may come from an array in single precision
         return Result(np.asarray(value), TOLERANCES[np.float32])
     return _of_array(np.asarray(value)) if isinstance(value, int) else None
 

@@ -422,12 +422,12 @@ class OwnTraining(_OwnTask, TrainingTask):
             trained += arithmetic.place_model(step.loss).parameters()
         parameters = [parameter for parameter in trained if parameter.requires_grad]
         if not parameters:
-            raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
+            raise UserError(f"{model.shown}: the model has no parameters to train; use mode: infer")
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
         if step.run is not None and cell.protocol in COPYING:
             raise UnsupportedError(
-                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; take "
+                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; use "
                 "resident or loaded"
             )
         if step.run is not None:
@@ -458,7 +458,7 @@ class OwnTraining(_OwnTask, TrainingTask):
         """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if the precision needs
         it."""
         arithmetic = self.arithmetic
-        if len(positional(run)) > 4:  # beside model, inputs, targets and optimizer
+        if len(positional(run)) > 4:  # in addition to model, inputs, targets and optimizer
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(

@@ -58,7 +58,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     row with a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises UserError for a
     missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
     """
-    with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
+    with session(pynvml) if job.uuid else nullcontext():  # so that NVML is opened once for all readings
         phases = Phases(process_age_s())
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)

@@ -50,7 +50,7 @@ STEPS = 20
 
 
 def duration_words(seconds: float) -> str:
-    """'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
+    """Format a time left: 'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
     minutes = round(seconds / 60)
     if seconds < 60:
         return "less than a minute"
@@ -173,7 +173,7 @@ class Progress(logging.Handler):
         return sum(self.planned[rule] for rule in MEASURING) + added
 
     def _counted(self, jobs: int | str) -> str:
-        """'12 trials and trainings'; empty without jobs."""
+        """Format the number of jobs: '12 trials and trainings'; empty without jobs."""
         names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
         return f"{jobs} {names or 'trials'}" if jobs else ""
 

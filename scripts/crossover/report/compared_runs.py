@@ -68,9 +68,9 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFr
         trials = read_trials_of(name)
         trials = trials[trials["study"].isin(second["study"])]
         if trials.empty:
-            raise UserError(f"--calibrate: {name} lacks the studies of the new run; take another run")
+            raise UserError(f"--calibrate: {name} lacks the studies of the new run; use another run")
         for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
-            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); take another run")
+            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); use another run")
         runs.append(trials)
     return runs
 

@@ -205,21 +205,21 @@ class Curve:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if math.isinf(at_inside):  # uncertainty unknown next to a size where it is known
+        if math.isinf(at_inside):  # unknown at one of both sizes
             return outside
         return _root(excess, inside, outside, 1e-10)
 
 
 def curve_through(advantages: Advantages) -> Curve:
     """The curve through the advantages, at two sizes or more."""
-    from scipy import interpolate  # takes a third of a second, and tables with one size do not need it
+    from scipy import interpolate  # takes a third of a second to import, and tables with one size do not need it
 
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
-    from scipy import optimize  # takes a third of a second, and series without a crossover do not need it
+    from scipy import optimize  # takes a third of a second to import, and series without a crossover do not need it
 
     return float(optimize.brentq(function, start, end, xtol=tolerance))
 

@@ -158,7 +158,7 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
     if classes > len(named):
         raise UserError(
             f"config/studies/{study}.yaml: quality.classes: {len(named)} names, but the data have {classes} classes; "
-            "name each one, or take null"
+            "name each one, or use null"
         )
     return list(named)
 

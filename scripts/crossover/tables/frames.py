@@ -119,7 +119,7 @@ def device_name_of(rows: pd.DataFrame) -> str | None:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None, an array is a list."""
-    # Column by column: pandas' own way takes ten times as long for a few rows of a hundred columns.
+    # Column by column: pandas' method takes ten times as long for a few rows of a hundred columns.
     columns = {str(name): [_plain(value) for value in column.array] for name, column in table.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -204,7 +204,7 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     counted = rows.dropna(subset="parameters")
     if requested != "parameters" or rows.empty:
         return requested
-    if set(rows["size"]) > set(counted["size"]):  # of functions, and unbuildable sizes
+    if set(rows["size"]) > set(counted["size"]):  # functions and unbuildable sizes have none
         return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()

@@ -18,7 +18,7 @@ OUTDATED = "outdated"
 REPORT_FILES = {
     "report": "report.html",
     "markdown": "summary.md",
-    "closing": "summary.txt",  # what a run prints at its end
+    "closing": "summary.txt",  # the lines printed at the end of a run
     "provenance": "provenance.json",
     "columns": "datapackage.json",
     "rows": "measurements.schema.json",

@@ -1,4 +1,4 @@
-"""The roofs of devices, as scripts/probe_roofs.py wrote them, read into one table."""
+"""Read the roofs of devices, written by scripts/probe_roofs.py, into one table."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _probe(
     while True:
         probed_s.append(run(1).wall_s)
         rest_steps = -len(probed_s) % cycle_steps
-        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one warm-up step, two blocks
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # warm-up, two blocks
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
         if slow is None:

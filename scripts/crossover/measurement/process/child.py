@@ -95,7 +95,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     try:
         if isinstance(job, RowJob):  # the user's code may change the working folder
             job = replace(job, output=str(Path(job.output).absolute()))
-        confine(job.cpus)  # before any thread is started, which would keep its parent's CPUs
+        confine(job.cpus)  # set before any thread starts, since a thread keeps its parent's CPUs
         if job.isolation == "server":
             copy_heap()
         export_threads(job.threads)

@@ -115,7 +115,7 @@ Signature = tuple[Any, ...]
 
 
 def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
-    """The signatures of a task's first batch and of a later one that differs; None if none differs."""
+    """The signatures of a task's first batch and of a later, different one; None if all are the same."""
     first = signature(task.next_inputs(), device)
     deadline_s = time.perf_counter() + COMPARED_S
     for _ in range(COMPARED_BATCHES - 1):
@@ -206,7 +206,7 @@ def _captured(task: Task) -> Execution:
             task.results = results
 
     def step() -> None:
-        run(*task.next_batch())  # directly from host memory into the buffers
+        run(*task.next_batch())  # copy directly from host memory into the buffers
         task.bring_back()
         task.end_step()
 
@@ -221,8 +221,8 @@ def _changed(first: Signature, other: Signature) -> str:
 
     before, after = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
     return (
-        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches one "
-        "shape (padding, drop_last=True), or take execution: eager"
+        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches the same "
+        "shape (padding, drop_last=True), or use execution: eager"
     )
 
 

@@ -62,7 +62,7 @@ def _changed(change: Change, leaf: Any) -> Any:
     """Apply a function to the tensors in a leaf of torch's pytrees."""
     if isinstance(leaf, torch.Tensor):
         return change(leaf)
-    if isinstance(leaf, PackedSequence):  # whose batch sizes must stay in host memory
+    if isinstance(leaf, PackedSequence):  # its batch sizes must stay in host memory
         order = (leaf.sorted_indices, leaf.unsorted_indices)
         changed_order = [None if indices is None else change(indices) for indices in order]
         return PackedSequence(change(leaf.data), leaf.batch_sizes, *changed_order)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported; all weights here are random
+os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is imported; all weights here are random
 
 
 @contextmanager
