@@ -20,7 +20,7 @@ from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def analyse_run(

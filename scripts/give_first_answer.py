@@ -16,7 +16,7 @@ from crossover.tables.references import read_reference
 from crossover.tables.run_tables import table_of
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def give_first_answer(

@@ -15,7 +15,7 @@ from crossover.machine.kernel import available_bytes
 from crossover.machine.turns import computing
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:

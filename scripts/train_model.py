@@ -39,7 +39,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
-    add_number(training, Quality, "epochs", help="passes over the training part")
+    add_number(training, Quality, "epochs", help="passes over the training set")
     add_number(training, Quality, "test_share", help="share of the dataset's rows that is held out")
     add_process_options(training)
     add_isolation_option(training)

@@ -13,7 +13,7 @@ from crossover.plan.plan_file import Plan
 from crossover.plan.run_plan import RunPlan
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def write_plan(

@@ -54,7 +54,7 @@ def shown_value(value: object) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Format a text for a message: truncated if long."""
+    """Format a string for a message: truncated if long."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 

@@ -180,7 +180,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert any(words.startswith("crossover 100") for words in opened.texts)
     steps.fill("none")
     opened.page.keyboard.press("Enter")
-    assert opened.readout.startswith("“none” is no number of steps")
+    assert opened.readout.startswith("“none” is not a number of steps")
 
 
 def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:

@@ -21,7 +21,8 @@ from crossover.text import listed, place_text
 def check_claims(
     claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """The table of claims: one row per claim and machine that measured its study, or one of HERE if none did.
+    """The table of claims: one row per claim and machine on which its study was measured, or one with machine HERE if
+    it was not measured.
 
     A claim has the keys of config/schema.yaml and `study`. Of `tables`, the measurements, crossovers and quality are
     used; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is malformed or
@@ -58,7 +59,7 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines that measured or trained what a claim is about, or HERE."""
+    """The machines with measurements or trainings for a claim, or HERE."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]

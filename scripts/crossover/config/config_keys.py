@@ -82,7 +82,7 @@ def _is_file(path: str) -> str:
 
 def _is_folder(path: str) -> str:
     if not Path(path).is_dir():
-        raise problem(f"{path} is no folder; give the one with MNIST's files")
+        raise problem(f"{path} is not a folder; give the one with MNIST's files")
     return path
 
 

@@ -158,7 +158,7 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     problem = None
     if not there.is_dir():
-        problem = f"cannot be made, since {shown_path(there)} is no folder"
+        problem = f"cannot be made, since {shown_path(there)} is not a folder"
     elif Path.cwd().is_relative_to(folder.resolve()):
         problem = "holds the working directory"
     elif any(folder.resolve().is_relative_to(workflow.resolve() / name) for name in OWN_FOLDERS):

@@ -35,7 +35,7 @@ from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECIS
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Maximum length of a text."""
+"""Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 """Characters not allowed in XML, and so in pages and figures."""
 MOST_PUBLISHED = 1e15
@@ -146,7 +146,7 @@ Text = Annotated[
     str,
     Matching(
         rf"(?=[\s\S]*\S)[^{CONTROL}]+",
-        f"a text of 1 to {LONGEST_TEXT} characters, without control characters",
+        f"a string of 1 to {LONGEST_TEXT} characters, without control characters",
     ),
 ]
 SizeName = Annotated[Text, AfterValidator(_one_name)]

@@ -197,7 +197,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
     if stated is not None:
         shown, name = stated
         if not isinstance(name, str) or not name.strip():
-            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, such as "neurons"')
+            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a string, such as "neurons"')
         return name
     first = _arguments(function)[0] if function is not None and _arguments(function) else "size"
     first = re.sub(r"^(n|num|number_of)_", "", first).replace("_", " ")

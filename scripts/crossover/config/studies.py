@@ -211,7 +211,7 @@ class Quality:
     """Settings of the trainings that compare the quality of models."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
-    epochs: int = number(1, "Passes over the training part.", ge=1, le=MOST_EPOCHS)
+    epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
     seeds: int = number(5, "Trainings of each model; an interval needs two.", ge=1, le=MOST_TRIALS)
     test_share: float = number(0.33, "Share of the dataset's rows held out of the training and predicted.", gt=0, lt=1)
     classes: Sequence[str] | None = None

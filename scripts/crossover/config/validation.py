@@ -50,7 +50,7 @@ class _Loader(Composer, CParser, SafeConstructor, _Resolver):
         for key, _ in node.value:
             problem = None
             if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
-                problem = f"key {shown_value(key.value)} is not a text; put it in quotes"
+                problem = f"key {shown_value(key.value)} is not a string; put it in quotes"
             elif key.value in keys:
                 problem = f"key {shown_value(key.value)} is repeated; allowed: each key once"
             if problem:

@@ -72,7 +72,7 @@ def _is_none_or_counts(value: Any) -> bool:
 
 
 ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "SIZE_NAME": ("a text", lambda value: isinstance(value, str) and bool(value.strip())),
+    "SIZE_NAME": ("a string", lambda value: isinstance(value, str) and bool(value.strip())),
     "SIZE_RANGE": (
         "the smallest and the largest size, such as (1, 32768)",
         lambda value: _is_tuple_of(int, value) and len(value) == 2 and 1 <= value[0] <= value[1],

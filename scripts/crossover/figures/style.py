@@ -106,7 +106,7 @@ def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
 
 
 def wrapped(text: str, letters: int) -> str:
-    """Wrap a text, keeping existing line breaks."""
+    """Wrap text, keeping existing line breaks."""
     return "\n".join(fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 

@@ -61,7 +61,7 @@ class StudyView:
 
     @property
     def has_machines(self) -> bool:
-        """Whether several machines measured."""
+        """Whether the rows are from several machines."""
         return self.cells["machine"].nunique() > 1
 
     @property

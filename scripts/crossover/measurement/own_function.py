@@ -86,7 +86,7 @@ def checked_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
     allowed = {
         "samples": (counts_samples(step), "a whole number, or a function without arguments"),
-        "unit": (isinstance(step.unit, str), 'a text, such as "rows"'),
+        "unit": (isinstance(step.unit, str), 'a string, such as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
         "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),
     }

@@ -39,7 +39,7 @@ Data = dict[str, torch.Tensor]
 
 
 def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Training:
-    """Train in this process and predict the rows held out.
+    """Train in this process and predict the held-out rows.
 
     Running out of memory, an unsupported precision, exceeding the time limit and divergence give a row with a status
     and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a

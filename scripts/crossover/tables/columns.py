@@ -271,7 +271,7 @@ class Training(Row):
     number = "seed"
 
     schema_version: int = field(default=TRAINING_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    epochs: int | None = column("passes over the training part")
+    epochs: int | None = column("passes over the training set")
     test_share: float | None = column("share of the dataset's rows held out")
     generated_data: bool | None = column("whether the dataset's rows are generated; empty unless the status is ok")
     labels: list[int] | None = column("classes of the held-out rows")

@@ -99,14 +99,14 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
         ({"sizes": "16 64"}, "sizes: '16 64' is one name; allowed: numbers separated by commas, such as [16,64]"),
         ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a name of letters"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
-        ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] names something twice"),
+        ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] has a repeated value"),
         ({"effort": "fast"}, "effort: 'fast' is not allowed; allowed: quick, default, thorough, or a mapping"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
         ({"effort": {"timed_max_s": 0.1}}, "effort.timed_min_s: 0.15 is more than effort.timed_max_s, 0.1"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1 and at most 1000, or null"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
         ({"datasets": {"higgs": {"csv": {}}}}, "datasets.higgs.csv: key 'signal' is missing; Path of the signal file"),
-        ({"datasets": {"mnist": {"folder": "nowhere"}}}, "datasets.mnist.folder: nowhere is no folder"),
+        ({"datasets": {"mnist": {"folder": "nowhere"}}}, "datasets.mnist.folder: nowhere is not a folder"),
         (
             {"datasets": {"higgs": {"csv": {"signal": "a.csv", "background": "b.csv"}}}},
             "datasets.higgs.csv.signal: a.csv does not exist",
@@ -155,8 +155,8 @@ def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:
         ("workflow/scripts", "is the workflow's own"),
         (".", "holds the working directory"),
         ("none/..", "holds the working directory"),
-        ("notes.txt", "cannot be made, since notes.txt is no folder"),
-        ("loop/new", "cannot be made, since loop is no folder"),
+        ("notes.txt", "cannot be made, since notes.txt is not a folder"),
+        ("loop/new", "cannot be made, since loop is not a folder"),
     ],
 )
 def test_results_are_a_folder_for_the_run_alone(

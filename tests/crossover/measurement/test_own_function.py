@@ -265,7 +265,7 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
         ("def build(n, device):\n    return Step(run=print, samples=2.5)", "a float as samples"),
         ("def build(n, device):\n    return Step(run=print, samples=lambda: -1)", "samples returns -1; allowed"),
         ("def build(n, device):\n    return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
-        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a text"),
+        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a string"),
         ("def build(n, device):\n    return Step(run=print, result=3)", "an int as result; allowed: a function"),
         ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a share"),
         ("def build(n, device):\n    return Step(run=print, loss=print)", "a Step with loss"),
