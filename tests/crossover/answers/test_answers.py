@@ -35,7 +35,7 @@ def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> li
 
 
 WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
-AT_AN_END = "no significant difference at an end of the sizes measured"
+AT_AN_END = "no significant difference at an end of the measured sizes"
 
 
 def of_kind(answered: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
     ("function", "text"),
     [
         ("lambda: None", "returns no numbers or arrays"),
-        ("lambda: torch.rand(8)", "made twice, it returns different results"),
+        ("lambda: torch.rand(8)", "built twice, it returns different results"),
     ],
 )
 def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
     [
         ("def build(n, device):\n    return 1", "returns an int; allowed: a function without arguments"),
         ("def build(n, device):\n    return None", "returns None; allowed"),
-        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "take the argument device out"),
-        ("def build(n, device):\n    return torch.nn.Linear(n, n), torch.ones(n)", "take the argument device out"),
+        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "remove the argument device"),
+        ("def build(n, device):\n    return torch.nn.Linear(n, n), torch.ones(n)", "remove the argument device"),
         ("def build(n, device):\n    return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
         ("def build(n, device):\n    return Step(samples=4)", "returns None; allowed"),
         ("def build(n, device):\n    return dict", "returns a type; allowed"),

@@ -195,7 +195,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3",
             "returns an int as the targets; allowed: a tensor, a list or dict of them",
         ),
-        ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
+        ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; use mode: infer"),
         ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
@@ -204,7 +204,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
-            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or say how many samples",
+            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or give the number of samples",
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",

@@ -108,7 +108,7 @@ ENDS = f"; no command-line options are available, and the file must not end the 
             "parser.parse_args()",
             f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
         ),
-        ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
+        ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; there is no terminal: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
         ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
@@ -129,10 +129,8 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     """The step that waited for it is not the one that failed."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
     advice = cause_of(RuntimeError(text))
-    assert advice.startswith(
-        "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
-    )
-    assert advice.endswith("--device=cpu names the line")
+    assert advice.startswith("CUDA error: device-side assert triggered; an assertion failed on the GPU: usually labels")
+    assert advice.endswith("--device=cpu shows the line")
 
 
 @pytest.mark.parametrize(

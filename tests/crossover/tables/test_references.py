@@ -118,7 +118,7 @@ def test_an_edit_with_another_checksum_is_found(
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
         (lambda folder: _without(folder, "cpu_model"), "facts are missing or have the wrong type; export it again"),
         (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or have the wrong type; export it again"),
-        (lambda folder: _with(folder, "name", "here"), "name is 'here', which stands for this machine"),
+        (lambda folder: _with(folder, "name", "here"), "name is 'here', which means this machine"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )
@@ -154,7 +154,7 @@ def _with_other_trials(folder: Path) -> None:
         ({"device": "cpu"}, "the run lacks the CPU or an accelerator; measure both on one machine"),
         (
             {"code_version": "abc-dirty"},
-            r"with uncommitted changes \(commit abc-dirty\), .*; commit them, or give them",
+            r"with uncommitted changes \(commit abc-dirty\), .*; commit them, or set them",
         ),
     ],
 )
