@@ -7,7 +7,7 @@ min_version("9.19")
 include: "rules/config.smk"
 
 
-# The first rule is what a run makes, unless a workflow that uses this one as a module has a first rule of its own.
+# The first rule is the default target, unless a workflow that uses this one as a module has a first rule.
 rule everything:
     input:
         f"{RESULTS}/report.html",

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference/ from the config's keys, the registries and each script's --help.
+"""Write the pages of docs/reference/ from the config's keys, the registries and each script's --help.
 
 python docs/reference_pages.py
 """
@@ -29,7 +29,7 @@ from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
 
 
 def pages() -> dict[str, str]:
-    """The text of each page by its file's name."""
+    """The text of each page by file name."""
     return {
         "config.md": _keys_page("Config", "Keys of `config/config.yaml`.", json_schema(ConfigKeys)),
         "study.md": _keys_page("Studies", "Keys of a study's file.", json_schema(StudyKeys)),
@@ -83,9 +83,9 @@ ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclus
 
 def _columns_page() -> str:
     intro = (
-        "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, but for the "
-        "measurements. An empty value means: not measured, or not known on this machine.\n\n"
-        f"## measurements\n\nOne row: {ROWS_OF['measurements']}.\n\n"
+        "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, except for the "
+        "measurements. An empty value means: not measured, or not known on this machine.\n\n## measurements\n\nOne "
+        f"row: {ROWS_OF['measurements']}.\n\n"
     )
     rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
     text = intro + _table(("column", "unit", "holds"), rows)
@@ -106,7 +106,7 @@ def _words_page() -> str:
         "# Statuses and flags\n\n## How a trial ends\n\n" + words(STATUSES)
         + "\n## Why an `ok` result deserves less trust\n\n" + words(FLAGS)
         + "\n## How the search for a crossover ends\n\n" + meanings(CROSSOVER_STATUSES)
-        + "\n## What is left in doubt of it\n\n" + meanings(CAVEATS)
+        + "\n## Caveats about a crossover\n\n" + meanings(CAVEATS)
         + "\n## What is compared\n\n" + meanings(PAIRS)
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Takes a picture of the first screen of a report in Chromium, as the README shows it.
+"""Take the README's screenshot: the first screen of a report in Chromium.
 
-    python docs/screenshot.py results/report.html docs/report.png
+python docs/screenshot.py results/report.html docs/report.png
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-# From rows to tables.
+# Rules that turn rows into tables.
 
 from crossover.tables.run_tables import TABLES
 
-# Packages of the library that tables depend on.
+# Packages of the library on which tables depend.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
 
 
@@ -14,7 +14,7 @@ rule write_plan:
         plan=f"{RESULTS}/plan.json",
     log:
         f"{RESULTS}/logs/write_plan.log",
-    # Before any trial, so that what has finished can be reported at any moment.
+    # Written before any trial, so that finished trials can be reported at any moment.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -22,15 +22,15 @@ rule write_plan:
     threads: JOBS.share
     params:
         run=asdict(PLAN),
-        # But for what only its export as a reference takes.
+        # Without settings that only the export as a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
         references=[str(folder) for folder in REFERENCES],
-        # Whoever names devices knows what is there.
+        # With explicit devices, the user knows what the machine has.
         note=None if CONFIG.devices else MACHINE.note,
     message:
-        "Writing what the run is asked for"
+        "Writing the plan of the run"
     script:
         "../scripts/write_plan.py"
 
@@ -43,7 +43,7 @@ rule collect_measurements:
         measurements=update(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
-    # Before the roofs, which the table does not need.
+    # Runs before the roofs are probed, which this table does not need.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -58,10 +58,10 @@ rule collect_measurements:
         "../scripts/collect_measurements.py"
 
 
-# While a run measures, each study is answered as soon as a few of its cells have one trial.
+# During a run, each study is answered as soon as a few of its cells have one trial.
 rule give_first_answer:
     input:
-        # Not as the output of write_plan, which `ancient` would mark for all rules.
+        # Given as a path, not as the output of write_plan, which `ancient` would mark for all rules.
         plan=ancient(f"{RESULTS}/plan.json"),
         rows=lambda wildcards: PLAN.rows(PLAN.preview(wildcards.study)),
         references=reference_files(REFERENCES),
@@ -70,7 +70,7 @@ rule give_first_answer:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
     log:
         f"{RESULTS}/logs/give_first_answer/{{study}}.log",
-    # Before the next trial.
+    # Starts before the next trial.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -119,7 +119,7 @@ rule analyse_run:
         "../scripts/analyse_run.py"
 
 
-# All tables of a run by name, as later rules take them.
+# All tables of a run by name, as inputs of later rules.
 RUN_TABLES = {
     "measurements": rules.collect_measurements.output.measurements,
     **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},

@@ -1,4 +1,4 @@
-# Reads and checks the config, looks at the machine, and makes the plan that the rules ask.
+# Read and check the config, inspect the machine, and make the plan that the rules use.
 
 import gc
 import os
@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-# Snakemake's modules and jobs live as long as the run: collecting garbage among them takes a fifth of a dry-run.
+# Snakemake's modules and jobs live as long as the run: collecting garbage among them would take a fifth of a dry-run's time.
 gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
@@ -16,7 +16,7 @@ REPOSITORY = Path(str(workflow.current_basedir)).parent
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-# Jobs import from the folder of their script, and nothing from the working directory.
+# Jobs import from their script's folder, not from the working directory.
 if not IS_MODULE:
     os.environ.pop("PYTHONSAFEPATH", None)
     sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
@@ -51,38 +51,38 @@ def get_file(path):
 
 
 def get_library(*packages):
-    """The modules of these packages of the library: their edit re-runs a rule that computes from rows."""
+    """The modules of these packages of the library; editing them re-runs a rule that computes from rows."""
     folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
     return sorted(get_file(file) for folder in folders for file in folder.glob("*.py"))
 
 
 def get_dataset(wildcards):
-    """The file of the dataset that a workload reads, if it does."""
+    """The dataset file that a workload reads, if any."""
     return PLAN.dataset(wildcards.workload) or []
 
 
 def get_failures(log):
     """How often the job with this log has failed.
 
-    Outputs under `update` stay when a job fails. As a parameter, one more failure makes the job run again.
+    Outputs under `update` stay when a job fails. As it is a parameter, another failure makes the job run again.
     """
     return lambda wildcards: failures(Path(log))
 
 
 def get_trials_of_stages(last):
-    """The trials of the stages of refinement up to `last`, once these are planned."""
+    """The trials of the stages of refinement up to `last`, once those are planned."""
     plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
     with one_line_errors():
         return [trial for plan in plans for trial in planned_trials(Path(plan))]
 
 
 def get_rows_before_stage(wildcards):
-    """The rows that a stage is planned on: the first grid of the refined studies, and the stages before it."""
+    """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages."""
     return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
 
 
 def get_rows_before_repeat(number):
-    """The rows of the first grid, of all stages, and of the repeats before this one, without those of older plans."""
+    """The rows of the first grid, of all stages, and of earlier repeats, without those of older plans."""
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
     for repeat in range(1, number):
         plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
@@ -97,7 +97,7 @@ def get_measured_rows(_wildcards):
 
 
 with one_line_errors():
-    # Before Snakemake reads it, so that a mistake in YAML is one line that says where it is.
+    # Checked before Snakemake reads it, so that a mistake in the YAML is reported in one line with its position.
     read_mapping(REPOSITORY / "config" / "config.yaml")
 
 
@@ -133,7 +133,7 @@ with one_line_errors():
         for note in filter(None, notes):
             tell(note)
 
-# How a job's message names its class of nodes.
+# The class of nodes in a job's message.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 # rules/hooks.smk says how the run was started.
 os.environ.setdefault(INVOCATION, "")
@@ -144,7 +144,7 @@ envvars:
     "CROSSOVER_INVOCATION",
 
 
-# A GPU limit given on the command line holds for each machine, not for a whole cluster.
+# A GPU limit given on the command line applies to each machine, not to a whole cluster.
 resource_scopes:
     gpu="local",
 

@@ -1,5 +1,4 @@
-# What a run does beside its jobs: it hands facts down to them, shows the time left and its answers, and says what to do
-# if it failed.
+# What a run does besides its jobs: pass facts to them, show the time left and the answers, and give advice on failure.
 
 import atexit
 
@@ -19,7 +18,7 @@ def tell_answers():
 
 
 def tell_answers_again():
-    # For targets of the user's, or of a workflow that uses this one, the report may not be up to date.
+    # For the user's targets, or those of a workflow that uses this one, the report may be out of date.
     if not (IS_MODULE or workflow.dag_settings.targets or workflow.dryrun or workflow.touch):
         tell_answers()
 
@@ -28,7 +27,7 @@ def tell_new_answers():
     if PROGRESS.finished["render_report"] and not workflow.touch:
         tell_answers()
     if PROGRESS.finished["export_reference"] and not workflow.touch:
-        # What to do with the reference.
+        # How to use the exported reference.
         print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
@@ -48,7 +47,7 @@ if IS_MODULE and workflow.is_main_process:
     atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_new_answers())
 
 
-# The jobs of the run, and its executor, are known from here on only.
+# The run's jobs and executor are not known before this point.
 onstart:
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     if workflow.local_exec:
@@ -72,7 +71,7 @@ onstart:
 
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
-    # Before the first job, which may fail. A workflow that uses this one as a module does so once rows are collected.
+    # Done before the first job, which may fail. A workflow that uses this one as a module does this once rows are collected.
     if PROGRESS.outdates_report() and not workflow.touch:
         set_aside(Path(RESULTS))
 

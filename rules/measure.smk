@@ -1,6 +1,6 @@
-# What takes time: trials, trainings, searches for the largest batch, and the datasets that they read. What a number
-# depends on is in `params`: code by what it says, not by the time of its files. A function of `resources` is no reason to
-# measure again, so that a time limit can be raised.
+# Rules that measure: trials, trainings, searches for the largest batch, and the datasets that they read. Everything a result
+# depends on is in `params`: code by its content, not by file times. A change of `resources` triggers no new measurement, so a time
+# limit can be raised.
 
 from crossover.machine.code_key import digests_of
 
@@ -12,14 +12,14 @@ rule make_dataset:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
     log:
         f"{RESULTS}/logs/make_dataset/{{dataset}}.log",
-    # Trials that wait for their dataset would fall behind their round.
+    # Trials that waited for their dataset would fall behind their round.
     priority: ROUNDS.first
     conda:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
         options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
-        # What the code says; comments do not count.
+        # The content of the code; comments do not count.
         code=digests_of("crossover.datasets"),
     message:
         "Making dataset {wildcards.dataset}"
@@ -102,6 +102,6 @@ rule probe_roofs:
     params:
         job=JOBS.roofs,
     message:
-        f"Probing what {{wildcards.device}}{OF_CLASS} can do"
+        f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
         "python3 {input.script:q} {params.job[options]} --output={output:q} > {log:q} 2>&1"

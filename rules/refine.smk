@@ -1,4 +1,4 @@
-# Refinement of crossovers, each stage planned on the rows of those before it, and repeats of disturbed trials.
+# Refinement of crossovers, with each stage planned from the rows of earlier stages, and repeats of disturbed trials.
 
 from crossover.plan.stages import refinement_on
 
@@ -30,7 +30,7 @@ checkpoint plan_refinement:
         "../scripts/plan_refinement.py"
 
 
-# Trials that others disturbed are measured again when everything else is measured.
+# Disturbed trials are measured again after everything else.
 checkpoint plan_repeats:
     input:
         rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),

@@ -1,4 +1,4 @@
-# From tables to figures and the report, and files for others, which are targets of their own: `snakemake export`, and
+# Rules for figures, the report, and exports, which are separate targets: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
 from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
@@ -42,7 +42,7 @@ rule render_report:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
-        # The templates of the page, with its style sheets and scripts.
+        # The page's templates, style sheets and scripts.
         page=sorted(
             get_file(path)
             for path in (REPOSITORY / "report").rglob("*")
@@ -88,7 +88,7 @@ rule export:
         results=lambda wildcards, input: os.path.dirname(input.cells),
         output=lambda wildcards, output: os.path.dirname(output.bencher),
     message:
-        "Writing {params.output} in formats of others"
+        "Writing {params.output} in the formats of other tools"
     shell:
         "python3 {input.script:q} {params.results:q} --output={params.output:q} > {log:q} 2>&1"
 

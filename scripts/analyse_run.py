@@ -1,4 +1,4 @@
-"""Computes all tables of a run from its rows."""
+"""Compute all tables of a run from its rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def analyse_run(
@@ -32,7 +32,7 @@ def analyse_run(
     several_hosts: bool,
     path_to_results: Path,
 ) -> None:
-    """Write every table but the measurements to the results folder, as Parquet and as CSV."""
+    """Write every table except the measurements to the results folder, as Parquet and CSV."""
     plan = plan_file.read(path_to_plan)
     trainings = matching_rows(paths_to_trainings, several_hosts, Training).to_pandas()
     searches = collect_searches(paths_to_searches)

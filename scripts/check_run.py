@@ -1,4 +1,4 @@
-"""Checks a results folder, or a reference: that its files, rows and tables agree, and that none was edited.
+"""Check that the files, rows and tables of a results folder or a reference agree and were not edited.
 
 python scripts/check_run.py results
 python scripts/check_run.py config/reference/h200 --json=check.json
@@ -45,7 +45,7 @@ MEASUREMENTS = "measurements.parquet"
 
 
 def main(arguments: list[str]) -> int:
-    """Check the folder, print what is wrong, and write it if asked to; returns the exit status."""
+    """Check the folder, print the findings, and write them if requested; returns the exit status."""
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="results folder of a finished run, or a reference")
     parser.add_argument("--json", type=Path, help="JSON file to write")
@@ -84,7 +84,7 @@ def check_folder(folder: Path) -> list[Finding]:
 
 
 def check_trials(folder: Path) -> Iterator[Finding]:
-    """Check the rows of all trials, among themselves and against those of single trials in `cells/`."""
+    """Check the rows of all trials for consistency and against the files in `cells/`."""
     read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it anew")
     measurements = read_table(folder / MEASUREMENTS)
     for check in (check_rows, check_numbers):
@@ -104,7 +104,7 @@ def check_tables(folder: Path) -> Iterator[Finding]:
     for name in TABLES:
         yield from check_csv(folder / f"{name}.csv", read_table(folder / f"{name}.parquet"))
     if not (folder / "plan.json").is_file():
-        yield Finding("plan.json", "is missing, so the tables were not computed again", is_wrong=False)
+        yield Finding("plan.json", "is missing, so the tables were not recomputed", is_wrong=False)
         return
     plan = plan_file.read(folder / "plan.json")
     references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
@@ -112,7 +112,7 @@ def check_tables(folder: Path) -> Iterator[Finding]:
     if {*facts_of(stored.reference_cells).values()} - {reference.facts for reference in references} or not all(
         path.is_file() for path in trainings
     ):
-        what = "names references or trainings that are not there, so the tables were not computed again"
+        what = "names missing references or trainings, so the tables were not recomputed"
         yield Finding("plan.json", what, is_wrong=False)
         return
     computed = analyse(

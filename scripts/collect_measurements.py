@@ -1,4 +1,4 @@
-"""Joins the rows of all trials into one table."""
+"""Join the rows of all trials into one table."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from crossover.tables.outdated import set_aside
 from crossover.tables.rows import reading_processes
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("collecting rows"):

@@ -1,11 +1,11 @@
-"""Compares two runs cell by cell, prints the outcome, and can end with status 1 where the second run is slower.
+"""Compare two runs cell by cell, print the result, and optionally exit with status 1 if the second run is slower.
 
 python scripts/compare_runs.py results results/second
 python scripts/compare_runs.py results:disc_depth results:disc_again
 python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
 
-With --fail-on: status 1 where a cell is slower by more than the limit, with significance over all cells together; 2
-where cells are missing, or the runs do not compare; 0 else.
+With --fail-on: status 1 where a cell is slower by more than the limit, with significance over all cells together; 2 if
+cells are missing or the runs are not comparable; otherwise 0.
 """
 
 from __future__ import annotations
@@ -32,21 +32,31 @@ from crossover.tables.frames import write_csv
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, print the tables, and write the files that are asked for; returns the exit status."""
+    """Compare, print the tables, and write the requested files; returns the exit status."""
     parser = new_parser(__doc__)
     for name in ("first", "second"):
         parser.add_argument(name, help="a results folder, or folder:study for one study of it")
-    parser.add_argument("--output", type=Path, help="CSV file to write, one row a cell")
+    parser.add_argument("--output", type=Path, help="CSV file to write, one row per cell")
     gate_options = parser.add_argument_group("gate")
-    gate_options.add_argument("--fail-on", choices=[SLOWER], help="end with a status that says how the second run is")
     gate_options.add_argument(
-        "--by", type=share, help=f"slowdown that counts (default: {MARGIN:.0%})".replace("%", "%%")
+        "--fail-on", choices=[SLOWER], help="exit with a status that says whether the second run is slower"
     )
     gate_options.add_argument(
-        "--calibrate", nargs="+", default=(), metavar="RUN", help="identical runs, whose differences do not count"
+        "--by", type=share, help=f"smallest slowdown that fails (default: {MARGIN:.0%})".replace("%", "%%")
     )
     gate_options.add_argument(
-        "--allow", nargs="+", default=(), choices=COMPARABLE_IN, help="what may differ, since its change is tested"
+        "--calibrate",
+        nargs="+",
+        default=(),
+        metavar="RUN",
+        help="runs of identical code, whose differences set the limit",
+    )
+    gate_options.add_argument(
+        "--allow",
+        nargs="+",
+        default=(),
+        choices=COMPARABLE_IN,
+        help="what may differ between the runs, such as the code under test",
     )
     gate_options.add_argument("--json", type=Path, help="JSON file to write")
     gate_options.add_argument("--markdown", type=Path, help="Markdown file to write, as for a pull request")
@@ -75,11 +85,11 @@ def main(arguments: list[str]) -> int:
 
 
 def share(text: str) -> float:
-    """A share, as 5% or 0.05; at most 100 %."""
+    """A share, such as 5% or 0.05; at most 100 %."""
     value = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)( ?%)?", text, re.ASCII)
     number = float(value[1]) / (100 if value[2] else 1) if value else 2.0
     if number > 1:
-        raise refusal(text, "a share, as 5% or 0.05, at most 100%")
+        raise refusal(text, "a share, such as 5% or 0.05, at most 100%")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Shows what a run finds on this machine: devices, cores, clocks, disk, versions, and what else runs here.
+"""Show what a run finds on this machine: devices, cores, clocks, disk, versions, and load by other programs.
 
 python scripts/doctor.py
 """
@@ -23,18 +23,18 @@ from crossover.plan.checks import load_by_others
 from crossover.text import bytes_text
 
 LOAD_WINDOW_S = 1.0
-"""Seconds over which the load by other programs is counted."""
+"""Seconds over which the load by other programs is measured."""
 
 
 def main() -> None:
-    """Print one fact a line."""
+    """Print one fact per line."""
     new_parser(__doc__).parse_args()
     for name, fact in facts_of_this_machine():
         print(f"{name + ':':<16}{fact}")
 
 
 def facts_of_this_machine() -> Iterator[tuple[str, str]]:
-    """The facts that decide what a run measures and how well, each with its name."""
+    """The facts that determine what a run measures and how well, each with a name."""
     before = read_counters()
     machine, host = find_machine(), describe_machine()
     yield "host", f"{host['hostname']}, {host['operating_system']}"

@@ -1,4 +1,4 @@
-"""Makes a reference machine of a finished run, to hold other machines against.
+"""Export a finished run as a reference machine, to compare other machines with.
 
     python scripts/export_reference.py results --name=h200 --output=config/reference/h200
 
@@ -19,10 +19,10 @@ SHIPPED = Path("config/reference")
 
 
 def main(arguments: list[str]) -> None:
-    """Write the reference that the command line names."""
+    """Write the reference given on the command line."""
     parser = new_parser(__doc__)
     parser.add_argument("results", type=Path, metavar="FOLDER", help="results folder of a finished run")
-    parser.add_argument("--name", required=True, type=machine, help="what reports call the machine")
+    parser.add_argument("--name", required=True, type=machine, help="name of the machine in reports")
     parser.add_argument("--output", required=True, type=Path, help="folder to write")
     options = parser.parse_args(arguments)
 

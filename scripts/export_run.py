@@ -1,4 +1,4 @@
-"""Writes a finished run in formats of others: Bencher and github-action-benchmark.
+"""Export a finished run in the formats of Bencher and github-action-benchmark.
 
 python scripts/export_run.py results --output=results/export
 """
@@ -14,7 +14,7 @@ from crossover.errors import one_line_errors
 
 
 def main(arguments: list[str]) -> None:
-    """Write the exports that the command line asks for."""
+    """Write the exports."""
     parser = new_parser(__doc__)
     parser.add_argument("results", type=Path, metavar="FOLDER", help="results folder of a finished run")
     parser.add_argument("--output", required=True, type=Path, help="folder to write to")

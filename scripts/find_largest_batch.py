@@ -1,14 +1,14 @@
-"""Finds the largest batch of one cell that fits its device, times it, and writes one JSON file.
+"""Find the largest batch of one cell that fits its device, time it, and write one JSON file.
 
     python scripts/find_largest_batch.py --study=disc_depth --workload=disc_mlp --protocol=resident --precision=fp32 \
         --execution=eager --size=8 --device=cpu --memory-limit=1GiB --dataset=results/datasets/disc.safetensors \
         --output=largest.json
 
-Every try is a measuring process of its own that builds the cell and runs three steps. Sizes double until one does not
-fit, bisection finds the last that does, and it has to fit twice more. Only memory that ran out counts as not fitting:
-the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result that says so.
-A last process times batches of the size that was found: batches x batch size / seconds.
-If the dataset has fewer rows than the batch, its rows are repeated.
+Each try is a separate measuring process that builds the cell and runs three steps. Sizes double until one does not
+fit, bisection finds the largest that fits, and that one has to fit twice more. Only running out of memory counts as
+not fitting: the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result
+that says so. A last process times batches of the size found: batches x batch size / seconds. If the dataset
+has fewer rows than the batch, its rows are repeated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from crossover.files import atomic_path
 from crossover.time_limits import note_end
 
 CPU_SHARE = 0.8
-"""Share of the available memory that a search may take by default; the rest is for other programs."""
+"""Share of the available memory that a search may use by default; the rest is left to other programs."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -52,14 +52,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--memory-limit",
         default=None,
         type=memory_size,
-        help="memory that the cell may take, such as 8GB or 8GiB, beside what Python and torch need themselves; "
-        "default: 80%% of what is available for the CPU, all there is for other devices",
+        help="memory that the cell may use, such as 8GB or 8GiB, in addition to Python and torch; default: 80%% of "
+        "the available memory for the CPU, all memory of other devices",
     )
     add_number(
         search,
         BatchSearch,
         "timed_batches",
-        help="batches of the largest size to time, as many as take about 10 s at most, but 3; 0: none",
+        help="maximum number of batches of the largest size to time, within about 10 s but at least 3; 0: none",
     )
     add_process_options(search)
     add_isolation_option(search)
@@ -71,7 +71,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Search as the command line describes."""
+    """Run the search."""
     options = parse_arguments(arguments)
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")

@@ -1,4 +1,4 @@
-"""Answers a study from the first trial of a few of its cells, while the run goes on."""
+"""Answer a study from the first trials of a few of its cells during the run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from crossover.tables.references import read_reference
 from crossover.tables.run_tables import table_of
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def give_first_answer(
@@ -27,7 +27,7 @@ def give_first_answer(
     path_to_template: Path,
     path_to_answer: Path,
 ) -> None:
-    """Write the lines that the terminal shows of a study."""
+    """Write the lines about a study for the terminal."""
     plan = plan_file.read(path_to_plan)
     rows = matching_rows(paths_to_rows, several_hosts).to_pandas()
     trainings = arrow_schema(Training).empty_table().to_pandas()

@@ -1,4 +1,4 @@
-"""Shows how the cells of a machine went over many runs, and at which runs they became slower or faster.
+"""Show the times of a machine's cells over many runs, and the runs at which they became slower or faster.
 
 python scripts/history.py results/nightly/* --output=results/history
 """

@@ -15,7 +15,7 @@ from crossover.machine.kernel import available_bytes
 from crossover.machine.turns import computing
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
@@ -29,7 +29,7 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
         arrays = {key: np.ascontiguousarray(values) for key, values in MAKERS[name](options).items()}
     except MemoryError as error:
         raise UserError(
-            f"datasets.{name}: its data do not fit into this machine's memory ({error}); take fewer rows"
+            f"datasets.{name}: its data do not fit into this machine's memory ({error}); use fewer rows"
         ) from None
     with atomic_path(path_to_dataset) as temporary:
         facts = {"dataset": name, "options": json.dumps(options), "generated": json.dumps(is_generated(name, options))}
@@ -37,7 +37,7 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
 
 
 def refuse_more_than(free_bytes: int) -> None:
-    """Limit the memory that this process may still take, so that Linux refuses more rather than killing it."""
+    """Limit this process's memory, so that Linux refuses allocations rather than killing it."""
     if sys.platform == "linux":
         held_bytes = psutil.Process().memory_info().data
         _, most = resource.getrlimit(resource.RLIMIT_DATA)

@@ -1,14 +1,14 @@
-"""Measures one trial of one cell and writes one Parquet row.
+"""Measure one trial of one cell and write one Parquet row.
 
-The workflow runs this very command for every trial (`snakemake -p` prints it), and so can anyone by hand:
+The workflow runs this command for every trial (`snakemake -p` prints it); it can also be run by hand:
 
     python scripts/measure_cell.py --study=disc_depth --workload=disc_mlp --protocol=resident --batch-size=100 \
         --precision=fp32 --execution=eager --size=8 --device=cpu --dataset=results/datasets/disc.safetensors \
         --output=trial.parquet
 
-Out of memory, a precision that the device lacks, the time limit, a wrong answer and a crash end with status 0 and a row
-that says so. The measuring itself happens in a process of its own, forked by a preloaded server of this host or started
-afresh; this one only watches, and holds the GPU's lease.
+Running out of memory, an unsupported precision, the time limit, a wrong result and a crash end with status 0 and a row
+with the reason. The measurement runs in a separate process, forked by a preloaded server on this host or started
+afresh; this one only supervises it and holds the GPU's lease.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
-    of_trial = "number of the trial; memory, operations, profile and the numerical check are of trial 1 only"
+    of_trial = "number of the trial; memory, operations, profile and the numerical check are only for trial 1"
     trial.add_argument("--trial", default=1, type=positive, help=of_trial)
-    again = "times that the trial was measured before, and disturbed; above 0, nothing else is measured beside it"
+    again = "number of earlier, disturbed measurements of the trial; above 0, nothing else is measured at the same time"
     trial.add_argument("--repeat", default=0, type=whole, help=again)
     add_process_options(trial)
     latency_steps = number(int, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX, other=0)
@@ -58,7 +58,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--latency-steps", default=0, type=latency_steps, help="individually synchronised steps; 0: none"
     )
     trial.add_argument(
-        "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
+        "--latency-mistakes", action="store_true", help="also time steps with each of the common mistakes"
     )
     add_isolation_option(trial)
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
@@ -72,7 +72,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the trial that the command line describes."""
+    """Measure the trial given on the command line."""
     options = parse_arguments(arguments)
     cell = cell_of(options)
     check_writable(options.output)
@@ -101,14 +101,14 @@ def main(arguments: list[str]) -> None:
 
 
 def answer_of(outcome: Outcome) -> str:
-    """The result of a trial in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
+    """The result of a trial in one line: "1.24 ms per step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
     from crossover.text import bytes_text, percent_text, seconds_text
 
     facts = outcome.result
     if not facts:
         return outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}"
-    words = [f"{seconds_text(facts['step_time_s'])} a step"]
+    words = [f"{seconds_text(facts['step_time_s'])} per step"]
     if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
     words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []

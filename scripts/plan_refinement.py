@@ -1,4 +1,4 @@
-"""Plans the trials that narrow down the crossovers."""
+"""Plan the trials that narrow the crossovers down."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from crossover.tables.guards import check_environments
 from crossover.tables.rows import collect_rows
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def plan_refinement(

@@ -1,4 +1,4 @@
-"""Plans which trials to measure again: those disturbed by others, throttling or a quota."""
+"""Plan which trials to measure again: those disturbed by others, throttling or a quota."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from crossover.plan.stages import write_stage
 from crossover.tables.rows import collect_rows, disturbed_trials
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, path_to_plan: Path) -> None:

@@ -1,4 +1,4 @@
-"""Draws every figure of a run."""
+"""Draw all figures of a run."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from crossover.plan import plan_file
 from crossover.tables.frames import read_run
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path]) -> None:

@@ -1,8 +1,8 @@
-"""Measures what a device can do, and writes one JSON file: peak rates, bandwidths and launches.
+"""Measure a device's peak rates, bandwidths and launch times, and write one JSON file.
 
     python scripts/probe_roofs.py --device=cuda --output=roofs.json
 
-A device takes up to 20 seconds.
+Takes up to 20 seconds per device.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
-    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, as fp32,bf16; else all")
+    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, such as fp32,bf16; else all")
     add_process_options(parser)
     add_isolation_option(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")
@@ -44,7 +44,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Probe the device that the command line names."""
+    """Probe the device given on the command line."""
     options = parse_arguments(arguments)
     check_writable(options.output, begins=b"[")
 

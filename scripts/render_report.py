@@ -1,4 +1,4 @@
-"""Writes the report of a run, its summaries and its provenance."""
+"""Write the report of a run, its summaries and its provenance."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from crossover.tables.frames import read_run
 from crossover.tables.outdated import forget_outdated
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:

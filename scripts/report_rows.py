@@ -1,4 +1,4 @@
-"""Reports on rows as they are: on what has finished of a run, or on the runs of several machines side by side."""
+"""Report on existing rows: the finished part of a run, or the runs of several machines side by side."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def report_finished(folder: Path, output: Path) -> None:
-    """Report what has finished of a run; its results folder is left as it is."""
+    """Report the finished part of a run without changing its results folder."""
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
     paths_of = {
@@ -70,7 +70,7 @@ def report_finished(folder: Path, output: Path) -> None:
     missing = list(missing_results(paths_of, results_of))
     roofs = read_roofs_of(folder)
     tried = (results_of["trial"], results_of["training"], results_of["search"])
-    # The results may have been moved, also to another machine.
+    # The results may have been moved, even to another machine.
     references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
     tables = analyse(*tried, plan.studies, plan.config["prices"], roofs=roofs, references=references)
     done = {work: (len(results_of[work]), len(paths)) for work, paths in paths_of.items() if paths}
@@ -81,7 +81,8 @@ def report_finished(folder: Path, output: Path) -> None:
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
-    """Report the trials and roofs of several runs side by side; the machine becomes an axis. Nothing else is joined."""
+    """Report the trials and roofs of several runs side by side; the machine becomes an axis. Other results are not
+    merged."""
     joined = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
@@ -117,7 +118,7 @@ def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
         if (folder / name).is_file():
             studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]
             return studies
-    raise UserError(f"{folder}: neither plan.json nor provenance.json is there; allowed: the results folder of a run")
+    raise UserError(f"{folder}: contains neither plan.json nor provenance.json; allowed: the results folder of a run")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Trains one model, has it predict rows that it has not seen, and writes one Parquet row.
+"""Train one model, predict held-out rows, and write one Parquet row.
 
     python scripts/train_model.py --study=quality --workload=higgs_mlp --batch-size=32 --precision=fp32 --size=100 \
         --device=cpu --seed=1 --epochs=1 --dataset=results/datasets/higgs.safetensors --output=training.parquet
 
-The same seed gives the same weights and the same order of rows on every device, so that what differs is the arithmetic.
-Out of memory, a precision that the device lacks, the time limit, a training that diverges and a crash end with status 0
-and a row that says so. The training happens in a process of its own; this one only watches, and holds the GPU's lease.
+The same seed gives the same weights and the same order of rows on every device, so that what differs is the
+arithmetic. Running out of memory, an unsupported precision, the time limit, divergence and a crash end with status 0
+and a row with the reason. The training runs in a separate process; this one only supervises it and holds the GPU's
+lease.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
-    add_number(training, Quality, "epochs", help="passes over the training part")
+    add_number(training, Quality, "epochs", help="passes over the training set")
     add_number(training, Quality, "test_share", help="share of the dataset's rows that is held out")
     add_process_options(training)
     add_isolation_option(training)
@@ -51,7 +52,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Train the model that the command line describes."""
+    """Train the model given on the command line."""
     options = parse_arguments(arguments)
     if not trains(options.workload):
         raise UserError(

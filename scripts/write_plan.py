@@ -1,4 +1,4 @@
-"""Writes the plan of a run, so that it can be analysed and reported at any moment."""
+"""Write the plan of a run, so that it can be analysed and reported at any time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from crossover.plan.plan_file import Plan
 from crossover.plan.run_plan import RunPlan
 
 snakemake: Any
-"""The job, which Snakemake defines."""
+"""The job object that Snakemake injects into the script."""
 
 
 def write_plan(

@@ -91,7 +91,7 @@ def test_slurm_says_what_there_is_unless_the_config_does(workflow: OnSlurm) -> N
     assert "on cuda" not in planned
     workflow.sinfo("exit 1")
     done = workflow.on_slurm()
-    assert "error: config/config.yaml: devices: 'auto' takes what Slurm says of its nodes" in done.stderr
+    assert "error: config/config.yaml: devices: 'auto' takes the devices that Slurm reports" in done.stderr
     assert not workflow.results.exists()
 
 

@@ -125,10 +125,10 @@ RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1
     ("outcome", "line"),
     [
         ({"status": "oom", "reason": "full"}, "oom: full"),
-        ({"result": RESULT}, "52.1 ms a step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
+        ({"result": RESULT}, "52.1 ms per step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
         (
             {"result": {**RESULT, "samples_s": [1e-4], "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
-            "52.1 ms a step, on cpu (flagged: drift)",
+            "52.1 ms per step, on cpu (flagged: drift)",
         ),
     ],
 )

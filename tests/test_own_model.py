@@ -1,4 +1,4 @@
-"""A model of a user's own from the outside: from an empty folder, and in a workflow of the user's own."""
+"""A user's own model from the outside: from an empty folder, and in a workflow of the user's own."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ def run(
     [
         (planting.WELL, "ok", "", 1),
         (planting.CRASH, "invalid", "the measuring process crashed (SIGSEGV)", 1),
-        (planting.NAN, "ok", "in double precision, too, the answer is not finite", 1),
+        (planting.NAN, "ok", "the result is not finite in double precision either", 1),
         (planting.ELSEWHERE, "invalid", "tensors lie on meta, not on cpu", 1),
-        (planting.KILLED, "invalid", "something outside ended the measuring process (SIGKILL)", 2),
+        (planting.KILLED, "invalid", "the measuring process was ended from outside (SIGKILL)", 2),
     ],
 )
 def test_a_fault_is_a_row(

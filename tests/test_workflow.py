@@ -80,7 +80,7 @@ def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: 
     workflow, output = finished
     assert "Measured 1 of 6 trials; " in output
     # The other study is answered by the run's last lines.
-    assert "First answer, from one trial a cell: disc_depth: " in output
+    assert "First answer, from one trial per cell: disc_depth: " in output
     assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
     assert (workflow.results / "summary.txt").read_text() in output
     told = json.loads((workflow.results / "provenance.json").read_text())
@@ -250,7 +250,7 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCop
     earlier = (ran.path / table).read_bytes()
     done = ran.snakemake(table)
     assert done.returncode != 0
-    assert "come from unlike environments: hostname (" in done.stdout + done.stderr
+    assert "come from different environments: hostname (" in done.stdout + done.stderr
     assert "Failed: 1 job (collect_measurements 1)" in done.stderr
     assert (ran.path / table).read_bytes() == earlier
     assert ran.would_run(table)["collect_measurements"] == 1

@@ -1,8 +1,9 @@
-"""scikit-learn's estimators over the rows of a table: with NumPy, or with torch by scikit-learn's array API dispatch."""
+"""scikit-learn's estimators over the rows of a table: with NumPy, or with torch through scikit-learn's array API
+dispatch."""
 
 import os
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # which SciPy reads when it is imported
+os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads this when it is imported
 
 import numpy as np
 import sklearn
@@ -39,7 +40,7 @@ def standard_scaler(rows, device, variant="torch", protocol="resident"):
 
 
 def step(fit, rows, device, variant, protocol):
-    """A fit on a table of random numbers; from_host, it first goes to the device, and the result comes back."""
+    """Fit a table of random numbers; with from_host, copy it to the device first and the result back."""
     if variant == "numpy" and device != "cpu":
         raise RuntimeError("NumPy computes on the CPU only")
     random = np.random.default_rng(0)

@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // A spreadsheet takes text that begins so for a formula, and a study's title or a reason may be anybody's text.
+  // A spreadsheet would read text that begins with one of these characters as a formula, and titles and reasons may hold any text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -16,7 +16,7 @@
     return values.size > 1 || (spec.always && !values.has(null));
   }
 
-  // A device has two names: cuda, as in options and data, and GPU, as on the page.
+  // A device has two names: cuda in options and data, GPU on the page.
   const deviceFilter = (text, value, row) =>
     [value, row.device_label].some((name) => name.toLowerCase().includes(text.trim().toLowerCase()));
 
@@ -44,7 +44,7 @@
   const link = (row) =>
     element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
 
-  // The library sorts by mouse only.
+  // The library supports sorting by mouse only.
   function sortByKeys(table) {
     for (const column of table.getColumns().filter((candidate) => candidate.getDefinition().headerSort !== false)) {
       const head = column.getElement();
@@ -63,7 +63,7 @@
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
-  // Messages about filters that cannot be read, whose inputs are marked as invalid.
+  // Messages about filters that cannot be parsed; their inputs are marked as invalid.
   function unread() {
     const { rows, columns } = page.data();
     const typed = new Map(table.getHeaderFilters().map(({ field, value }) => [field, String(value)]));
@@ -81,8 +81,8 @@
     section.querySelector(".count").textContent = [text, ...unread()].join("; ");
   }
 
-  // A grid may hold only rows of cells, so the message of an empty table is a row, too.
-  const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell is left by the filters")];
+  // An ARIA grid may hold only rows of cells, so the message of an empty table is a row too.
+  const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell matches the filters")];
 
   async function make() {
     await page.library("tabulator");
@@ -99,7 +99,7 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // The scrolling element takes the focus, with or without rows; a grid may hold only row groups, so it is one.
+        // The scrolling element takes the focus, with or without rows; a grid may hold only row groups, so this element is one.
         const holder = container.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
@@ -172,7 +172,7 @@
     const command = page.commandOf(row);
     const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
     const again = command
-      ? [element("p", {}, "Measured by this command; each trial is the same with another ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
+      ? [element("p", {}, "Measured by this command; other trials differ only in ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
       : [element("p", {}, "Its command was not recorded.")];
     details.replaceChildren(
       element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),

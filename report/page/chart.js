@@ -43,7 +43,7 @@
     label.hidden = options.length < 2;
   }
 
-  // The slider goes over the sizes as the axis does, or from one that was measured to the next.
+  // The slider moves along the axis, or from one measured size to the next.
   function fromStep(step) {
     const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
     if (!seen.between) return seen.sizes[step];
@@ -115,7 +115,7 @@
   typed.addEventListener("change", () => {
     const size = page.readNumber(typed.value)?.value;
     if (!(size > 0 && Number.isFinite(size))) {
-      readout.textContent = `“${typed.value}” is no size; type a number above 0, such as 2,000 or 703 k.`;
+      readout.textContent = `“${typed.value}” is not a size; type a number above 0, such as 2,000 or 703 k.`;
       return;
     }
     set({ size });
@@ -123,14 +123,14 @@
   typedSteps.addEventListener("change", () => {
     const steps = page.readNumber(typedSteps.value)?.value;
     if (typedSteps.value.trim() && !(steps >= 1 && Number.isFinite(steps))) {
-      readout.textContent = `“${typedSteps.value}” is no number of steps; type one of 1 or more, such as 2,000 or 1.5 M, or nothing for a step alone.`;
+      readout.textContent = `“${typedSteps.value}” is not a number of steps; type a number of at least 1, such as 2,000 or 1.5 M, or clear the field for a single step.`;
       return;
     }
     set(steps ? { steps: Math.round(steps), y: "speedup" } : { steps: null });
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
-  // Keys go from one size that was measured to the next.
+  // Keys move from one measured size to the next.
   slider.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
     if (!(event.key in steps) || !seen.between) return;
@@ -138,7 +138,7 @@
     const next = steps[event.key] > 0 ? seen.sizes.find((size) => size > seen.size) : seen.sizes.findLast((size) => size < seen.size);
     if (next) set({ size: next });
   });
-  // Screen readers do not announce the sizes that the pointer passes.
+  // Screen readers do not announce sizes that the pointer passes over.
   plot.addEventListener("pointerenter", () => readout.setAttribute("aria-live", "off"));
   plot.addEventListener("pointermove", (event) => {
     const pixel = event.clientX - plot.getBoundingClientRect().left;

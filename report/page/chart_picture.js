@@ -1,22 +1,22 @@
 // The chart's picture as SVG: ticks, scales, marks of crossovers and publications, lines with their repeats, bars of shares.
 "use strict";
 ((page) => {
-  // --- Ticks: readable places, as many as have room for their words ---
+  // --- Ticks: round positions, as many as there is room for labels ---
 
-  const GAP = 14; // pixels that two words are apart at least
+  const GAP = 14; // minimum distance of two labels in pixels
   const SETS = [[1, 2, 5], [1, 3], [1]];
   const MANY = [1, 2, 3, 4, 5, 7];
   const context = document.createElement("canvas").getContext("2d");
 
   page.CHART_FONT_PX = 13;
 
-  // How many pixels words take in a row, in the chart's letters.
+  // The width of a text in pixels, in the chart's font.
   page.widthOf = (words) => {
     context.font = `${page.CHART_FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
     return context.measureText(words).width;
   };
 
-  // The places, in order, whose words keep clear of the previous ones; `length` is that of the axis in pixels.
+  // The positions, in order, whose labels do not overlap previous ones; `length` is the axis length in pixels.
   function clear(places, [low, high], length, sizeOf) {
     let end = -Infinity;
     return places.filter((at) => {
@@ -28,7 +28,7 @@
     });
   }
 
-  // Places on a logarithmic axis: multiples of the powers of ten, or every second, third, ... power, the most that have room.
+  // Tick positions on a logarithmic axis: multiples of the powers of ten, or every second, third, ... power, as many as fit.
   page.logTicks = (extent, length, sizeOf) => {
     const [low, high] = extent;
     const powers = [];
@@ -45,11 +45,11 @@
   const { format } = page;
   const data = page.data();
   const PAD = { left: 14, right: 22, top: 36, bottom: 50 };
-  const ROW = 26; // pixels of a bar
+  const ROW = 26; // height of a bar in pixels
   const MOST_BARS = 60;
-  const MOST_DOTS = 5; // repeats of a cell that are drawn; above, its interval is
+  const MOST_DOTS = 5; // most repeats of a cell that are drawn as dots; with more, its interval is drawn
   const MOST_MARKED = 2; // crossovers with words
-  const MOST_NAME = 260; // pixels beside the plot for the names of lines
+  const MOST_NAME = 260; // pixels beside the plot for line labels
   const MOST_NAMED = 8;
 
   page.drawn = (tag, attributes = {}, ...children) => {
@@ -62,16 +62,16 @@
   const text = page.chartText = (words, x, y, attributes = {}) =>
     drawn("text", { x, y, fill: ink("soft"), "font-size": page.CHART_FONT_PX, ...attributes }, words);
 
-  // A name in two lines: the device, and what it is called.
+  // A label in two lines: the device and its product name.
   const nameLines = (name) => {
     const [first, ...rest] = name.split(/ (?=\()/);
     return [first, rest.join(" ")];
   };
 
   const { pointsOf } = page;
-  const BENDS = 16; // pieces of a line between two points
+  const BENDS = 16; // segments of a curve between two points
 
-  // The points of a series' curve, those measured among them.
+  // The points of a series' curve, including the measured ones.
   function bent(series, metric) {
     const [points, curve] = [pointsOf(series, metric), page.curveOfSeries(series, metric)];
     return points.flatMap((point, rank) => {
@@ -86,7 +86,7 @@
 
   const spread = (values) => {
     const positive = values.filter((value) => value > 0);
-    // Not Math.min(...): cells may be more than a call's arguments.
+    // Not Math.min(...): there may be more cells than a call can have arguments.
     const [low, high] = positive.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
     return high ? [low / 1.3, high * 1.3] : [0.1, 10];
   };
@@ -143,7 +143,7 @@
     return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
   }
 
-  // The first of several texts that fits beside a place, on the side with more room.
+  // The first of several texts that fits beside a position, on the side with more room.
   function beside(scale, at, choices, y, fill) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
     const right = x > (scale.left + scale.right) / 2;
@@ -152,7 +152,7 @@
     return words ? [text(words, x + (right ? -6 : 6), y, { "text-anchor": right ? "end" : "start", fill, class: "halo" })] : [];
   }
 
-  // Crossovers with their intervals; a crossover with a machine elsewhere is only a range.
+  // Crossovers with their intervals; a crossover with a machine measured elsewhere is only a range.
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
     const shown = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
@@ -169,7 +169,7 @@
     });
   }
 
-  // The published values that agree with a line shown on every axis that the source states.
+  // The published values that match a shown line on every axis that the source states.
   page.publishedMarks = (seen) => {
     const { marks } = data.published[seen.study];
     const rows = seen.shown.flatMap(({ points }) => points.map(({ row }) => row));
@@ -188,11 +188,11 @@
 
   const SHAPES = { s: "m-4,-4h8v8h-8z", D: "m0,-5.5l5.5,5.5l-5.5,5.5l-5.5,-5.5z", "^": "m0,-5.5l5,9.5h-10z", v: "m0,5.5l5,-9.5h-10z" };
 
-  // The mark of a published series, around a point.
+  // The marker of a published series at a point.
   const publishedShape = ({ shape, colour }, x, y, ...children) =>
     drawn("path", { class: "published", d: `M${x},${y}${SHAPES[shape]}`, fill: "none", stroke: page.tone(colour), "stroke-width": 1.4 }, ...children);
 
-  // Mark and words of each published series drawn.
+  // Marker and label of each published series drawn.
   page.publishedLegend = (seen) => {
     const series = new Map(page.publishedMarks(seen).map((mark) => [mark.words, mark]));
     return [...series].map(([words, mark]) => [
@@ -247,7 +247,7 @@
       }));
   }
 
-  // Names at the right ends of lines, pushed apart.
+  // Labels at the right ends of lines, moved apart where they would overlap.
   function names(seen, looks, scale) {
     const ends = seen.shown.map((series) => ({ series, y: scale.y(pointsOf(series, seen.metric).at(-1).value) }));
     ends.sort((first, second) => first.y - second.y);
@@ -281,7 +281,7 @@
     "font-family": getComputedStyle(document.body).fontFamily,
   });
 
-  // Lines over an axis: the picture, its scales, and whether it has the names of its lines.
+  // Lines over an axis: the picture, its scales, and whether its lines are labelled.
   page.drawLines = (seen, looks, state, width, label) => {
     const longest = Math.max(0, ...seen.shown.flatMap((series) => nameLines(looks.get(series).name).map(page.widthOf)));
     const named = width >= 700 && seen.shown.length > 0 && seen.shown.length <= MOST_NAMED && longest <= MOST_NAME;
@@ -296,13 +296,13 @@
     return { picture, scale, named };
   };
 
-  // Where the time goes: a bar a cell.
+  // Where the time goes: one bar per cell.
   page.drawSplits = (seen, width, label) => {
     const { words, colours, cells } = data.splits;
     const name = (row) => [page.sideText(row), page.sizeText(row), seen.whose(row)].filter(Boolean).join(", ");
-    // The names at the size read are bold, and so take more room.
+    // Labels at the selected size are bold, and so take more room.
     const named = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
-    // Where names would take most of the width, each stands above its bar.
+    // Where labels would take most of the width, each is drawn above its bar.
     const above = named > width / 2;
     const [left, step] = above ? [PAD.left, ROW + 16] : [named, ROW];
     const length = width - left - PAD.right;

@@ -1,4 +1,4 @@
-// The cells of a study as series of one metric over one axis, as the chart's state asks for them, and how these look.
+// The cells of a study as series of one metric over one axis, according to the chart's state, and their style.
 "use strict";
 ((page) => {
   const distinct = (rows, key) => new Set(rows.map((row) => row[key]).filter((value) => value !== null));
@@ -19,7 +19,7 @@
   const isCpu = ({ device }) => device.split("-")[0] === "cpu";
   const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
 
-  // A cell with its speed-up over the CPU on this number of cores; of jobs of so many steps, if `steps` are given.
+  // A cell with its speed-up over the CPU on this number of cores; of jobs of `steps` steps, if given.
   function besideCores(row, cores, rows, steps) {
     if (steps) {
       const beside = (other) => data.axes.every((axis) => axis === "device" || other[axis] === row[axis]);
@@ -31,7 +31,7 @@
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
-  // The x axes that a chart can have; where no number varies, each cell has a place of its own.
+  // The x axes that a chart can have; where no number varies, each cell has its own position.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples a batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
@@ -39,9 +39,9 @@
     return choices.length ? choices : [{ key: null, title: "" }];
   };
 
-  // The series over an axis: device, name, group (the axes beside the device that distinguish it), and cells in axis order.
-  // `places` names the cells of an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores the
-  // CPU is one device, and the others are repeated at every number of cores.
+  // The series over an axis: device, name, group (the other axes that distinguish it), and cells in axis order.
+  // `places` holds the names of the cells on an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores,
+  // the CPU is one device and the others are repeated at every number of cores.
   page.seriesOf = (rows, elsewhere, x, steps) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
@@ -68,15 +68,15 @@
     return { series, places };
   };
 
-  // A cell's value of a metric with its 95 % interval; null without a value, or with one that no logarithmic axis can show.
+  // A cell's value of a metric with its 95 % interval; null without a value, or if a logarithmic axis cannot show it.
   page.pointOf = (row, metric) => {
     const value = row[metric.key] ?? null;
     const [low, high] = (metric.interval ?? []).map((name) => row[name]);
     return value === null || value <= 0 ? null : { value, low: low ?? null, high: high ?? null };
   };
 
-  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), as the
-  // crossovers are computed with. `gaps` are the distances of the points, `rises` the slopes between them.
+  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), which crossovers
+  // are computed with too. `gaps` are the distances of the points, `rises` the slopes between them.
   function slopesOf(gaps, rises) {
     if (rises.length < 2) return [rises[0], rises[0]];
     const end = (gap, next, rise, after) => {
@@ -115,7 +115,8 @@
     return point ? [{ at, row, ...point }] : [];
   });
 
-  // The curve of a series. With its CPU, `base`, it is the CPU's curve times that of their ratio, which crossovers are read off.
+  // The curve of a series. With its CPU, `base`, it is the CPU's curve times the curve of their ratio, from which crossovers are
+  // computed.
   page.curveOfSeries = (series, metric) => {
     const points = page.pointsOf(series, metric);
     const basePoints = series.base ? page.pointsOf(series.base, metric) : [];
@@ -126,7 +127,7 @@
     return (at) => base(at) * ratio(at);
   };
 
-  // A series' value at a place, on its curve between its points and exact at them; null outside of them.
+  // A series' value at a position: exact at its points, from its curve between them; null outside their range.
   page.valueAt = (series, metric, x, logX) => {
     const points = page.pointsOf(series, metric);
     const exact = points.find(({ at }) => at === x);
@@ -137,7 +138,8 @@
 
   // --- Whole jobs: start-up and steps ---
 
-  // Student's t quantile of a two-sided 95 % interval; between whole degrees of freedom it is nearly linear in their inverse.
+  // Student's t quantile of a two-sided 95 % interval; between whole degrees of freedom it is interpolated linearly in their
+  // inverse.
   function quantile(freedom) {
     const [below, largest] = [Math.floor(freedom), data.t_quantiles.length - 1];
     const [rank, next] = below < largest ? [below, below + 1] : [largest, Infinity];
@@ -177,8 +179,8 @@
     });
   }
 
-  // Where the curves of jobs cross the CPU's, as the chart marks crossovers, with the name of the line: between neighbouring
-  // sizes at which first one side and then the other is significantly ahead.
+  // The crossings of jobs' curves with the CPU's, in the form of the chart's crossovers, with the name of the line: between
+  // neighbouring sizes at which first one side and then the other is significantly ahead.
   page.jobCrossovers = (seen) => seen.shown.flatMap((line) => {
     const points = page.pointsOf(line, seen.metric);
     const curve = page.curveOf(points);
@@ -200,10 +202,10 @@
 
   // --- What is shown ---
 
-  const MOST_GROUPS = 3; // of lines that a study begins with
-  const MOST_TOGETHER = 7; // that are shown all at once
-  const MOST_DASHED = 3; // that dashes tell apart; more take a colour each
-  const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // of lines here, and elsewhere
+  const MOST_GROUPS = 3; // maximum number of groups of lines shown at first
+  const MOST_TOGETHER = 7; // maximum number of groups of which all can be shown at once
+  const MOST_DASHED = 3; // maximum number of groups distinguished by dashes; with more, each gets a colour
+  const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // dash patterns of lines measured here, and elsewhere
   const data = page.data();
 
   page.ALL = "all lines";
@@ -215,7 +217,7 @@
     return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
   }
 
-  // The size that a chart starts at: nearest to its first crossover, else the middle one.
+  // The size selected at first: the one nearest to the first crossover, or else the middle one.
   function beginning(sizes, mine, x) {
     const crossover = data.crossovers.find(({ cell, on }) => mine.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
@@ -223,7 +225,7 @@
     return nearest(at ?? Math.sqrt(low * high), sizes);
   }
 
-  // The study's metrics, axes and groups of lines, those shown, the sizes that they have, and the size that is read.
+  // The study's metrics, axes and groups of lines, those shown, their sizes, and the selected size.
   page.viewOf = (state) => {
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
@@ -233,7 +235,7 @@
     const ofRuns = ofJobs(measured, steps ?? 1);
     const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
-    // Of a machine elsewhere its accelerators count, and its CPU on all cores.
+    // Of a machine measured elsewhere, its accelerators are shown, and its CPU on all cores.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
     const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));
@@ -263,7 +265,7 @@
     const isSplit = metric === page.SPLIT;
     const allSizes = isSplit ? splits.map((row) => row.size) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(allSizes)].sort((first, second) => first - second);
-    // Only lines over a number have values between their sizes.
+    // Only lines over a numeric axis have values between their sizes.
     const between = !places && !isSplit;
     const wish = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
     // Between whole sizes, a size is a whole number too.
@@ -273,21 +275,21 @@
     return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, wantedSize, size, between, splits, whose, hasElsewhere, ...jobs };
   };
 
-  // A size within the range measured, else the nearest end of it.
+  // The size, clipped to the measured range.
   page.within = (size, sizes) => Math.min(Math.max(size, sizes[0]), sizes.at(-1));
 
   page.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   const hex = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-  // A colour of the palette as this page shows it: lighter in the dark, and black as the page's ink.
+  // A colour of the palette in this page's theme: lighter in dark mode, and black as the text colour.
   page.tone = (colour) => {
     if (colour === "#111111") return page.ink("ink");
     if (Math.max(...hex(page.ink("paper"))) > 128) return colour;
     return `#${hex(colour).map((part) => Math.round(0.6 * part + 0.4 * 255).toString(16).padStart(2, "0")).join("")}`;
   };
 
-  // Colour, dashes and name of each line: a device's colour, with dashes for its groups; a colour for each of many groups.
+  // Colour, dashes and name of each line: a device's colour, with dashes for its groups; with many groups, one colour per group.
   page.looksOf = (shown) => {
     const groups = [...new Set(shown.map(({ group }) => group))];
     const devices = new Set(shown.map(({ device }) => device));

@@ -1,4 +1,4 @@
-// What the chart shows at a size, in words.
+// The chart's values at a size, in words.
 "use strict";
 ((page) => {
   const { format, SPLIT } = page;
@@ -13,8 +13,8 @@
 
   const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");
 
-  // The crossover of a series in whose 95 % set the size lies; with one trial, between the sizes around it.
-  // A crossover with a machine elsewhere is stored with the CPU here.
+  // The crossover of a series whose 95 % set contains the size; with one trial, whose bracket does.
+  // A crossover with a machine measured elsewhere is stored with this machine's CPU.
   function crossoverAround(seen, series) {
     const places = new Set((series.elsewhere ? series.base : series)?.points.map(({ row }) => row.place));
     return data.crossovers.find(({ cell, on }) => {
@@ -23,21 +23,21 @@
     });
   }
 
-  // The speed-ups that a size rests on: the one measured there, or those of both neighbours.
+  // The speed-ups behind the value at a size: the one measured at that size, or those of both neighbouring sizes.
   function restsOn(points, size) {
     const exact = points.filter(({ at }) => at === size);
     return exact.length ? exact : [points.findLast(({ at }) => at < size), points.find(({ at }) => at > size)].filter(Boolean);
   }
 
-  // The speed-up of the side ahead, a device or its CPU; inconclusive where an interval (between two sizes, that of either
-  // neighbour) or the crossover's leaves it open. Between two sizes the interval covers those of both neighbours.
+  // The speed-up of the faster side, a device or its CPU; inconclusive where its interval (between two sizes, that of either
+  // neighbour) or the crossover's does not decide. Between two measured sizes, the interval covers the intervals of both.
   function speedText(seen, series, name) {
     const speedup = page.valueAt(series, SPEEDUP, seen.size, !seen.places);
     if (!speedup) return "";
     const rests = restsOn(page.pointsOf(series, SPEEDUP), seen.size);
     const single = rests.some(({ low }) => low === null);
     const ends = [Math.min(...rests.map(({ low }) => low)), Math.max(...rests.map(({ high }) => high))];
-    // Of a machine elsewhere the ratio is as measured there, beside another CPU.
+    // For a machine measured elsewhere, the ratio is to the CPU of that machine.
     const interval = (turn) => (series.elsewhere ? "as measured" : single ? "single trial" : `95 % CI ${ends.map(turn).sort((first, second) => first - second).map(format.number).join(" to ")}`);
     const around = seen.steps ? null : crossoverAround(seen, series);
     const what = seen.steps ? " in all, start-up included" : "";
@@ -51,7 +51,7 @@
     return `${winner} ${format.number(turn(speedup.value))}x faster than ${loser}${what} (${interval(turn)})`;
   }
 
-  // The value of a series at the size; without a value, the status of the cell there or of the next one.
+  // The value of a series at the size; without a value, the status of the cell at that size or the next.
   function seriesText(seen, series, name) {
     const text = (value) => page.metricText(seen.metric, value);
     const at = page.valueAt(series, seen.metric, seen.size, !seen.places);
@@ -84,10 +84,10 @@
   }
 
   page.readingOf = (seen) => {
-    if (!seen.metric) return "No cell of this study has a value to draw; the table of cells says why.";
+    if (!seen.metric) return "No cell of this study has a value to draw; the table of cells gives the reasons.";
     const place = page.placeText(seen, seen.size);
     if (seen.metric === SPLIT) return `At ${place}: ${splitText(seen)}.`;
-    // The CPU elsewhere is drawn, but compared with nothing.
+    // The CPU of a machine measured elsewhere is drawn, but not compared.
     const groups = Map.groupBy(seen.shown.filter((series) => !(series.elsewhere && series.device === "cpu")), ({ group }) => group);
     const texts = [...groups].map(([group, lines]) => `${groups.size > 1 ? `${group}: ` : ""}${groupText(seen, lines)}`);
     const range = () => format.places([seen.sizes[0], seen.sizes.at(-1)], seen.x.title).join(" to ").replace(` ${seen.x.title}`, "");

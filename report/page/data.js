@@ -1,4 +1,4 @@
-// The page's data, read when first asked for; `Crossover` is the one name that the page's scripts share.
+// The page's data, parsed on first use; `Crossover` is the only global name of the page's scripts.
 "use strict";
 window.Crossover = {};
 ((page) => {
@@ -25,10 +25,10 @@ window.Crossover = {};
     return parsed;
   };
 
-  // The command of a cell's first trial; empty where none is recorded.
+  // The command of a cell's first trial; empty if it was not recorded.
   page.commandOf = (row) => page.data().commands.map((values) => values[row.place]).join("");
 
-  // Unpack and run a library, as a classic script, the first time that it is needed.
+  // Unpack a library and run it as a classic script when it is first needed.
   page.library = async (name) => {
     const element = document.getElementById(`library-${name}`);
     if (!element) return;
@@ -40,7 +40,7 @@ window.Crossover = {};
     document.head.append(script);
   };
 
-  // An element with attributes and children; strings become text, whatever they hold.
+  // Create an element with attributes and children; strings become text nodes, so they need no escaping.
   page.element = (tag, attributes = {}, ...children) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {

@@ -1,4 +1,4 @@
-// Numbers with their units, written as crossover/text.py writes them, and read as they are typed.
+// Format numbers with units as crossover/text.py does, and parse typed numbers.
 "use strict";
 ((page) => {
   const digits = (least, most) => new Intl.NumberFormat("en", { minimumSignificantDigits: least, maximumSignificantDigits: most, roundingMode: "halfEven" });
@@ -36,13 +36,13 @@
     return `${UP_TO_THREE.format(value / scale)}${unit}`;
   }
 
-  // A place on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
+  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
   function place(value, unit) {
     const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
   }
 
-  // Places on an axis, each with its unit where some are in thousands or more and others are not.
+  // Positions on an axis, each with its unit if some are in thousands or more and others are not.
   function places(values, unit) {
     const texts = values.map((value) => place(value, unit));
     const scaled = texts.filter((text) => text.includes(" ")).length;
@@ -54,7 +54,7 @@
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;
 
-  // A number typed as "1,000", "5e8", "703 k" or "2.8M": its value, and that of a step of its last digit; else null.
+  // A number typed as "1,000", "5e8", "703 k" or "2.8M": its value and the value of one unit in its last digit; else null.
   page.readNumber = (typed) => {
     const match = NUMBER.exec(typed.trim());
     if (!match) return null;
@@ -76,7 +76,7 @@
     "=": (value, limit, text) => value === limit || Number(bare(text)) === limit,
   };
 
-  // As the table shows it, in the unit of the column's head.
+  // The value as the table shows it, in the unit of the column's header.
   page.numberText = (value, factor) => {
     if (value === null) return "";
     const scaled = value * factor;
@@ -85,7 +85,7 @@
     return scaled < 0 ? `-${text}` : text;
   };
 
-  // A test of a value and of its text, or null where what is typed cannot be read.
+  // A function that tests a value and its text, or null if the typed filter cannot be parsed.
   function readFilter(filter) {
     const typed = filter.trim().replace("≤", "<=").replace("≥", ">=");
     const [, side, ...ends] = /^(<=|>=|<|>|=)(.*)$/.exec(typed) ?? /^()(.+?)(?:to|–|-)(.+)$/.exec(typed) ?? [null, "", typed];
@@ -93,7 +93,7 @@
     if (!low || high === null) return null;
     if (side) return (value, text) => SIDES[side](value, low.value, text);
     if (high) return (value) => low.value <= value && value <= high.value;
-    // "703 k" is what would be rounded to it.
+    // "703 k" matches every value that rounds to it.
     if (low.rounded) return (value) => low.value - low.step / 2 <= value && value < low.value + low.step / 2;
     return (value, text) => [bare(text), String(value)].some((shown) => shown.startsWith(bare(typed)));
   }

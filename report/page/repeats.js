@@ -18,7 +18,7 @@
   const sorted = offs.map(({ off }) => Math.exp(Math.abs(off))).sort((first, second) => first - second);
   const [half, most] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
   const sides = [...new Set(offs.map(({ side }) => side))];
-  const words = `Each dot is a trial beside the middle of its cell: half of them lie within ${format.number(100 * (half - 1))} %, the farthest is ${format.number(most)} times off.`;
+  const words = `Each dot is a trial relative to the middle of its cell: half of them lie within ${format.number(100 * (half - 1))} %, the farthest is ${format.number(most)} times off.`;
 
   function draw() {
     const width = box.clientWidth;
@@ -31,7 +31,7 @@
     picture.append(
       drawn("path", { d: `M${x(0)},0V${ROW * sides.length}`, stroke: page.ink("line") }),
       ...sides.map((side, rank) => page.chartText(side, 0, ROW * (rank + 0.5) + 4)),
-      // Dots are moved up and down in turn, so that those of one time are seen.
+      // Dots are shifted up and down in turn, so that equal times do not hide each other.
       ...offs.map(({ off, device, side }, rank) => drawn("circle", {
         cx: x(off), cy: ROW * (sides.indexOf(side) + 0.5) + ((rank % 5) - 2) * 4, r: 2.5, fill: page.tone(data.colours.devices[device]), opacity: 0.6,
       })),

@@ -6,7 +6,7 @@
   const root = document.documentElement;
   root.classList.add("scripted");
 
-  // From file:// a browser may refuse its storage; the choice then lasts as long as the page.
+  // A browser may block storage for file:// pages; the choice then lasts until the page is closed.
   function remembered(act) {
     try {
       return act(localStorage);

@@ -1,4 +1,4 @@
-"""When does the GPU pay off? The library that the scripts of the workflow share."""
+"""When does the GPU pay off? The library shared by the workflow's scripts."""
 
 from crossover.step import Step as Step
 

@@ -1,4 +1,4 @@
-"""Benchmark a model of your own or studies of Crossover's, on the CPU and GPU of this machine.
+"""Benchmark your own model, or Crossover's studies, on the CPU and GPU of this machine.
 
   crossover my_net.py:build --sizes 64,256 --effort quick
   crossover disc_depth hsf_width --results results/two
@@ -7,7 +7,7 @@
   crossover report RESULTS                                 what has finished of a run
   crossover doctor                                         what a run finds on this machine
 
-It prints the Snakemake command that it runs. That ends with the answers and the path of the report.
+The Snakemake command that it runs is printed. The run ends with the answers and the path of the report.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pathlib import Path
 CHECKOUT = Path(__file__).parents[2]
 
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
-"""The scripts that have a name here, and take all arguments that follow it."""
+"""Subcommands and the scripts they run with the remaining arguments."""
 
 
 def build_command(arguments: Sequence[str]) -> list[str]:
-    """The command, without the interpreter of Python, that a command line without its first word stands for."""
+    """Translate command-line arguments into the command to run, without the Python interpreter."""
     if arguments[:1] and arguments[0] in SCRIPTS:
         return [os.path.relpath(CHECKOUT / "scripts" / SCRIPTS[arguments[0]]), *arguments[1:]]
     end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -39,7 +39,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     entries = {"model": models[0]} if models else {"studies": ",".join(names)}
     entries |= {key: value for key, value in options.items() if value is not None}
     snakemake = [
-        "-P",  # a queue.py in the working folder is not Python's own
+        "-P",  # otherwise a queue.py in the working folder would shadow Python's
         "-m",
         "snakemake",
         "-s",
@@ -49,13 +49,13 @@ def build_command(arguments: Sequence[str]) -> list[str]:
         "--resources",
         "gpu=1",
     ]
-    # The last of an option that is given twice counts, and all words after --config are entries.
+    # The last occurrence of an option counts, and all words after --config are entries.
     return [*snakemake, *arguments[end + 1 :], "--config", *(f"{key}={_as_list(entries[key])}" for key in entries)]
 
 
 def _parser() -> argparse.ArgumentParser:
-    """A parser of names and of the config's keys."""
-    from crossover.config.config_keys import ConfigKeys  # needs pydantic, whose absence main() reports
+    """Parser for names and config keys."""
+    from crossover.config.config_keys import ConfigKeys  # needs pydantic; main() reports if it is missing
 
     description, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -81,7 +81,7 @@ def _as_list(value: str) -> str:
 
 
 def main() -> None:
-    """Show and run the command that the command line stands for."""
+    """Print and run the command for these arguments."""
     if not (CHECKOUT / "Snakefile").is_file():
         sys.exit("error: the workflow is not in this installation; run `pip install -e .` in a checkout of Crossover")
     if importlib.util.find_spec("snakemake") is None:
@@ -90,4 +90,4 @@ def main() -> None:
     command = build_command(sys.argv[1:])
     shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
-    os.execv(sys.executable, [sys.executable, *command])  # which signals then reach, and whose status is this one's
+    os.execv(sys.executable, [sys.executable, *command])  # it then receives signals, and its exit status is passed on

@@ -16,11 +16,11 @@ from crossover.files import atomic_path
 
 
 class UserError(Exception):
-    """A mistake that the user can fix, as one line: what, where, what is allowed, what to do."""
+    """A mistake that the user can fix, as one line: what is wrong, where, what is allowed, what to do."""
 
 
 class UnsupportedError(Exception):
-    """The device cannot do what the cell asks for."""
+    """The device does not support the cell."""
 
 
 class TooSlowError(Exception):
@@ -28,13 +28,14 @@ class TooSlowError(Exception):
 
 
 class InvalidError(Exception):
-    """The measurement must not count."""
+    """The measurement cannot be used."""
 
 
 class RefusedError(Exception):
-    """A step failed, by the user's mistake or because the device, the precision or the execution refuses it.
+    """A step failed, either by the user's mistake or because the device, precision or execution does not support it.
 
-    `mistake` is the error as the user's mistake; `is_lacking` says that its words are those of a device.
+    `mistake` is the error as the user's mistake; `is_lacking` says that its message is typical of a device without
+    support.
     """
 
     def __init__(self, message: str, mistake: str, is_lacking: bool) -> None:
@@ -48,17 +49,17 @@ LONGEST_SHOWN = 100
 
 
 def shown_value(value: object) -> str:
-    """A value for a message: on one line, and cut if it is long."""
+    """Format a value for a message: on one line, truncated if long."""
     return shown_text(repr(value))
 
 
 def shown_text(text: str) -> str:
-    """A text for a message, cut if it is long."""
+    """Format a string for a message: truncated if long."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def shown_path(path: Path) -> str:
-    """A path for a message: relative if it lies below the working directory."""
+    """Format a path for a message: relative if it lies below the working directory."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
@@ -69,24 +70,24 @@ def allowed_names(name: str, names: Sequence[str]) -> str:
 
 def did_you_mean(name: str, names: Sequence[str], most: int) -> str:
     """The closest names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
-    # Two letters of three say nothing: whoever writes gpu means cuda rather than xpu.
+    # Two letters in common of three are no evidence: whoever writes gpu means cuda rather than xpu.
     close = difflib.get_close_matches(name, names, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
 ASSERTED = "device-side assert triggered"
 ASSERTION = (
-    "an assertion failed on the GPU: most often labels lie outside of the classes, or an index is out of range; "
-    "the same command with --device=cpu names the line"
+    "an assertion failed on the GPU: usually labels lie outside the range of classes, or an index is out of range; "
+    "the same command with --device=cpu shows the line"
 )
-"""Explanation of ASSERTED in an error of torch."""
+"""Explanation for ASSERTED in an error of torch."""
 
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
 """Messages of libraries about a full disk."""
 SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
-    "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take num_workers=0"
+    "the shared memory of data loaders is full; enlarge /dev/shm (in a container: --shm-size), or use num_workers=0"
 )
 
 
@@ -124,10 +125,11 @@ def exit_with_status(main: Callable[[list[str]], int]) -> None:
 
 
 def failures(path_to_log: Path) -> int:
-    """Number of times that the job with this log has begun and not succeeded.
+    """Number of times that the job with this log started and did not succeed.
 
-    A parameter of the rules whose outputs are flagged with `update`: Snakemake (9.27) restores these when their job
-    fails, but records them as made with the new inputs and parameters. The changed number makes it run again.
+    A parameter of the rules whose outputs are flagged with `update`: when their job fails, Snakemake (9.27) restores
+    these outputs but records them as made with the new inputs and parameters. The changed number makes the job run
+    again.
     """
     note = path_to_log.with_suffix(".failures")
     return int(note.read_text(encoding="utf-8")) if note.is_file() else 0
@@ -152,10 +154,10 @@ def _write_count(note: Path, count: int) -> None:
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what a job prints to its log: a UserError or a full disk as one line, any other error as a traceback.
+    """Redirect a job's output to its log, with a UserError or a full disk as one line and any other error as a
+    traceback.
 
-    A job that does not finish counts as a failure. Where the log itself cannot be written, the line goes to the
-    terminal.
+    A job that does not finish counts as a failure. If the log itself cannot be written, the line goes to the terminal.
     """
     with one_line_errors():
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and their checksums."""
+"""Atomic writing of files, and checksums."""
 
 from __future__ import annotations
 

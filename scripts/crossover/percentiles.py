@@ -1,8 +1,8 @@
-"""Percentiles of samples, each with the interval that its order statistics give.
+"""Percentiles of samples, with intervals from order statistics.
 
 Of n independent samples, the number below the true percentile is binomially distributed, whatever the distribution of
-the samples is; so two of the sorted samples enclose it with a known probability (H. A. David and H. N. Nagaraja, "Order
-Statistics", 2003, section 7.1). MLPerf's least numbers of queries rest on the same distribution.
+the samples is; so two of the sorted samples enclose it with a known probability (H. A. David and H. N. Nagaraja,
+"Order Statistics", 2003, section 7.1). MLPerf's minimum numbers of queries are based on the same distribution.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TAIL = 0.025
 
 
 LATENCY_PERCENTS = (50, 95, 99)
-"""The percentiles of a latency."""
+"""The percentiles reported for latencies."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Percentile:
 
 
 def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
-    """A percentile, linear between neighbours; None if there are too few samples for its interval."""
+    """A percentile, interpolated linearly; None if there are too few samples for its interval."""
     ranks = interval_ranks(len(samples), percent)
     if ranks is None:
         return None
@@ -42,19 +42,18 @@ def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
 
 
 def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:
-    """Ranks, from 1, of the sorted samples that are the ends of a percentile's interval; None if there are none.
+    """Ranks (from 1) of the sorted samples at the ends of a percentile's interval; None if there is no interval.
 
-    Each end lies beyond the percentile with a probability of TAIL at most: 368 samples are the fewest for the 99th, 72
-    for the 95th, 6 for the median.
+    Each end lies beyond the percentile with a probability of TAIL at most: the 99th needs at least 368 samples, the
+    95th 72, the median 6.
     """
     low, high = _outside(count, percent / 100), _outside(count, 1 - percent / 100)
     return (low, count + 1 - high) if low and high else None
 
 
 def _outside(count: int, share: float) -> int:
-    """The largest k for which fewer than k of `count` samples are below a quantile with a probability of TAIL at most.
-
-    `share` is that quantile's, which each sample is below with that probability.
+    """The largest k for which, with probability of at most TAIL, fewer than k of `count` samples are below a quantile.
+    `share` is the probability that a sample is below the quantile.
     """
     log_odds = math.log(share) - math.log1p(-share)
     log_term = count * math.log1p(-share)  # of none below

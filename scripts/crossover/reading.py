@@ -1,4 +1,4 @@
-"""Reads files of a run; one that is torn or of another kind is a UserError that names it and says what to do."""
+"""Read files of a run; a truncated file, or one of another kind, raises a UserError with the remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGAIN = "delete it and run again"
 
 
 class UnreadableError(UserError):
-    """A file that its reader cannot use."""
+    """A file that cannot be read."""
 
     def __init__(self, path: Path, why: str, remedy: str = AGAIN) -> None:
         super().__init__(path, why, remedy)
@@ -32,8 +32,9 @@ class UnreadableError(UserError):
 
 
 def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, remedy: str = AGAIN) -> pa.Table:
-    """Read a Parquet file, or the named columns that it has; raises UnreadableError, which names its `kind`."""
-    import pyarrow as pa  # takes a moment, and not every reader needs it
+    """Read a Parquet file, or those of the named columns that it has; raises UnreadableError, which names its
+    `kind`."""
+    import pyarrow as pa  # takes a moment to import, and not every reader needs it
     import pyarrow.parquet as pq
 
     try:
@@ -68,7 +69,7 @@ def read_text(path: Path, kind: str) -> str:
 def read_each(
     paths: Iterable[Path], read: Callable[[Path], Content]
 ) -> tuple[dict[Path, Content], dict[Path, UnreadableError]]:
-    """The content of each file that `read` can read, and the error of each other one."""
+    """The contents of the files that `read` can read, and the errors of the others."""
     contents, torn = {}, {}
     for path in paths:
         try:

@@ -1,4 +1,5 @@
-"""The value that a user's function may return: a model's step with its loss and optimizer, or a plain function's."""
+"""The value that a user's function may return: the step of a model, with loss and optimizer, or of a plain
+function."""
 
 from __future__ import annotations
 
@@ -17,28 +18,31 @@ class Step:
     """A tensor, a tuple (several arguments) or dict (keywords) of them, a list or any other object with tensors (one
     argument), or a Dataset or DataLoader that gives (inputs, targets)."""
     targets: Any = None
-    """A tensor, a list or dict of them, or None; a tensor in whole numbers holds classes."""
+    """A tensor, a list or dict of them, or None; an integer tensor holds classes."""
     loss: Callable[..., Any] | None = None
-    """Called with the model's output, and with the targets if there are any. A Module is moved, cast and trained with
-    the model. None: cross entropy for targets in whole numbers, mean squared error for others, the output's own `loss`
-    where it has one, the sum of a dict of losses."""
+    """Called with the model's output, and the targets if any. A Module is moved, cast and trained with the model.
+    None: the output's own `loss` if it has one, the sum of a dict of losses, cross entropy for integer targets, mean
+    squared error for others."""
     optimizer: Any = None
-    """An optimizer, or a function that makes one of a list of parameters. None: SGD."""
+    """An optimizer, or a function that makes one from a list of parameters. None: SGD."""
     run: Callable[..., Any] | None = None
     """The whole step, called with model, inputs, targets and optimizer, and, if it takes a fifth argument, with `amp`,
-    whose autocast(), backward(loss) and step(optimizer) follow the precision. Its result is not checked. None: forward,
-    backward, optimizer. Without a model: a function without arguments, whose result is compared between devices."""
+    whose autocast(), backward(loss) and step(optimizer) follow the precision. Its result is not checked. None:
+    forward, backward, optimizer. Without a model: a function without arguments, whose result is compared between
+    devices."""
     samples: int | Callable[..., int] | None = None
-    """Samples of a step, or a function of inputs and targets that counts them; without a model, one without arguments.
-    None: the batch size, which some part of the batch must have; without a model and a batch size, calls are counted.
+    """Number of samples per step, or a function of inputs and targets that counts them; without a model, a function
+    without arguments. None: the batch size, which some part of the batch must have; without a model and batch size,
+    calls are counted.
     """
     host: str | Sequence[str] = ()
-    """Names of the model's arguments that stay in host memory, as the lengths for pack_padded_sequence; of a single
-    object its fields."""
+    """Names of the model's arguments that stay in host memory, such as the lengths for pack_padded_sequence; for a
+    single object, its fields."""
     unit: str = ""
-    """What `samples` counts, as "rows"; for a plain function."""
+    """What `samples` counts, such as "rows"; for a plain function."""
     result: Callable[[], Any] | None = None
-    """Called after a step of a plain function: the numbers and arrays to compare. None: what `run` returns."""
+    """Called after a step of a plain function; returns the numbers and arrays to compare. None: the return value of
+    `run`."""
     tolerance: float | None = None
     """Largest relative difference of the results between devices, in the Euclidean norm. None: by their types, 1e-6 in
     double precision, 1e-3 in single and for plain numbers, 3e-2 in half, 0 for whole numbers."""

@@ -1,6 +1,5 @@
-"""Numbers with their units, and lists, as text for figures, pages and the terminal.
-
-The page's `format.js` writes the same numbers alike.
+"""Format numbers with their units, and lists, for figures, pages and the terminal. The page's `format.js` uses the
+same formats.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def seconds_text(seconds: float) -> str:
-    """A time with three digits in a fitting unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
+    """A time with three digits in a suitable unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
     if seconds >= 119.95:
         length_s, name = next((length_s, name) for least_s, length_s, name in LONG_TIMES if seconds >= least_s)
         return f"{count_text(seconds / length_s)} {name}"
@@ -45,7 +44,7 @@ def number_text(value: float, digits: int = 3) -> str:
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """The value to so many significant digits, a half to the even one, as the page's JavaScript rounds."""
+    """Round to significant digits, half to even, like the page's JavaScript."""
     return Context(prec=digits).create_decimal(repr(float(value)))
 
 
@@ -60,18 +59,18 @@ def count_text(value: float) -> str:
 
 
 def place_text(value: float, unit: str) -> str:
-    """A place on an axis, without its unit: a whole one with all its digits, any other with three.
-
-    Of parameters a count from 10 k on has three digits, too: 1,414 neurons, 65,536 rows, 39.6, 703 k parameters.
+    """A position on an axis, without its unit: whole numbers with all digits, others with three. Counts of parameters
+    from 10 k on also have three digits: 1,414 neurons, 65,536 rows, 39.6, 703 k parameters.
     """
     is_exact = math.isclose(value, round(value)) and (unit != "parameters" or value < 1e4)
     return f"{value:,.0f}" if is_exact else count_text(value)
 
 
 def place_texts(values: Sequence[float], unit: str) -> list[str]:
-    """Places on an axis, each with its unit where some are in thousands or more and others are not.
+    """Positions on an axis, each with its unit if some are in thousands or more and others are not.
 
-    612 k and 2 million, but 105 parameters and 195 k parameters, since '105 to 195 k' reads as thousands of both.
+    612 k and 2 million, but 105 parameters and 195 k parameters, since '105 to 195 k' would read as thousands for
+    both.
     """
     texts = [place_text(value, unit) for value in values]
     scales = {text.partition(" ")[2] for text in texts}
@@ -99,7 +98,7 @@ def money_text(value: float) -> str:
 
 
 def small_text(value: float) -> str:
-    """A small share with two digits; below a thousandth as a power of ten."""
+    """A small share with two digits; below a thousandth, as a power of ten."""
     if value == 0 or abs(value) >= 1e-3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")
@@ -118,7 +117,7 @@ def spaced(name: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """A list as one writes it: 'a', 'a and b', 'a, b and c'."""
+    """A list in words: 'a', 'a and b', 'a, b and c'."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

@@ -1,4 +1,5 @@
-"""Whether to use the GPU, from the thresholds.json of a Crossover run. Copy this file: it needs Python alone.
+"""Decide whether to use the GPU, from the thresholds.json of a Crossover run. Copy this file: it needs only the
+standard library.
 
 from thresholds import read_thresholds, should_use_gpu
 
@@ -24,7 +25,7 @@ Threshold = Mapping[str, Any]
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
     """The thresholds in a file; raises ValueError for a file of another kind or version."""
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a text will do for a path
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
         content = json.load(file)
     if not isinstance(content, dict) or content.get("version") != VERSION:
         raise ValueError(f"{path}: not thresholds of version {VERSION}; copy thresholds.py from the run's Crossover")
@@ -45,13 +46,13 @@ def should_use_gpu(
 ) -> bool | None:
     """Whether the GPU is faster at a size, number of parameters or batch size, whichever the study's crossover counts.
 
-    `default` where that is not known. It is known within the points measured and outside of the 95 % interval of the
-    crossover, where the difference is significant and the GPU has a time. Three more answers need an argument: those of
-    a GPU measured on another machine, those from a single trial (a device at least twice as fast), and, beyond the
-    points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
+    Returns `default` where the run gives no answer. It gives one within the measured range and outside of the 95 %
+    interval of the crossover, where the difference is significant and the GPU has a time. Three more answers need an
+    argument: those of a GPU measured on another machine, those from a single trial (a device at least twice as fast),
+    and, beyond the points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
 
-    `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
-    the thresholds do not have, and if several series are left.
+    `axes` select a series of the study, such as batch_size=512 or precision="fp32". Raises ValueError for an unknown
+    study or axis, and if several series are left.
     """
     if not thresholds:
         raise ValueError(
@@ -62,7 +63,7 @@ def should_use_gpu(
     if not of_study:
         raise ValueError(f"study {study!r} has no thresholds; allowed: {sorted({s['study'] for s in thresholds})}")
     if unknown := [axis for axis in axes if axis not in AXES]:
-        raise ValueError(f"{unknown[0]!r} is no axis of a series; allowed: {', '.join(AXES)}")
+        raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     picked = [series for series in of_study if all(_agrees(series, axis, value) for axis, value in axes.items())]
     if not picked:
         raise ValueError(f"no series of study {study!r} has {axes}; allowed: {_values(of_study, axes)}")
@@ -90,7 +91,7 @@ def should_use_gpu(
 
 
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
-    """Whether a series has the value; a series without a GPU agrees with any, since its answer is the default."""
+    """Whether a series has the value; a series without a GPU matches any value, since its answer is the default."""
     return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
 
 

@@ -1,7 +1,7 @@
-"""Notes of the jobs that the time limit ended: a raised limit measures these again, and nothing else.
-
-The limit is in no result's key, since it changes no number. A job that it ended leaves a note, and how often a limit
-above the noted one was asked for is a parameter of the job: it stays as it is once the job has run under the new limit.
+"""Notes about jobs ended by the time limit, so that a raised limit measures only these again. The limit is not part of
+a result's key, since it changes no number. A job that it ended leaves a note, and the number of times that a limit
+above the noted one was requested is a parameter of the job, which no longer changes once the job has run under the new
+limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOTES = "time_limits"
 """The folder of the notes in a results folder."""
 
 REMEDY = "raise time_limit_s"
-"""Words in the reason of a result that the limit ended, before or after its timing."""
+"""Phrases in the reason of a result that the limit ended, before or after its timing."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Note:
     raised: int = 0
     """Number of times the job was run again under a higher limit."""
     limit_s: float | None = None
-    """The limit that ended it the last time; None: it ended by itself."""
+    """The limit that ended the job last time; None: it ended on its own."""
 
     def raised_with(self, limit_s: float) -> int:
         """Number of times the limit was raised, including a run under this limit."""
@@ -35,13 +35,13 @@ class Note:
 
 
 def read_notes(folder: Path) -> Mapping[str, Note]:
-    """All notes below a folder, by their path in it."""
+    """All notes below a folder, by relative path."""
     files = folder.rglob("*.json") if folder.is_dir() else ()
     return {file.relative_to(folder).as_posix(): _read(file) for file in files}
 
 
 def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
-    """Note how a job under a limit ended; nothing without a path, or if no limit ever ended the job."""
+    """Note how a job under a limit ended; does nothing without a path, or if no limit ever ended the job."""
     if path is None:
         return
     limited = REMEDY in (reason or "")
@@ -56,5 +56,5 @@ def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
 def _read(path: Path) -> Note:
     try:
         return Note(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):  # none, or one that was torn
+    except (OSError, ValueError, TypeError):  # no note, or a truncated one
         return Note()

@@ -69,7 +69,7 @@ def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: 
 @pytest.mark.parametrize("typed", ["0", "1 to 2"])
 def test_text_that_is_no_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
     assert ask(open_page(run.path), "widths", typed) == (
-        f"“{typed}” is no size; type a number above 0, such as 2,000 or 703 k."
+        f"“{typed}” is not a size; type a number above 0, such as 2,000 or 703 k."
     )
 
 
@@ -180,11 +180,11 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert any(words.startswith("crossover 100") for words in opened.texts)
     steps.fill("none")
     opened.page.keyboard.press("Enter")
-    assert opened.readout.startswith("“none” is no number of steps")
+    assert opened.readout.startswith("“none” is not a number of steps")
 
 
 def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
-    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms a step, and about 1 s to start.
+    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms per step, and about 1 s to start.
 
     At 1,000 neurons the CPU is ahead by 9 %, which start-ups 10 % apart do not tell.
     """

@@ -44,8 +44,8 @@ FULL = "; free some and run the same command again: what has finished is kept"
         ),
         (
             RuntimeError("unable to write to file </torch_12_345_0>: No space left on device (28)"),
-            "the shared memory of data loaders is full; enlarge /dev/shm (a container: --shm-size), or take "
-            "num_workers=0",
+            "the shared memory of data loaders is full; enlarge /dev/shm (in a container: --shm-size), "
+            "or use num_workers=0",
         ),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
     ],

@@ -104,7 +104,7 @@ def _advantage(case: ClaimCase, generator: np.random.Generator) -> Callable[[Flo
 
 
 def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
-    """One row a trial, of ln(seconds) by size of the CPU and of the GPU."""
+    """One row per trial, of ln(seconds) by size of the CPU and of the GPU."""
     rows = [
         CELL
         | {"batch_size": 1, "size": int(size), "machine": "here", "device": device, "trial": number}

@@ -47,7 +47,7 @@ def make_grid(folder: Path, cells: int) -> None:
 
 
 def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:
-    """Run a grid of `make_grid`; one row a step of the run, with wall and CPU seconds and the peak of memory."""
+    """Run a grid of `make_grid`; one row per step of the run, with wall and CPU seconds and the peak of memory."""
     table = "results/measurements.parquet"
     steps = {
         "dry-run": ["--dry-run"],

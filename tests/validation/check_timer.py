@@ -21,7 +21,7 @@ MARGINS = {True: 0.05, False: 0.02}
 
 
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
-    """One row a cell and round, in seconds; prints the harness's cost."""
+    """One row per cell and round, in seconds; prints the harness's cost."""
 
     from agreement import STEP_S, harness_cost_s, three_methods
 

@@ -1,4 +1,4 @@
-"""All tables of a run, computed from its rows in the order of the packages: statistics, claims, answers."""
+"""Compute all tables of a run from its rows: statistics, then claims, then answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
-"""Columns that pairs are computed from."""
+"""Columns from which pairs are computed."""
 
 
 def analyse(
@@ -48,18 +48,18 @@ def analyse(
 ) -> RunTables:
     """All tables of a run.
 
-    `measurements` has one row a trial, `trainings` one a training, `searches` is what `collect_searches` gives and
+    `measurements` has one row per trial, `trainings` one per training, `searches` is what `collect_searches` gives and
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` is as `hourly_price` takes it. `grids_known` is False for runs of other machines,
-    which may have begun with other sizes than the studies here: then no size counts as refined. Trials of cells that
-    only `candidates` added count where devices at their best are compared; `references`, machines measured elsewhere,
-    in pairs `reference`, the ranking of machines, and their answers only.
+    whose studies may have started with other sizes: then no size counts as refined. Trials of cells that only
+    `candidates` added are used only to compare devices at their best; `references`, machines measured elsewhere, only
+    in pairs `reference`, the ranking of machines, and the answers from these.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
-    # Pairs select rows of these; with all hundred columns that takes seconds.
+    # Selecting rows for each pair takes seconds with all hundred columns.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
@@ -68,7 +68,7 @@ def analyse(
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # All columns but those that comparisons need are empty, so that these cells have no share of a peak.
+    # Only the columns that comparisons need are filled in, so these cells have no share of a peak.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
     across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
@@ -103,7 +103,7 @@ def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """The crossovers of devices over the second axis of studies that have one, at the points of their own grid.
+    """The crossovers of devices over the second axis of studies that have one, at the points of their grids.
 
     For a study over cores, these are crossovers over sizes, with the CPU on each number of cores.
     """
@@ -121,7 +121,7 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
-    """The axis of cells that refinement of a study adds points to, and those of its first grid."""
+    """The axis along which refinement of a study adds points, and the points of its first grid."""
     if study["x_axis"] != CPU_THREADS:
         axis = X_AXES[study["x_axis"]]
         return axis, {*study[f"{axis}s"]}

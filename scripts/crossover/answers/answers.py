@@ -35,7 +35,7 @@ LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row an answer, in the order of the studies and of importance within each.
+    """One row per answer, in the order of the studies and of importance within each.
 
     `studies` maps names to their files, completed with defaults.
     """
@@ -76,7 +76,7 @@ def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _timed(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers from times; only those that the study asks for, if any, are main answers."""
+    """The answers from times; if the study has `asks`, only the answers to it are main answers."""
     asks = Asks.of_study(spec)
     if asks is None:
         return _of_figures(tables, spec)
@@ -132,7 +132,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest(rows: Sequence[Row]) -> list[Row]:
-    """The answers, with the fullest memory as a main one: what ran out, else the largest share."""
+    """The answers, with that on the fullest memory as a main one: memory that ran out, else the largest share."""
     peaks = [row for row in rows if row["kind"] == "memory"]
 
     def fullness(row: Row) -> tuple[int, float]:

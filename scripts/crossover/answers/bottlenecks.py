@@ -1,4 +1,4 @@
-"""Answers on bottlenecks: on each device of a series, up to which size, and the gain of the remedy."""
+"""Answers on bottlenecks: of each device of a series, up to which size, and with the remedy's gain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.tables.registry import REMEDIES, SPLIT
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
     """One answer for each series and device with bottlenecks, from its smallest point on.
 
-    The first on an accelerator is a main answer. Of the CPU only all of its cores count.
+    The first on an accelerator is a main answer. The CPU is considered with all of its cores only.
     """
     x_axis = "size" if x_axis == CPU_THREADS else x_axis
     axes, along = series_axes(x_axis), X_AXES[x_axis]

@@ -44,14 +44,14 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text
 
 BOUND = 0.5
-"""Share of a step above which loading bounds it."""
+"""Share of a step above which loading counts as its bottleneck."""
 
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
 """The default settings."""
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """Answers of a study without crossovers, by the kinds of its figures."""
+    """Answers of a study without crossovers, chosen by the kinds of its figures."""
     loading, ratios = _loading(tables), _ratios(tables)
     if "latency" in spec["figures"]:
         main = _latencies(tables)
@@ -85,7 +85,7 @@ def _of_devices(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> l
 
 
 def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The most samples per second, corrected for selection bias."""
+    """The highest throughput, corrected for selection bias."""
     rows = records(cells)
     times_s = [_times_per_sample(cell, measurements) for cell in rows]
     best = fastest([np.log(times) for times in times_s])
@@ -108,7 +108,7 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
-    """Seconds a sample of each ok trial of a cell."""
+    """Seconds per sample of each ok trial of a cell."""
     samples = float(cell["samples_per_s"] * cell["step_time_s"])
     trials = rows_with(measurements, CELL_AXES, cell)
     ok = trials[trials["status"] == "ok"]
@@ -116,7 +116,8 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The cell of least time per sample at the largest size, over the plain one; if that is it, the next."""
+    """The cell with the least time per sample at the largest size, compared with the plain one, or if it is the plain
+    one, with the second fastest."""
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
@@ -139,7 +140,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _step_time(cell: Mapping[str, Any]) -> Row:
-    """The time of a step of a cell that nothing can be compared with."""
+    """The time per step of a cell that cannot be compared with any other."""
     return {
         "kind": "step_time",
         "status": "measured",
@@ -166,14 +167,14 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
-    """The point of a cell on the x axis in words; over cores all sides of the CPU are the CPU."""
+    """A cell's point on the x axis in words; over cores, all CPU sides are named CPU."""
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}
 
 
 def _ratios(tables: RunTables) -> list[Row]:
-    """The speed-up of one device over the other, on lines that were measured at one size."""
+    """The speed-up of one device over the other, for series measured at a single size."""
     table = tables.ratios
     of_devices = table[(table["pair"] == "device") & (table["baseline"] == BASELINE)]
     of_devices = of_devices[of_devices["baseline_machine"] == of_devices["machine"]]
@@ -203,7 +204,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _loading(tables: RunTables) -> list[Row]:
-    """The share of a step that loading or moving its data takes, on the CPU only where anything is moved there."""
+    """The share of a step that loading or transferring data takes; on the CPU, only where something is transferred."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
     pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]
@@ -234,7 +235,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _latencies(tables: RunTables) -> list[Row]:
-    """The mistake with the largest significant error; of the CPU only where no accelerator was measured."""
+    """The mistake with the largest significant error; on the CPU only if no accelerator was measured."""
     table = tables.latencies
     accelerated = table[~table["device"].map(is_cpu)]
     table = accelerated if len(accelerated) else table[table["device"] == BASELINE]
@@ -263,9 +264,9 @@ def _latencies(tables: RunTables) -> list[Row]:
 
 
 def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
-    """One answer a metric for each series and device that has both sides, at its largest size; accelerators first.
+    """One answer per metric for each series and device that has both sides, at its largest size; accelerators first.
 
-    The study makes the choice, not the data, so no interval needs to allow for it.
+    The study makes the choice, not the data, so intervals need no correction for it.
     """
     cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
     of, over = (rows_with(cells, list(side), side) for side in (asks.of, asks.over))
@@ -286,7 +287,7 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
 
 
 def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
-    """The answer in a metric, for times with the faster side first; empty where no trial has the metric."""
+    """The answer for one metric, for times with the faster side first; empty if no trial has the metric."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)

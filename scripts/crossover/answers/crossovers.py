@@ -1,4 +1,4 @@
-"""Answers on crossovers: of devices, settings, devices at their best and references, and what transfers change."""
+"""Answers on crossovers of devices, settings, devices at their best and references, and on the effect of transfers."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ from crossover.text import cores_text
 StepsPerRun = int | Mapping[str, int] | None
 
 RESIDENT = PROTOCOLS[0]
-"""The protocol with data on the device."""
+"""The protocol that keeps data on the device."""
 
 
 def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row]:
-    """One answer for each crossover of a study's tables, the main ones first, those over a second axis last."""
+    """One answer for each crossover in a study's tables: main ones first, those over a second axis last."""
     crossovers, main = _crossovers_to_answer(tables)
     labelled = _is_labelled(crossovers)
     order = sorted(crossovers.index, key=lambda index: index not in main)
@@ -68,16 +68,17 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
-    """Steps of the run that a crossover is about; None where they differ along the x axis, or it is of single steps."""
+    """Steps of the run to which a crossover applies; None if they differ along the x axis, or if it is about single
+    steps."""
     given = steps_per_run is not None and (row["batch_size"] is not None or isinstance(steps_per_run, int))
     return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 
 
 def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
-    """The crossovers of a study that have an answer, and the labels of the main ones.
+    """The crossovers of a study that get an answer, and the labels of the main ones.
 
-    These compare devices in all costs, or precisions and executions where the CPU has no time. Where both sides ran on
-    one device, money is left out, since it is time at one price.
+    Main ones compare devices in all costs, or precisions and executions if the CPU has no time. For two sides on one
+    device, money is left out, since it is proportional to time.
     """
     pair = tables.crossovers["pair"]
     settings = ~pair.isin([BEST, REFERENCE]) & (tables.crossovers["cost"] != "money")
@@ -91,7 +92,7 @@ def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
 
 
 def _is_labelled(crossovers: pd.DataFrame) -> bool:
-    """Whether only the names of their devices distinguish the sides."""
+    """Whether the sides differ only in the names of their devices."""
     return headline_rows(crossovers)["contender"].nunique() > 1
 
 
@@ -112,10 +113,11 @@ def _series_name(row: Mapping[str, Any], several: Sequence[str]) -> str:
 
 
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
-    """The steps that pay back start-up at the largest size, or other point, of each main crossover in time.
+    """The number of steps that pay back the start-up, at the largest size (or other point) of each main crossover in
+    time.
 
-    They are main answers where the study has a run. None where the steps of both sides do not differ significantly;
-    without a run, none either where the side ahead starts no later.
+    They are main answers where the study has a run. There is none where the sides' steps do not differ significantly
+    or, in a study without a run, where the faster side starts no later.
     """
     crossovers, main = _crossovers_to_answer(tables)
     several, labelled = varying(tables.cells, series_axes(x_axis)), _is_labelled(crossovers)
@@ -154,13 +156,13 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """The columns of every answer on a crossover: its location, sides and caveats."""
+    """The columns common to all answers on crossovers: location, sides and caveats."""
     decided = row["status"] not in ("incomplete", "undecided")
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
     if row["crossover"] is not None and without_interval:
         caveats.append("no_interval")
-    if row["caveat"] and decided and row["status"] != "edge_tie":  # whose sizes are part of the answer
+    if row["caveat"] and decided and row["status"] != "edge_tie":  # the caveat's sizes are part of the answer
         caveats.append(row["caveat"])
     behind = row["status"] == "above_range"
     return {
@@ -180,7 +182,7 @@ def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
 
 
 def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
-    """The contender and the baseline by their shortest distinct names."""
+    """The shortest distinct names of the contender and the baseline."""
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])
@@ -196,7 +198,8 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
-    """The range of sizes measured on both sides; for a side ahead in time, its speed-ups and up to where."""
+    """The range of sizes measured on both sides; if one side leads in time, its speed-ups and how far its lead
+    reaches."""
     return _reach(row, speedups_of(row, ratios)["ratio"].astype(float), contender, baseline)
 
 
@@ -204,7 +207,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
     """The ratios of a crossover's two sides, by the point on its x axis."""
     pair = ["pair", "device", "baseline", "baseline_machine", "contender"]
     if row["x_axis"] == CPU_THREADS:
-        pair.remove("baseline")  # a ratio names the CPU with its number of cores
+        pair.remove("baseline")  # ratios name the CPU side with its number of cores
     same_pair = rows_with(ratios, [*series_axes(row["x_axis"]), *pair], row)
     return with_x(same_pair, row["x_axis"]).dropna(subset="x").set_index("x").sort_index()
 
@@ -212,7 +215,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
     """The columns of `reach_of`, from the contender's speed-ups by size.
 
-    With a tie at one end, a side is ahead over the sizes from the other end up to the first unsure one.
+    With a tie at one end, a side is ahead from the other end up to the first undecided size.
     """
     if speedups.empty:
         return {}
@@ -242,14 +245,14 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
 
 
 def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
-    """The caveats from lost cells of a crossover's series, and from flags within its bracket."""
+    """The caveats due to lost cells of a crossover's series, and to flags within its bracket."""
     sides = sides_of(row, tables)
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
     return lost + flags_of(sides[sides["x"].isna() | _in_bracket(sides["x"], row)])
 
 
 def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
-    """The cells of both sides of a crossover with their `x`; of a reference, those of both machines."""
+    """The cells of both sides of a crossover with their `x`; for a reference, of both machines."""
     axes = [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]]
     cells = tables.cells
     if row["pair"] == REFERENCE:
@@ -263,7 +266,8 @@ def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
-    """Whether each point on the x axis lies within a crossover's bracket; none does where it lacks an end."""
+    """Whether each point on the x axis lies within a crossover's bracket; False if an end of the bracket is
+    missing."""
     low, high = row["bracket_low"], row["bracket_high"]
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
@@ -299,7 +303,8 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover of each accelerator over the CPU, both at their best, with configurations and shift by tuning."""
+    """The crossover of each accelerator over the CPU, both at their best, with the configurations and the shift due to
+    tuning."""
     axes = best_axes(x_axis)
     several = varying(tables.cells, axes)
     headlines = headline_rows(tables.crossovers)
@@ -385,7 +390,7 @@ def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
 
 
 def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
-    """A device's fastest candidates within the bracket, or at both ends of the sizes measured."""
+    """A device's fastest candidates within the bracket, or at the smallest and largest measured size."""
     x = row["x_axis"]
     beside = chosen[_in_bracket(chosen[x], row)]
     ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
@@ -401,7 +406,8 @@ def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """One answer per line and reference: its GPU over the CPU here; with a GPU here, device over device."""
+    """One answer per series and reference: its GPU over this machine's CPU; if this machine has a GPU, device by
+    device."""
     several = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
         return _set_ups(tables, several, x_axis)
@@ -429,7 +435,7 @@ def _would_pay_off(
 
 
 def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row]:
-    """Each device here against the same kind of device of a reference, over the sizes of a line."""
+    """Each device of this machine against the same kind of device of a reference, over the sizes of a series."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]

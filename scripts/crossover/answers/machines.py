@@ -1,4 +1,4 @@
-"""The answer on which machine is fastest, or cheapest, at which sizes."""
+"""The answer to which machine is fastest, or cheapest, at which sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer on first places along the main line of a study; none with fewer than LEAST_RANKED sides."""
+    """The answer on the fastest or cheapest sides along a study's main series; none with fewer than LEAST_RANKED
+    sides."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []

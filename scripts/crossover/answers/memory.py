@@ -1,4 +1,4 @@
-"""Answers on memory: the peak, what ran out, the setting that takes least, and the largest batch."""
+"""Answers on memory: peak use, cells that ran out, the setting that needs least, and the largest batch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from crossover.tables.frames import at_common_points, device_name_of, first_row,
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
-"""The axes that a reader may change to save memory without changing the work of a step."""
+"""Axes that can be changed to save memory without changing the work of a step."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which little else fits: its context and reserved memory come on top of tensors."""
+"""Share of a device's memory above which little else fits, since its context and reserved memory add to the
+tensors."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
@@ -67,7 +68,8 @@ def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Ro
 
 
 def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
-    """The settings that take least and most memory, at the largest size and batch measured in all settings."""
+    """The settings that need the least and the most memory, at the largest size and batch size measured in all
+    settings."""
     named = varying(with_peak, SETTINGS)
     if not named:
         return []

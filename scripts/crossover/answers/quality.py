@@ -1,4 +1,4 @@
-"""Answers on trained models: whether an accelerator, or a precision, makes them better or worse."""
+"""Answers on whether training on an accelerator or in another precision makes a model better or worse."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
 DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""The conclusions on cells; the first in this order that any cell has is the study's."""
+"""Conclusions on cells, by priority: the study's conclusion is the first in this order that any cell has."""
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:
-    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row a training."""
+    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row per training."""
     baseline = trained[is_baseline(trained) & (trained["status"] == "ok")]
     answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True}
     if baseline.empty:

@@ -1,4 +1,4 @@
-"""Crossovers for programs: the sizes at which a device is faster, as thresholds.json has them."""
+"""The content of thresholds.json: crossovers, and the sizes at which a device is faster, for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GPU, CPU = "gpu", "cpu"
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
     """The content of thresholds.json: one entry for each series and accelerator, here or measured elsewhere.
 
-    A series without an accelerator has an entry, too: its `device` and `gpu` are null.
+    A series without an accelerator has an entry too: its `device` and `gpu` are null.
     """
     crossovers = tables.crossovers
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
@@ -70,7 +70,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 
 
 def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
-    """The sizes at which the GPU was tried without a time, as where its memory ran out."""
+    """The sizes at which the GPU was tried but has no time, for example because memory ran out."""
     sides = sides_of(row, tables)
     of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
     return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())
@@ -81,7 +81,7 @@ def _ranges(
 ) -> Iterator[dict[str, Any]]:
     """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
 
-    They end before a measured size without a significant difference, and before one of `lost`. The ratios are the
+    Ranges end before a measured size without a significant difference, and before a size in `lost`. The ratios are the
     speed-ups of the GPU.
     """
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
@@ -109,7 +109,7 @@ def _ranges(
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
-    """A row with the facts of a device's machine, measured here or elsewhere; empty if there is none."""
+    """A row with the facts about a device's machine, this one or a reference; empty if there is none."""
     rows = tables.measurements[tables.measurements["machine"] == machine]
     if len(rows):
         return next(iter(records(rows[rows["device"] == device].head(1))), {})

@@ -1,4 +1,4 @@
-"""The closed sets of words in answers, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
+"""The fixed vocabulary of answers, and columns shared by several kinds (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crossover.tables.registry import CAVEATS as CROSSOVER_DOUBTS
 from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
-"""An answer, by the columns of table `answers`; what is left out is empty."""
+"""An answer, by the columns of table `answers`; missing columns are empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 """How the faster side compares with the slower side."""
@@ -49,9 +49,9 @@ KINDS = {
 """The kinds of answers with their statuses; report/words.j2 puts them into words."""
 
 CAVEATS = {
-    "one_trial": "a cell that gives it has one trial only",
+    "one_trial": "a cell behind it has only one trial",
     "no_interval": "no 95 % interval can be given",
-    "lost_cells": "cells of its line have no result",
+    "lost_cells": "cells of its series have no result",
     **CROSSOVER_DOUBTS,
     **FLAGS,
 }
@@ -74,7 +74,7 @@ def ratio_columns(ratio: Interval) -> Row:
 
 
 def trials_columns(trials: int) -> Row:
-    """The fewest trials behind an answer, and the caveat about a single trial."""
+    """The minimum number of trials behind an answer, and the caveat about a single trial."""
     return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 
@@ -84,5 +84,5 @@ def flags_of(cells: pd.DataFrame) -> list[str]:
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:
-    """The caveats about an answer from some cells: a single trial, and their flags."""
+    """The caveats of an answer based on some cells: a single trial, and the cells' flags."""
     return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

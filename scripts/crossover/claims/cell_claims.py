@@ -1,4 +1,5 @@
-"""Claims about cells: a ratio of two of them, or of two metrics of one, and equal quality of trained models."""
+"""Tests of claims about cells: a ratio of two cells, or of two metrics of one cell, and equal quality of trained
+models."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ from crossover.tables.labels import side_word
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts on the cells of a claim; the first in this order that any cell has is the claim's."""
+"""Verdicts on cells, by priority: the claim's verdict is the first in this order that any cell has."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
     """Compare a ratio with its claimed range. Raises NoFindingError, and UserError for several cells."""
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
-    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # the limit does not count as below it
+    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio equal to the limit is not below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
     if finding.reason == "one_trial" and trials > 1:
@@ -51,7 +52,7 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
 def ratio_of_sides(
     of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
 ) -> tuple[Interval, int]:
-    """One side's metric over the other's, and the fewest ok trials of a side; raises as `check_ratio` does."""
+    """One side's metric over the other's, and the smaller number of ok trials; raises the errors of `check_ratio`."""
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
     if of_rows.index.equals(over_rows.index):
@@ -66,7 +67,8 @@ def ratio_of_sides(
 
 
 def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """A side's trials, with the right latencies that table `latencies` compares the other side's mistake with."""
+    """A side's trials; if the other side is a mistake, with the correct latencies that table `latencies` compares it
+    with."""
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
     both = rows[[RIGHT, other.metric]].notna().all(axis=1)
@@ -117,7 +119,7 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """One value a trial, in its column's unit; a list counts as its mean, a missing value is NaN.
+    """One value per trial, in its column's unit; a list counts as its mean, a missing value is NaN.
 
     Raises NoFindingError if all are missing or one is 0.
     """
@@ -144,7 +146,7 @@ def _mean(values: Any) -> float:
 
 
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Finding:
-    """Compare the difference of each accelerator and precision from the CPU in fp32, paired by seed, with its limit.
+    """Compare each accelerator's and precision's difference from the CPU in fp32, paired by seed, with the limit.
 
     The claim holds if all of them lie within it; the finding is that of the decisive cell. Unsupported precisions are
     left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where` pins it.

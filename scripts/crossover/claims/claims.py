@@ -1,4 +1,4 @@
-"""Published statements, checked against the measurements: one verdict a claim and machine."""
+"""Published statements, checked against the measurements: one verdict per claim and machine."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from crossover.text import listed, place_text
 def check_claims(
     claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """The table of claims: one row a claim and machine that measured its study, or one of HERE if none did.
+    """The table of claims: one row per claim and machine on which its study was measured, or one with machine HERE if
+    it was not measured.
 
-    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers and quality of `tables`
-    are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
-    malformed or selects several cells.
+    A claim has the keys of config/schema.yaml and `study`. Of `tables`, the measurements, crossovers and quality are
+    used; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is malformed or
+    selects several cells.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
@@ -58,7 +59,7 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines that measured or trained what a claim is about, or HERE."""
+    """The machines with measurements or trainings for a claim, or HERE."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -82,7 +83,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
-    """The columns about what a claim measures: metrics, labels of each side, and what both sides share."""
+    """The columns that describe what a claim measures: metrics, labels of each side, and what both sides share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):
@@ -100,7 +101,7 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
 
 
 def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    """The x axis of a study's crossovers and its unit; empty for other forms, and where nothing was measured."""
+    """The x axis of a study's crossovers and its unit; empty for other forms, or if nothing was measured."""
     lines = of_study(crossovers, claim.study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
@@ -108,11 +109,12 @@ def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
 
 
 SINGLE = ("bracketed", "incomplete")
-"""Statuses with one crossing at most, though a size in between may lack a side."""
+"""Statuses with at most one crossing, even if a size in between lacks a side."""
 
 
 def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
-    """Compare a series' crossover with its claimed range, by its 95 % set, or by the sizes with a significant sign.
+    """Compare a series' crossover with the claimed range, by its 95 % set or by the sizes with a significant
+    difference.
 
     An accelerator that is significantly slower at or above the range, or faster at or below it, contradicts the claim.
     Without a set, the crossover lies between a significantly slower and a significantly faster size, if there is one

@@ -1,4 +1,4 @@
-"""Verdicts on published statements: an interval compared with a claimed range, and the reasons for a verdict."""
+"""Verdicts on published statements, from an interval and a claimed range, with their reasons."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ VERDICTS = {
     REPRODUCED: "the whole interval lies within the range",
     COMPATIBLE: "the interval and the range overlap",
     DIFFERS: "the interval lies outside of the range",
-    INCONCLUSIVE: "the interval is too wide to say, or there is none",
-    NO_DATA: "what the claim is about was not measured",
+    INCONCLUSIVE: "the interval is too wide, or there is none",
+    NO_DATA: "the data for the claim are missing",
 }
 
 REASONS = {
@@ -40,13 +40,13 @@ REASONS = {
     **dict.fromkeys(("no_rows", "no_cell", "not_ok", "not_measured", "zero", "no_common_trial"), NO_DATA),
     **dict.fromkeys(("not_trained", "generated_data", "no_contender", "failed", "baseline_failed"), NO_DATA),
 }
-"""Each reason with the verdict that follows from it; report/words.j2 says each in words."""
+"""The verdict for each reason; report/words.j2 words the reasons."""
 
 ROUNDING = 1e-9
 """Share by which an interval may exceed a range, for rounding of logarithms."""
 
 TOO_WIDE = 3
-"""An interval that is this many times as wide as the range it overlaps is inconclusive."""
+"""An interval more than this many times as wide as the range that it overlaps is inconclusive."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The measurements do not have what a claim is about."""
+    """The measurements lack the data for a claim."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
@@ -94,7 +94,8 @@ def judge(
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     """Whether an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0.
 
-    A range from 0 has no width on that scale: there, ends more than TOO_WIDE times apart are too wide.
+    A range from 0 has no width on the log scale: then the interval is too wide if its ends are more than TOO_WIDE
+    times apart.
     """
     if least == 0:
         return high > TOO_WIDE * low
@@ -114,7 +115,7 @@ def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def check_single(rows: pd.DataFrame, study: str, where: Mapping[str, Any], free: str = "") -> None:
-    """Raise UserError if rows differ in an axis other than `free`: a claim has to pin it."""
+    """Raise UserError if rows differ in an axis other than `free`, which a claim would have to pin."""
     loose = [axis for axis in AXES if axis != free and axis in rows.columns and rows[axis].nunique(dropna=False) > 1]
     if loose:
         raise UserError(f"study '{study}': claims: {several_cells(where, loose)}")

@@ -1,1 +1,1 @@
-"""Configuration, studies, cells and claims, checked before any job starts."""
+"""Config, studies, cells and claims, checked before any job starts."""

@@ -1,4 +1,4 @@
-"""A study's claims: published statements in checkable form, and checks of one against its study."""
+"""A study's claims: published statements in testable form, checked against the study's grid."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
-"""The forms of a claim; exactly one of them is a key of it."""
+"""The forms of a claim; each claim has exactly one of them as a key."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
-"""Metrics computed from a trial's columns: batch size over step time, and step time times the published run's steps."""
+"""Metrics computed from a trial's columns: samples per second, and step time × steps of the published run."""
 
 MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronised", "transfer"))
-"""Metrics that only `latency_mistakes` measures."""
+"""Metrics measured only with `latency_mistakes`."""
 
 OURS = "ours"
-"""The source of a statement of our own."""
+"""The `source` of our own statements."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
-"""The axes that a claim may pin. A study has one name and one workload; each machine is checked on its own."""
+"""The axes that a claim may pin. Not the study and the workload, of which a claim has one, nor the machine, since each
+is tested separately."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
-"""Axes that a claim may pin only to values of its study. Sizes and devices are free: users remove some of them."""
+"""Axes that a claim may pin only to values in its study. Sizes and devices are free, since users may remove some."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """A metric of the trained model differs nowhere by more than `within` from the CPU's in fp32."""
+    """On every device and in every precision, a metric of the trained model differs by at most `within` from the CPU's
+    in fp32."""
 
     metric: str
     within: float
@@ -69,7 +71,7 @@ class SameQuality:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, its source, and the test of it."""
+    """A statement, its source, and its test."""
 
     study: str
     statement: str
@@ -77,12 +79,12 @@ class Claim:
     published: str
     """The value that the source gives, and the tested value where it differs."""
     form_name: str
-    """The key that gives the form, one of FORMS."""
+    """The form's key, one of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
 def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
-    """A claim from the keys of a study's file; raises UserError that starts with `key`, its file and key."""
+    """A claim from the keys of a study's file; a UserError starts with `key`, the file and key."""
     named = [name for name in FORMS if values.get(name)]
     if len(named) != 1:
         raise UserError(f"{key}: {', '.join(named) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
@@ -120,7 +122,7 @@ def selects(axes: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
 
 
 def axes_words(axes: Mapping[str, Any]) -> str:
-    """Pinned axes in words, 'device cuda, size 2000'."""
+    """Pinned axes in words: 'device cuda, size 2000'."""
     return ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "the only cell"
 
 
@@ -131,7 +133,7 @@ def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number with three digits, and all of them before the decimal point: 0.00123, 4.77, 703,142."""
+    """A number with three significant digits, but all before the decimal point: 0.00123, 4.77, 703,142."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
@@ -159,7 +161,7 @@ def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, 
     metric = side.get("metric")
     axes = {axis: value for axis, value in side.items() if axis != "metric"}
     if (metric is None) == (shared is None):
-        raise UserError(f"{key}: name one metric, either inside of it or beside it")
+        raise UserError(f"{key}: give one metric, either for each side or for both")
     twice = sorted(axes.keys() & where.keys())
     if twice:
         raise UserError(f"{key}: {', '.join(twice)} pinned in 'where' as well; pin each once")
@@ -167,7 +169,7 @@ def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, 
 
 
 def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
-    """Raise UserError naming the key if a claim of a study could not be checked, whatever is measured.
+    """Raise UserError naming the key if a claim of a study could not be tested by any measurement.
 
     `file` is the study's, as messages name it, `studies` are the names of all studies, and `read` reads another one.
     """
@@ -246,5 +248,5 @@ def _several(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: 
 
 
 def _cells(study: Study) -> list[dict[str, Any]]:
-    """The study's grid on every device, with the CPU on all cores, which claims mean."""
+    """The study's grid on every device, with the CPU on all cores: the cells that claims refer to."""
     return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]

@@ -1,4 +1,4 @@
-"""The keys of a config, as pydantic models: what each allows, its default and its meaning.
+"""The config's keys as pydantic models: allowed values, defaults and descriptions.
 
 The numbers of `effort` and `largest_batch` are fields of dataclasses in studies.py.
 """
@@ -61,7 +61,7 @@ class EffortKeys(Effort):
     )
     refinement: Annotated[Any, PartOf(RefinementKeys)] = field(
         default_factory=dict,
-        metadata={"description": "What is measured beyond the studies' sizes to narrow crossovers down."},
+        metadata={"description": "Additional measurements that narrow crossovers down."},
     )
 
 
@@ -71,7 +71,7 @@ class Disc(Keys):
 
 
 class Digits(Keys):
-    seed: Seed = Field(0, description="Seed of the order of the rows.")
+    seed: Seed = Field(0, description="Seed of the row order.")
 
 
 def _is_file(path: str) -> str:
@@ -82,7 +82,7 @@ def _is_file(path: str) -> str:
 
 def _is_folder(path: str) -> str:
     if not Path(path).is_dir():
-        raise problem(f"{path} is no folder; give the one with MNIST's files")
+        raise problem(f"{path} is not a folder; give the one with MNIST's files")
     return path
 
 
@@ -121,7 +121,8 @@ class Mnist(Keys):
 
 class Datasets(Keys):
     disc: Disc = Field(
-        default_factory=Disc, description="Points in the unit square, labelled by a disc around the origin."
+        default_factory=Disc,
+        description="Points in the unit square, labelled by whether they lie in a disc around the origin.",
     )
     digits: Digits = Field(
         default_factory=Digits,
@@ -143,14 +144,12 @@ class Prices(GivenKeys):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(
-        None, description="Price per hour of this machine, for its devices without a price of their own."
-    )
+    here: Price | None = Field(None, description="Price per hour of this machine, for devices without their own price.")
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
     cuda: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
     mps: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
     xpu: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
-    currency: Text | None = Field(None, description="Currency of these prices, for the report; null leaves it out.")
+    currency: Text | None = Field(None, description="Currency of the prices, shown in the report; null for none.")
 
 
 def _is_memory_size(size: int | str) -> int | str:
@@ -168,25 +167,27 @@ class BatchSearchKeys(BatchSearch):
     memory_limit: Annotated[Annotated[int, Field(strict=True)] | Text, AfterValidator(_is_memory_size)] | None = field(
         default=None,
         metadata={
-            "description": "Memory that a cell may take, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
+            "description": "Memory that a cell may use, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
             "available memory on the CPU, and all memory of other devices."
         },
     )
 
 
 class NodeClass(GivenKeys):
-    devices: Several[Device] | None = Field(None, description="Devices of these nodes to measure; null for the run's.")
+    devices: Several[Device] | None = Field(
+        None, description="Devices to measure on these nodes; null for the run's devices."
+    )
     slurm_partition: SlurmName = Field("", description="Slurm partition of these nodes, for CPU and GPU cells.")
-    slurm_account: SlurmName = Field("", description="Slurm account that pays for them.")
+    slurm_account: SlurmName = Field("", description="Slurm account to charge.")
     gpu_model: SlurmName = Field(
         "",
-        description="Type of GPU that a GPU cell asks for, by the cluster's name for it. A CPU cell asks for none, so "
-        "choose its nodes by partition or constraint.",
+        description="GPU type that a GPU cell requests, as the cluster names it. A CPU cell requests no GPU, so "
+        "select its nodes by partition or constraint.",
     )
     constraint: Annotated[
         str, Matching(r"[\w.,&|()*\[\]-]+", "names of letters, digits and . _ -, joined by , & | ( ) [ ] *")
-    ] = Field("", description="Features that a node must have, in Slurm's spelling.")
-    qos: SlurmName = Field("", description="Quality of service, in Slurm's spelling.")
+    ] = Field("", description="Features that a node must have, in Slurm's syntax.")
+    qos: SlurmName = Field("", description="Quality of service, in Slurm's syntax.")
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
@@ -198,13 +199,13 @@ class NodeClass(GivenKeys):
 class Cluster(Keys):
     classes: Annotated[dict[NodeClassName, NodeClass], Field(min_length=1)] | None = Field(
         None,
-        description="Classes of a cluster's nodes, by name, each with the resources that its jobs ask for. Every cell "
-        "is measured on each class. Null if all nodes are alike.",
+        description="Classes of a cluster's nodes, by name, each with the resources that its jobs request. Every cell "
+        "is measured on each class. Null if all nodes are the same.",
     )
     several_hosts: Flag = Field(
         False,
-        description="Whether rows may come from several hosts with the same CPU and, of one device, the same hardware "
-        "and software; on a cluster they always may.",
+        description="Whether rows may come from several hosts, which must have the same CPU and, for each device, the "
+        "same hardware and software; always allowed on a cluster.",
     )
     side_by_side: Flag = Field(
         True,
@@ -213,8 +214,8 @@ class Cluster(Keys):
     )
     check_devices: Flag = Field(
         True,
-        description="Whether a device that this machine lacks is an error. `false` plans or reports what another "
-        "machine measures.",
+        description="Whether a device that this machine lacks is an error. Set to `false` to plan or report the "
+        "measurements of another machine.",
     )
 
 
@@ -249,7 +250,7 @@ class ConfigKeys(Keys):
 
     studies: OneOrSeveral[StudyName] = Field(
         ["disc_depth", "hsf_width", "efficientnet_latency"],
-        description="Studies to run; each is a file in config/studies/, or the path of a file of your own, as "
+        description="Studies to run; each is a file in config/studies/, or the path of your own file, such as "
         "my_study.yaml.",
     )
     model: Text | None = Field(
@@ -258,23 +259,22 @@ class ConfigKeys(Keys):
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
-        description="Sizes of `model`, as numbers or names; null for those that its file states as SIZES, or for 16, "
-        "64, 256 and 1024.",
+        description="Sizes of `model`, as numbers or names; null for SIZES of its file, or else 16, 64, 256 and 1024.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: OneOrSeveral[Count] | None = Field(
-        None, description="Several batch sizes of `model`, in place of `batch_size`; null for that one."
+        None, description="Several batch sizes of `model`, instead of `batch_size`; null for `batch_size`."
     )
     protocols: OneOrSeveral[Protocol] | None = Field(
         None, description="What a step of `model` includes, as in a study; null for `resident`."
     )
     steps_per_run: Count | None = Field(
-        None, description="Steps of a run of `model`: whether its start-up pays back; null for no such answer."
+        None, description="Number of steps in a whole run of `model`, for answers that include start-up; null for none."
     )
     x_axis: XAxis | None = Field(
         None,
-        description="What the crossovers of `model` are read over, as in a study; null for the size, or for the batch "
-        "size where that alone varies.",
+        description="The x axis of the crossovers of `model`, as in a study; null for the size, or for the batch size "
+        "if only that varies.",
     )
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
@@ -284,29 +284,29 @@ class ConfigKeys(Keys):
     )
     reference: Text | Several[Text] = Field(
         "auto",
-        description="Machines measured elsewhere to hold this one against: `auto` takes those in config/reference/ "
-        "where this machine has no accelerator, `none` takes none; or a name of one, or a folder that export_reference "
-        "made, or a list of such.",
+        description="Machines measured elsewhere to compare this one with: `auto` takes those in config/reference/ if "
+        "this machine has no accelerator; `none`; or one or several names or folders that export_reference made.",
     )
     effort: PresetName | Annotated[Any, PartOf(EffortKeys)] = Field(
         "default",
-        description="How long a trial warms up and measures, and how closely crossovers are narrowed down. A preset, "
-        "or a mapping of single numbers that differ from the preset named by its key `preset`.",
+        description="How long a trial warms up and measures, and how precisely crossovers are narrowed down. A "
+        "preset, or a mapping of the numbers that differ from the preset given as its key `preset`.",
     )
     trials: Trials | None = Field(
         None,
-        description="Processes that measure each cell, in interleaved rounds; of a study of crossovers only the cells "
-        "that these depend on (see `first_trials`). Null takes the preset's "
+        description="Processes that measure each cell, in interleaved rounds; in a study of crossovers, only the "
+        "cells on which these depend (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )
     seed: Seed = Field(
         0,
         description="Seed of weights, data order and the order of cells within a round; trial t uses seed + t.",
     )
-    results: ResultsPath = Field("results", description="Folder of everything that a run makes.")
+    results: ResultsPath = Field("results", description="Folder for everything that a run writes.")
     cpu_threads: Literal["auto"] | Threads = Field(
         "auto",
-        description="Threads of torch. `auto` takes the physical cores that the job may use, whatever --cores says.",
+        description="Threads of torch. Threads of a CPU trial; `auto` takes all physical cores that the job may use, "
+        "regardless of --cores.",
     )
     time_limit_s: Seconds = Field(
         300.0,
@@ -315,17 +315,17 @@ class ConfigKeys(Keys):
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,
-        description="How often trials that were disturbed are measured again at the end of a run, if others used the "
-        "cores or the GPU, the GPU clocked down or a quota held the process back. The less disturbed row counts; both "
-        "stay in the results folder. 0 measures nothing again.",
+        description="How often disturbed trials are measured again at the end of a run: those during which other "
+        "programs used the cores or the GPU, the GPU clocked down or a quota held the process back. The less "
+        "disturbed row is used; both stay in the results folder. 0 for never.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(
-        "mine", description="Name of this machine in the folder that `snakemake export_reference` writes."
+        "mine", description="Name for this machine in the reference that `snakemake export_reference` writes."
     )
     prices: Prices | None = Field(
         None,
-        description="Price per hour of whole machines, for crossovers and a ranking in money; null for none. Keys are "
+        description="Price per hour of whole machines, for crossovers and a ranking by cost; null for none. Keys are "
         "`here`, names of references, and devices: the CPU's price is that of a machine without an accelerator.",
     )
     largest_batch: BatchSearchKeys = Field(
@@ -337,7 +337,7 @@ class ConfigKeys(Keys):
 
 
 def schema_file() -> str:
-    """The text of config/schema.yaml, by which editors check and complete what is typed."""
+    """The text of config/schema.yaml, which editors use for checks and completion."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Crossover configuration",
@@ -345,4 +345,4 @@ def schema_file() -> str:
         "$defs": {"study": json_schema(StudyKeys)},
     }
     text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
-    return f"# Made from config_keys.py and study_keys.py. Delete it, and its test writes it anew.\n{text}"
+    return f"# Generated from config_keys.py and study_keys.py: delete it, and its test writes it again.\n{text}"

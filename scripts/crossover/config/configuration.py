@@ -1,4 +1,4 @@
-"""The configuration: read, completed with defaults, and checked before any job starts."""
+"""Read the config, complete it with defaults, and check it before any job starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.config.words import HERE
 from crossover.errors import UserError, shown_path
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
-"""Folders of the workflow itself, where no results may lie."""
+"""Folders of the workflow itself, not allowed for results."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Configuration:
     devices: tuple[str, ...] | None
     """None: the devices of this machine."""
     devices_from: str
-    """The file that names the devices."""
+    """The file in which the devices are set."""
     reference: str | tuple[str, ...]
     """Machines measured elsewhere: auto, none, or their names or folders."""
     effort: Effort
@@ -43,7 +43,7 @@ class Configuration:
     name: str
     """Name of this machine as a reference."""
     prices: Mapping[str, float] | None
-    """Per hour, by device, by name of a reference, or of this machine (`here`); None: nothing in money."""
+    """Price per hour, by device, name of a reference, or `here` for this machine; None: no costs in money."""
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
@@ -102,12 +102,13 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
-    # A user's own dataset may have an option `csv` with another meaning.
+    # A user's dataset may have an option `csv` with another meaning.
     return [csv["signal"], csv["background"]] if isinstance(csv, Mapping) else []
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort that names a preset replaces the effort before it; any other changes its numbers."""
+    """Merge all layers. An effort that names a preset replaces the previous one; any other effort overrides its
+    numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -120,7 +121,7 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    """The studies that the config names, or the study of its `model`."""
+    """The studies listed in the config, or the study of its `model`."""
     if values["model"] is not None:
         yield study_of_model(values, values["datasets"], locate(("model",)))
         return
@@ -152,12 +153,12 @@ def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
 
 
 def _check_results(results: str, workflow: Path, locate: Locator) -> None:
-    """Raise UserError unless the results can be a folder of their own, apart from the workflow's."""
+    """Raise UserError unless the results folder is writable and separate from the workflow's folders."""
     folder = Path(results)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     problem = None
     if not there.is_dir():
-        problem = f"cannot be made, since {shown_path(there)} is no folder"
+        problem = f"cannot be made, since {shown_path(there)} is not a folder"
     elif Path.cwd().is_relative_to(folder.resolve()):
         problem = "holds the working directory"
     elif any(folder.resolve().is_relative_to(workflow.resolve() / name) for name in OWN_FOLDERS):
@@ -169,7 +170,7 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError if no machine has a price, or if the nodes of several classes would share one."""
+    """Raise UserError if no machine has a price, or if the nodes of several classes would share a price."""
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
@@ -177,7 +178,9 @@ def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] |
     if prices and classes and HERE in prices:
         raise UserError(
             f"{locate(('prices', HERE))}: prices.{HERE}: cluster.classes names the machine that measures; allowed: its "
-            "price by device, as {cpu: 0.8, cuda: 4}"
+            "price by device, such as {cpu: 0.8, cuda: 4}"
         )
     if prices is not None and not prices.keys() - {"currency"}:
-        raise UserError(f"{locate(('prices',))}: prices: none is given; allowed: null, or as {{here: 0.8, h200: 4}}")
+        raise UserError(
+            f"{locate(('prices',))}: prices: none is given; allowed: null, or prices such as {{here: 0.8, h200: 4}}"
+        )

@@ -1,4 +1,4 @@
-"""Types of the values in a config and in a study's file, as pydantic checks them, and their JSON schema."""
+"""Types of the values in a config or study file, for pydantic's checks and the JSON schema."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECIS
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Maximum length of a text."""
+"""Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-"""Characters that XML, and so a page or a figure, cannot hold."""
+"""Characters not allowed in XML, and so in pages and figures."""
 MOST_PUBLISHED = 1e15
 
 
@@ -52,7 +52,7 @@ def problem(message: str) -> PydanticCustomError:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotation of a text that is one of these words."""
+    """Annotation for a string that is one of these words."""
 
     words: Sequence[str]
 
@@ -62,14 +62,14 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Matching:
-    """Annotation of a text that matches a pattern as a whole; `title` says in words what does."""
+    """Annotation for a string that fully matches a pattern; `title` describes the allowed strings."""
 
     pattern: str
     title: str
     longest: int = LONGEST_TEXT
 
     def check(self, text: str) -> str:
-        """The text itself; raises PydanticCustomError."""
+        """Return the text if it is allowed; raises PydanticCustomError otherwise."""
         if len(text) > self.longest or not re.fullmatch(self.pattern, text):
             raise PydanticCustomError("not_allowed", "{title}", {"title": self.title})
         return text
@@ -94,7 +94,7 @@ def _listed(values: Any) -> Any:
 def _one_name(text: str) -> str:
     words = text.split()
     if len(words) > 1 and all(word.isdigit() for word in words):
-        raise problem(f"'{text}' is one name; allowed: numbers separated by commas, as [{','.join(words)}]")
+        raise problem(f"'{text}' is one name; allowed: numbers separated by commas, such as [{','.join(words)}]")
     return text
 
 
@@ -114,7 +114,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation of a mapping with some of a dataclass's fields, each validated as that field."""
+    """Annotation for a mapping with some of a dataclass's fields, each validated like the field."""
 
     kind: type
 
@@ -126,7 +126,7 @@ class PartOf:
         )
 
     def check(self, values: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
-        """The given fields, each checked."""
+        """Return the given fields after checking each."""
         checked = handler(values)
         return {name: getattr(checked, name) for name in values}
 
@@ -137,16 +137,16 @@ class PartOf:
 
 
 Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
-"""A list that names each value once."""
+"""A list without repeated values."""
 Several = Annotated[Set[T], Field(min_length=1)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_listed)]
-"""A list as `Several`, or its only value, as in `devices=cpu` on the command line."""
+"""A list as `Several`, or a single value such as `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,
     Matching(
         rf"(?=[\s\S]*\S)[^{CONTROL}]+",
-        f"a text of 1 to {LONGEST_TEXT} characters, without control characters",
+        f"a string of 1 to {LONGEST_TEXT} characters, without control characters",
     ),
 ]
 SizeName = Annotated[Text, AfterValidator(_one_name)]
@@ -175,12 +175,12 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """A mapping of these keys and no others."""
 
-    # Validators are built for a whole config or study; one for each mapping would take twice as long.
+    # Validators are built once for a whole config or study; building one for each mapping would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class GivenKeys(Keys):
-    """A mapping whose dump has only the keys that were given."""
+    """A mapping whose dump contains only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class GivenKeys(Keys):
 
 
 class _Schema(GenerateJsonSchema):
-    """JSON schemas without the titles that pydantic makes of names."""
+    """JSON schemas without the titles that pydantic derives from names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -202,7 +202,7 @@ class _Schema(GenerateJsonSchema):
 
 @cache
 def json_schema(keys: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a mapping, without references."""
+    """The JSON schema of a mapping, with references resolved."""
     schema = keys.model_json_schema(schema_generator=_Schema)
     definitions = schema.pop("$defs", {})
 

@@ -1,10 +1,10 @@
-"""Models and functions of a user's own, as a study or a command line names them, read without running them.
+"""The user's models and functions, as named in a study or on a command line, read without running them.
 
 my_net.py:build         a function of a file, relative to the study's file or to the working directory
 package.module:build    a function of a module on Python's path
 torchvision:resnet18, timm:resnet18, transformers:BertConfig   a model of a library, with random weights
 
-Their data may come from a table: a CSV or Parquet file whose columns are inputs and targets.
+Their data may come from a table: a CSV or Parquet file with columns of inputs and targets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from crossover.errors import UserError, allowed_names, shown_value
 
 LIBRARIES = {"torchvision": "pixels on each side", "timm": "pixels on each side", "transformers": "layers"}
-"""Packages whose models have names of their own, and what their sizes count."""
+"""Libraries of named models, and what their sizes count."""
 MODES = ("train", "infer")
 
 FORMS = "FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME, timm:NAME or transformers:CONFIG"
@@ -35,14 +35,14 @@ FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32
-"""Batch size of a model whose user names none."""
+"""Default batch size of a model."""
 DEFAULT_SIZES = (16, 64, 256, 1024)
-"""Sizes of a model whose user names none."""
+"""Default sizes of a model."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A user's own samples, one in a row."""
+    """The user's table of samples, one per row."""
 
     file: str
     """A CSV or Parquet file, as an absolute path."""
@@ -54,72 +54,74 @@ class Table:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of a user's own."""
+    """A user's own model."""
 
     origin: str
     """The file (an absolute path), the module or the library."""
     name: str
-    """The function, or the library's model."""
+    """The function, or the name of the library's model."""
     mode: str = "train"
     size_name: str = "units of size"
-    """Name of what the sizes count."""
+    """What the sizes count."""
     names: tuple[str, ...] = ()
-    """Names that sizes 1, 2, ... stand for; empty where sizes are numbers."""
+    """Names that sizes 1, 2, ... stand for; empty if sizes are numbers."""
     checked: bool = True
-    """Whether its answers are compared with double precision."""
+    """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that its function rejects is `unsupported` rather than an error, since the sizes are defaults."""
+    """Whether a size that the function rejects is `unsupported` rather than an error, because the sizes are
+    defaults."""
     table: Table | None = None
-    """Its data, where the function returns the model alone."""
+    """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
-    """The FUNCTION_ARGUMENTS that it takes by name, if `device` is among them; empty for what builds a model."""
+    """The FUNCTION_ARGUMENTS that the function takes by name, if `device` is among them; empty for a function that
+    builds a model."""
 
     @property
     def is_function(self) -> bool:
-        """Whether its step is a plain function, made for a device."""
+        """Whether the step is a plain function, built for a device."""
         return bool(self.takes)
 
     @property
     def batched(self) -> bool:
-        """Whether its step has a batch size."""
+        """Whether the step has a batch size."""
         return not self.is_function or "batch_size" in self.takes
 
     @property
     def file(self) -> Path | None:
-        """Its file; None for a module on Python's path and for a library."""
+        """Path of the file; None for a module on Python's path or a library."""
         return Path(self.origin) if self.origin.endswith(".py") else None
 
     @property
     def source(self) -> str:
-        """Its name on a command line."""
+        """The model's name on a command line."""
         return f"{self.origin}:{self.name}"
 
     @property
     def shown(self) -> str:
-        """Its name in messages and rows, with the file relative to the working directory."""
+        """The model's name in messages and rows, with the file relative to the working directory."""
         return f"{os.path.relpath(self.origin)}:{self.name}" if self.file else self.source
 
     @property
     def title(self) -> str:
-        """A short name, which a study's file may have."""
+        """A short name, valid as the name of a study's file."""
         stem = self.file.stem if self.file else self.origin.rpartition(".")[2]
         name = self.name if self.origin in LIBRARIES else stem
         return re.sub(r"\W+", "_", name)
 
     def argument(self, size: int) -> int | str:
-        """The argument of the function at a size."""
+        """The argument passed to the function for a size."""
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
-        """The name that a size stands for; None where sizes are numbers."""
+        """The name that a size stands for; None if sizes are numbers."""
         return self.names[size - 1] if self.names else None
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
-    """The model that a text names; a relative file is looked for in `folder`, then in the working directory.
+    """The model named by a string; a relative path is searched for in `folder`, then in the working directory.
 
-    Raises UserError, which begins with `where`, if the text has no such form, or if a file does not define a function
-    that can be called.
+    Raises UserError, which begins with `where`, if the string has none of the forms, or if the file does not define a
+    suitable function.
     """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
@@ -145,7 +147,7 @@ def _of_module(origin: str, name: str, where: str) -> Model:
 
 
 def _of_function(origin: str, name: str, file: Path) -> Model:
-    """The model that a function of a file builds, or the plain function that it returns."""
+    """The model built, or the plain function returned, by a function in a file."""
     function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
     takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
@@ -153,7 +155,7 @@ def _of_function(origin: str, name: str, file: Path) -> Model:
         return Model(origin, name, size_name=_size_name(file, function))
     shown = f"{os.path.relpath(file)}: line {function.lineno}: {name}({ast.unparse(function.args)})"
     if names[0] in FUNCTION_ARGUMENTS:
-        raise UserError(f"{shown}: its first argument is no size; allowed: {FUNCTION_SIGNATURE}")
+        raise UserError(f"{shown}: its first argument is not a size; allowed: {FUNCTION_SIGNATURE}")
     optional = names[len(function.args.args) - len(function.args.defaults) :]
     if others := [argument for argument in names[1:] if argument not in (*takes, *optional)]:
         raise UserError(f"{shown} needs {', '.join(others)}, which it is not given; allowed: {FUNCTION_SIGNATURE}")
@@ -185,17 +187,17 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
-        raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, as [64, 256]")
+        raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, such as [64, 256]")
     return tuple(sizes)
 
 
 def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
-    """Name of what sizes count: the file's SIZE_NAME, or else the function's first argument."""
+    """What the sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
     stated = _stated(file, "SIZE_NAME")
     if stated is not None:
         shown, name = stated
         if not isinstance(name, str) or not name.strip():
-            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, as "neurons"')
+            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a string, such as "neurons"')
         return name
     first = _arguments(function)[0] if function is not None and _arguments(function) else "size"
     first = re.sub(r"^(n|num|number_of)_", "", first).replace("_", " ")
@@ -215,7 +217,7 @@ def _stated(file: Path, name: str) -> tuple[str, Any] | None:
 
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
-    """The file of that name in the first folder that has it; raises UserError, which begins with `missing`."""
+    """The file in the first folder that has it; a UserError begins with `missing`."""
     tried = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
     file = next((path for path in map(Path, tried) if path.is_file()), None)
     if file is None:
@@ -224,22 +226,23 @@ def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> 
 
 
 def _arguments(function: ast.FunctionDef) -> Sequence[str]:
-    """The names of the arguments that a function may be called with, of size and batch size."""
+    """The names of a function's arguments for size and batch size."""
     arguments = function.args
     names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
     return names[:MOST_ARGUMENTS] or ["size"] * bool(arguments.vararg)
 
 
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
-    """The function of a file that is called with at most `most` arguments; None if it is not defined by `def`.
+    """The definition of a function that can be called with at most `most` arguments; None if it is not defined by
+    `def`.
 
-    One that takes a device may have all FUNCTION_ARGUMENTS. `signature` shows users how it is called. Raises UserError
-    if it is missing or needs other arguments.
+    A function that takes a device may have all FUNCTION_ARGUMENTS. `signature` shows users the expected form. Raises
+    UserError if it is missing or needs other arguments.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name not in functions:
-        bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # also within `if` and `try`
+        bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # including definitions within `if` and `try`
         if name in bound or "*" in bound:
             return None
         names = sorted(functions)
@@ -261,7 +264,7 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
 
 
 def _binds(node: ast.AST) -> list[str]:
-    """The names that a node of a syntax tree binds."""
+    """The names bound by a node of a syntax tree."""
     if isinstance(node, ast.alias):
         return [node.asname or node.name]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -72,21 +72,23 @@ def new_parser(documentation: str | None) -> argparse.ArgumentParser:
 
 
 def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options that name a cell, except its batch size; returns their group."""
+    """Add the options for a cell, except its batch size; returns their group."""
     cell = parser.add_argument_group("cell")
     cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
     computed = cell.add_mutually_exclusive_group(required=True)
     computed.add_argument("--workload", choices=known_workloads())
     computed.add_argument("--model", help=f"a model of your own: {FORMS}")
     cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
-    cell.add_argument("--names", default=(), type=names, help="what sizes 1, 2, ... stand for, as resnet18,resnet34")
-    cell.add_argument("--unchecked", action="store_true", help="leave the model's numerical check out")
-    cell.add_argument("--may-refuse", action="store_true", help="a size that the model refuses is a result")
+    cell.add_argument(
+        "--names", default=(), type=names, help="what sizes 1, 2, ... stand for, such as resnet18,resnet34"
+    )
+    cell.add_argument("--unchecked", action="store_true", help="skip the model's numerical check")
+    cell.add_argument("--may-refuse", action="store_true", help="record a size that the model rejects as a result")
     cell.add_argument("--table", help="CSV or Parquet file of samples for the model")
     cell.add_argument("--targets", help="the table's column to predict")
     columns = 'the table\'s columns to predict from, as a,b or "a, b",c; else all others but an index'
     cell.add_argument("--inputs", default=(), type=column_names, help=columns)
-    cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
+    cell.add_argument("--variant", default=PLAIN, help="variant of the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=(*PRECISIONS, AS_WRITTEN))
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
@@ -97,24 +99,24 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 
 
 def add_process_options(group: argparse._ActionsContainer) -> None:
-    """Add the options that every measuring process takes."""
+    """Add the options common to all measuring processes."""
     group.add_argument("--seed", default=0, type=seed)
     group.add_argument(
         "--dataset", type=lambda text: text or None, help="safetensors file; empty if the workload reads none"
     )
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
-    group.add_argument("--limit-note", type=Path, help="file to note in that the time limit ended the job")
+    group.add_argument("--limit-note", type=Path, help="file in which to note that the time limit ended the job")
 
 
 def add_isolation_option(group: argparse._ActionsContainer) -> None:
-    """Add the choice of how a measuring process starts."""
+    """Add the option for how the measuring process is started."""
     text = "server: forked by a preloaded server on this host; process: a fresh one"
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
 
 
 def cell_of(options: argparse.Namespace, **more: int) -> Cell:
-    """The cell that a command line names, with `more` fields added; raises UserError if its workload lacks it."""
+    """The cell given on a command line, with `more` fields; raises UserError if the workload does not offer it."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         model = _own_model(options)
@@ -130,7 +132,7 @@ def cell_of(options: argparse.Namespace, **more: int) -> Cell:
 
 
 def _own_model(options: argparse.Namespace) -> Model:
-    """The user's own model that a command line names."""
+    """The user's model given on a command line."""
     if options.names and options.size > len(options.names):
         raise UserError(
             f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"
@@ -162,19 +164,19 @@ def device(text: str) -> str:
 
 
 def machine(text: str) -> str:
-    """The name of a machine, as a path can hold it."""
+    """A machine's name, restricted to characters that are safe in a path."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text, re.ASCII):
         raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names joined by commas."""
+    """Parse names separated by commas."""
     return tuple(filter(None, text.split(",")))
 
 
 def column_names(text: str) -> tuple[str, ...]:
-    """Names as the fields of a line of CSV, so that a name in quotes may hold a comma."""
+    """Parse names as a line of CSV, in which a quoted name may contain commas."""
     return tuple(next(csv.reader([text]), ()))
 
 
@@ -184,7 +186,7 @@ COMPARISONS = {
     "le": (operator.le, "at most"),
     "lt": (operator.lt, "below"),
 }
-"""Each bound of a number, by pydantic's name for it."""
+"""Comparison and wording of each bound of a number, by pydantic's name."""
 
 
 def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:
@@ -214,7 +216,7 @@ seconds_above_0 = number(float, gt=0, le=LONGEST_S)
 
 
 def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
-    """Add the option of a number that a dataclass has as a field, with its default and its bounds."""
+    """Add the option for a numeric field of a dataclass, with the field's default and bounds."""
     (number_field,) = (f for f in fields(of) if f.name == name)
     default = number_field.default
     kind = int if default is None or isinstance(default, int) else float
@@ -223,7 +225,7 @@ def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: 
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
-    """The error of an option's value: what is wrong, and what is allowed."""
+    """The error for an option's value: what is wrong, and what is allowed."""
     return argparse.ArgumentTypeError(f"{shown_value(text)} is not allowed; allowed: {allowed}")
 
 
@@ -240,7 +242,7 @@ def memory_size(text: str) -> int:
 def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
     """Make the folder of an output; raise UserError if the file could not be written there.
 
-    An existing file is replaced only if it begins as an earlier output does, by default a row.
+    An existing file is replaced only if it begins like an earlier output, by default a row.
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
@@ -264,37 +266,37 @@ def tell(line: str) -> None:
 
 
 def axis_options(axes: Mapping[str, Any]) -> list[str]:
-    """The options that name a cell."""
+    """The command-line options for a cell."""
     return as_options(cell_values(axes))
 
 
 def setting_options(effort: Effort, **settings: Any) -> list[str]:
-    """The options that all trials of a study share; the names of `settings` are those of the options."""
+    """The options common to all trials of a study; `settings` are named like the options."""
     return as_options({**settings, **asdict(effort)})
 
 
 def search_options(axes: Mapping[str, Any], search: BatchSearch, **settings: Any) -> list[str]:
-    """Options of scripts/find_largest_batch.py for a cell, whose batch size does not count."""
+    """Options of scripts/find_largest_batch.py for a cell; its batch size is ignored."""
     return as_options({**cell_values(axes), "batch_size": None, **asdict(search), **settings})
 
 
 def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]:
-    """Options of scripts/train_model.py that all seeds of a cell share."""
+    """Options of scripts/train_model.py common to all seeds of a cell."""
     trained = {"epochs": quality.epochs, "test_share": quality.test_share}
     return as_options({**cell_values(vars(cell)), **trained, **settings})
 
 
 def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
-    """The axes of a cell as values of options; a machine without a name asks for no option."""
+    """The axes of a cell as values of options; without an option if the machine has no name."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
     return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it
 
 
 def model_options(model: Model | None) -> dict[str, Any]:
-    """A model of the user's own as values of options, with files relative to the working directory.
+    """The user's model as values of options, with files relative to the working directory.
 
-    A project that is moved with its results is measured as before.
+    A project moved together with its results is not measured again.
     """
     if model is None:
         return {}
@@ -314,7 +316,7 @@ def _as_csv(names: Sequence[str]) -> str:
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:
-    """One option per value; none for None and False, the name alone for True."""
+    """One option per value: none for None and False, only the name for True."""
     return [
         option_name(name) if value is True else f"{option_name(name)}={value}"
         for name, value in values.items()

@@ -14,7 +14,7 @@ from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOC
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
-"""The allowed values of axes that are no counts."""
+"""The allowed values of axes that are not counts."""
 
 COUNTS = ("batch_size", "size")
 """Axes whose values are counts."""
@@ -41,7 +41,7 @@ UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
     "_bytes": {"_bytes": 1, "_mb": 1000**2, "_gb": 1000**3, "_mib": 1024**2, "_gib": 1024**3},
 }
-"""For each ending of a metric in SI units, the endings that a column may have, with their factors."""
+"""For each suffix of a metric in SI units, the suffixes that a column may have, with their factors."""
 
 Value = str | int | float | None
 
@@ -65,8 +65,9 @@ ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     """The source, from the `#` lines, and one row per published run; an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. Fields are divided as in the line of column names, by commas
-    or as spreadsheets do where a comma is the decimal point. Raises UserError naming file, line and column.
+    Metrics are in seconds, bytes and samples per second. The delimiter is that of the line of column names: a comma,
+    or a semicolon as spreadsheets write where a comma is the decimal point. Raises UserError naming file, line and
+    column.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
@@ -74,14 +75,14 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     delimiter = max(DELIMITERS, key=header.count)
     source = " ".join(filter(None, (_source(line, delimiter) for line in lines if _is_source(line))))
     if not source:
-        raise UserError(f"{where}: no line starts with '#'; the first ones say whose numbers these are")
+        raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
     places = {f"{where}: line {number}": line for number, line in enumerate(lines, 1) if not _is_source(line)}
     table = [(_fields(line, delimiter, place), place) for place, line in places.items()]
     table = [(fields, place) for fields, place in table if any(fields)]
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
     (names, _), *records = table
-    while not names[-1]:  # as spreadsheets end lines
+    while not names[-1]:  # line endings of spreadsheets
         names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
@@ -103,12 +104,12 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
 
 
 def _is_source(line: str) -> bool:
-    """Whether a line tells of the source; a spreadsheet puts it into quotes if it holds a delimiter."""
+    """Whether a line is a comment on the source; a spreadsheet quotes it if it contains a delimiter."""
     return line.startswith(("#", '"#'))
 
 
 def _source(line: str, delimiter: str) -> str:
-    """The words of such a line, without the empty fields that a spreadsheet adds."""
+    """The text of a comment line, without the empty fields that a spreadsheet adds."""
     words = line.rstrip("".join(DELIMITERS))
     return (next(csv.reader([words], delimiter=delimiter))[0] if words.startswith('"') else words).lstrip("# ").strip()
 
@@ -134,7 +135,7 @@ def _quantity(metric: str) -> str:
 
 
 def _again(row: Mapping[str, Value], place: str, first: Mapping[str, Value]) -> str:
-    """That a row states a run once more, and where it says something else of it."""
+    """The message for a row that repeats a published run, with the values in which it differs."""
     differing = next((metric for metric in METRICS if row.get(metric) != first.get(metric)), None)
     values = f", with {differing} {row[differing]} instead of {first[differing]}" if differing else ""
     return f"the run of {place} again{values}"

@@ -1,6 +1,6 @@
 """Studies, their cells, and the effort spent on them.
 
-Plain values without dependencies, so that a measuring process can import them for free.
+Plain values without dependencies, which a measuring process can import quickly.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from crossover.errors import UserError
 
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
-"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
+"""Each trial adds its number, and not every generator accepts seeds of more than 32 bits."""
 MOST_THREADS = 4096
 MOST_TRIALS = 1000
 MOST_EPOCHS = 1_000_000
 MOST_TOLERANCE = 100
 LONGEST_S = 1_000_000
 LATENCY_STEPS_MIN = 368
-"""The fewest of which the 99th percentile has a 95 % interval: 0.99^368 = 0.025 (`crossover.percentiles`)."""
+"""The minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025
+(`crossover.percentiles`)."""
 LATENCY_STEPS_MAX = 1_000_000
-"""A row holds them all."""
+"""All of them are stored in a row."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
-"""Pydantic's settings for a mapping with some of a dataclass's fields."""
+"""Pydantic settings for a mapping with some of a dataclass's fields."""
 
 Number = TypeVar("Number", int, float, int | None)
 
 
 def number(default: Number, description: str, **bounds: float) -> Number:
-    """A field of a dataclass that a config may set, with bounds as pydantic names them: ge, gt, le, lt."""
+    """A dataclass field that a config may set, with bounds named as in pydantic: ge, gt, le, lt."""
     metadata = {"description": description, "strict": True, **bounds}
     return field(default=default, metadata=metadata)
 
@@ -45,11 +46,11 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 class Effort:
     """Duration of warm-up and timing of a trial, in seconds, and tolerances as shares. Defaults: the preset `default`.
 
-    Trials are short, since processes differ by more than the steps of one: time is better spent on another process.
+    Trials are short: processes differ by more than the steps within one, so time is better spent on another process.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
-    warmup_min_steps: int = number(20, "Least number of warm-up steps.", ge=1, le=MOST)
+    warmup_min_steps: int = number(20, "Minimum number of warm-up steps.", ge=1, le=MOST)
     warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
     # On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md).
     warmup_accelerator_min_s: float = number(
@@ -57,8 +58,8 @@ class Effort:
     )
     warmup_long_s: float = number(
         0.5,
-        "With slow steps, a warm-up of this many seconds is long enough, whatever the number of steps; above "
-        "`warmup_max_s` it never counts.",
+        "With slow steps, a warm-up of this many seconds is enough, regardless of the number of steps; ignored if "
+        "above `warmup_max_s`.",
         gt=0,
         le=LONGEST_S,
     )
@@ -76,7 +77,7 @@ class Effort:
         0.01, "Shortest block in seconds; a block has as many steps as that takes.", gt=0, le=LONGEST_S
     )
     blocks_min: int = number(
-        20, "Least number of timed blocks, where `timed_max_s` leaves time for them.", ge=2, le=MOST
+        20, "Minimum number of timed blocks, if `timed_max_s` leaves time for them.", ge=2, le=MOST
     )
     timed_min_s: float = number(0.15, "Shortest sum of timed blocks in seconds.", ge=0, le=LONGEST_S)
     timed_max_s: float = number(
@@ -91,8 +92,8 @@ class Effort:
     )
     latencies_max_s: float = number(
         60.0,
-        "Longest run in seconds of a study's `latency_steps` in each of its methods. Fewer are timed where they do "
-        "not fit, at least 50; fewer than 72 have no 95th percentile, fewer than 368 no 99th.",
+        "Maximum time in seconds for a study's `latency_steps` with each method. If they do not fit, fewer steps are "
+        "timed, at least 50; the 95th percentile needs 72, the 99th 368.",
         gt=0,
         le=LONGEST_S,
     )
@@ -114,8 +115,8 @@ class Refinement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
         2,
-        "Sizes to add, one after the other, between the two that bracket a crossover, each in the middle on the log "
-        "axis; none where its interval is wider than they are apart. 0 for none.",
+        "Number of sizes to add, one after another, within a crossover's bracket, each at its middle on the log axis; "
+        "none if the crossover's interval is wider than the bracket. 0 for none.",
         ge=0,
         le=20,
     )
@@ -127,8 +128,8 @@ class Refinement:
     )
     extra_trials: int = number(
         8,
-        "Trials beyond `trials` of the sizes that bracket such a crossover in the end, and of those between them. 0 "
-        "for none.",
+        "Trials in addition to `trials` for the sizes at the ends of the final bracket of such a crossover, and "
+        "within it. 0 for none.",
         ge=0,
         le=MOST_TRIALS,
     )
@@ -136,28 +137,28 @@ class Refinement:
     """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
         4,
-        "Trials of every size at first. The other `trials` go to the sizes that a crossover depends on, and to those "
-        "where it is in doubt which side is ahead.",
+        "Initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, and to "
+        "those where the faster side is undecided.",
         ge=1,
         le=MOST_TRIALS,
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
+        object.__setattr__(self, "pairs", tuple(self.pairs))  # lists in files become tuples
 
     def first(self, trials: int) -> int:
-        """Trials of every size, where a cell has at most so many."""
+        """Initial trials of every size, if a cell has at most `trials`."""
         return min(self.first_trials, trials)
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
-        """Number of trials of the sizes at a crossover after each stage that follows the bisections."""
+        """Number of trials of the sizes at a crossover after each stage following the bisections."""
         more = (trials,) if self.first_trials < trials else ()
         return (*more, trials + self.extra_trials) if self.extra_trials else more
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named effort of the config."""
+    """A named preset of the effort."""
 
     trials: int
     effort: Effort = Effort()
@@ -181,7 +182,7 @@ PRESETS = {
 }
 
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
-"""The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
+"""The smaller of the study's and the run's value is used, so that a study cannot make a short run longer."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 """Minimum and maximum of the same time."""
@@ -198,7 +199,8 @@ class BatchSearch:
     """Bytes, or a number with a unit; None: the script's own choice."""
     timed_batches: int = number(
         100,
-        "Most batches of the largest size to time for its throughput, in about 10 s and at least 3. 0 for none.",
+        "Maximum number of batches of the largest size to time for its throughput, within about 10 s but at least 3. "
+        "0 for none.",
         ge=0,
         le=MOST,
     )
@@ -209,11 +211,9 @@ class Quality:
     """Settings of the trainings that compare the quality of models."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
-    epochs: int = number(1, "Passes over the training part.", ge=1, le=MOST_EPOCHS)
+    epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
     seeds: int = number(5, "Trainings of each model; an interval needs two.", ge=1, le=MOST_TRIALS)
-    test_share: float = number(
-        0.33, "Share of the dataset's rows held out of the training, to be predicted.", gt=0, lt=1
-    )
+    test_share: float = number(0.33, "Share of the dataset's rows held out of the training and predicted.", gt=0, lt=1)
     classes: Sequence[str] | None = None
     """Names of the classes, in order; None: their numbers."""
 
@@ -228,19 +228,19 @@ class Asks:
 
     @classmethod
     def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
-        """The ratio in a study's keys; None if it asks for none."""
+        """The ratio from a study's keys; None if it has none."""
         return cls(**study["asks"]) if study.get("asks") else None
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Configurations to add to a study's cells, to compare devices at their best, and those of its own grid."""
+    """Configurations in which devices at their best are compared: those of the study's grid, and additional ones."""
 
     sizes: Sequence[int]
     batch_sizes: Sequence[int]
     executions: Sequence[str]
     precisions: Sequence[str]
-    """The accuracy class: candidates of these precisions count as equal, others are no candidates."""
+    """The accuracy class: precisions that count as equally accurate; others are not candidates."""
     protocols: Sequence[str]
     cpu_variants: Sequence[str]
     cpu_threads: Sequence[int | str]
@@ -251,7 +251,8 @@ class Candidates:
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> Candidates | None:
-        """The candidates in a study's keys; None if it has none. The default accuracy class is its first precision."""
+        """The candidates from a study's keys; None if it has none. The default accuracy class is the study's first
+        precision."""
         if not study.get("candidates"):
             return None
         candidates = study["candidates"]
@@ -270,7 +271,7 @@ class Candidates:
         )
 
     def has_own(self, execution: str, precision: str, variant: str, device: str) -> bool:
-        """Whether the study's own grid has cells of this execution, precision, variant and side."""
+        """Whether the study's grid has cells with this execution, precision, variant and side."""
         threads = threads_of_side(device)
         return (
             execution in self.own_executions
@@ -295,7 +296,7 @@ class Cell:
     variant: str = PLAIN
     machine: str = HERE
     model: Model | None = field(default=None, compare=False)
-    """The user's model, for workload `model`; a study has a single model, so it is no axis."""
+    """The user's model, for workload `model`; not an axis, since a study has a single model."""
 
     @property
     def path(self) -> str:
@@ -305,25 +306,25 @@ class Cell:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Its value on each axis."""
+        """The cell's value on each axis."""
         return {axis: getattr(self, axis) for axis in AXES}
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
-"""Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
+"""Pattern of a cell's folder; its placeholders are the axes, which are also wildcards of the measuring rule."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
 """Pattern of a cell's folder where machines have names."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
-"""Pattern of the path of a search for the largest batch: a cell's without the batch size."""
+"""Path pattern of a search for the largest batch: the cell's path without the batch size."""
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
-"""Pattern of the path of a training: its cell's, and the seed."""
+"""Path pattern of a training: the cell's path and the seed."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """One question with its grid and protocol; `crossover.config.study_keys.StudyKeys` says what each key means."""
+    """A question with its grid and protocol; `crossover.config.study_keys.StudyKeys` says what each key means."""
 
     name: str
     title: str
@@ -358,7 +359,7 @@ class Study:
 
     @property
     def points(self) -> tuple[int | str, ...]:
-        """The points on the x axis; over `cpu_threads` those besides all cores."""
+        """The points on the x axis; over `cpu_threads`, without all cores."""
         if self.x_axis == CPU_THREADS:
             return self.cpu_threads
         return self.batch_sizes if self.x_axis == "batch_size" else self.sizes
@@ -397,8 +398,8 @@ class Study:
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid.
 
-    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone; `cpu_variants` are for it
-    alone.
+    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone; `cpu_variants` apply only to
+    the CPU.
     """
     candidates = Candidates.of(vars(study))
     if candidates is None:
@@ -430,7 +431,8 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains; loading, execution and threads do not change a model."""
+    """The cells whose models a study trains, without axes that do not change a model: loading, execution and
+    threads."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
@@ -456,9 +458,9 @@ LEAST_OF_MAP = 3
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study, by its keys: the batch size beside sizes, the size beside batch sizes or cores.
+    """The second axis of a study: the batch size if the first is the size, the size if it is the batch size or cores.
 
-    None unless the study has at least LEAST_OF_MAP values on both.
+    None unless the study has at least LEAST_OF_MAP values on each.
     """
     others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
     if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
@@ -467,11 +469,11 @@ def second_axis(study: Mapping[str, Any]) -> str | None:
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}
-"""Figures that show crossovers of devices; a study without them has none to narrow down."""
+"""Figures that show crossovers of devices; a study without any of them has no crossover to narrow down."""
 
 
 def asks_for_crossovers(figures: Collection[str]) -> bool:
-    """Whether a study with these figures asks from which size on one device beats another."""
+    """Whether a study with these figures looks for crossovers of devices."""
     return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
@@ -483,13 +485,13 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
 
 
 PREVIEW_SIZES = 5
-"""Sizes that a study's first answer needs: both ends, the middle, and the quarters."""
+"""Number of sizes for a study's first answer: both ends, the middle and the quarters."""
 
 
 def preview(study: Study) -> Study:
-    """The part of a study that its first answer is computed from.
+    """The cells from which a study's first answer is computed.
 
-    That is PREVIEW_SIZES evenly spread points of the x axis in the first configuration, or a small study as a whole.
+    PREVIEW_SIZES evenly spread points of the x axis in the first configuration, or all cells of a small study.
     """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     gaps = PREVIEW_SIZES - 1
@@ -513,9 +515,9 @@ def in_rounds(
 ) -> Iterator[tuple[int, Cell]]:
     """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
-    Cells that differ in their device alone follow each other, since they are compared. The first round goes study by
-    study, and in each begins with the cells in `first`, so that each can be answered soon. The order within a round
-    depends on the seed, the round and the cells alone: more trials leave it as it is.
+    Cells that differ only in their device follow each other, since they are compared. The first round goes study by
+    study and begins each with the cells in `first`, so that it can be answered soon. The order within a round depends
+    only on the seed, the round and the cells, so that adding trials does not change it.
     """
     studies = list(dict.fromkeys(cell.study for cell in cells))
     for trial in range(1, trials + 1):

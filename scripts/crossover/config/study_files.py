@@ -1,4 +1,4 @@
-"""A study's file: read, completed with defaults and checked before any job starts."""
+"""Read a study's file, complete it with defaults, and check it before any job starts."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
 OF_MODEL = ("mode", "data", "check")
-"""Keys of a study about its `model`, which become fields of Model."""
+"""A study's keys about its `model`, which become fields of Model."""
 
 
 def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Locator) -> Study:
-    """The study of that name, read from its file below the config folder `folder`.
+    """Read the study of that name from its file below the config folder `folder`.
 
     `datasets` are the config's; `locate` finds the file that names the study. Raises UserError.
     """
@@ -64,12 +64,12 @@ def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Loc
 
 
 def study_file(name: str, folder: Path) -> Path:
-    """The file of a study: that of a name below the config folder, or the path itself."""
+    """The file of a study, given by name (below the config folder) or by path."""
     return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
 
 
 def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where: str) -> Study:
-    """The study that the config's `model` and the keys about it describe."""
+    """The study described by the config's `model` and related keys."""
     keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
     given = {key: values[key] for key in keys if values[key] is not None}
     given["batch_sizes"] = values["batch_sizes"] or [values["batch_size"]]
@@ -84,7 +84,7 @@ def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where
 
 
 def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
-    """The study itself; raises UserError if its keys do not fit together."""
+    """Return the study; raises UserError if its keys are inconsistent."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
@@ -96,7 +96,7 @@ def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
 
 
 def _read(file: Path) -> Study:
-    """A study with the defaults of its keys, each key checked alone."""
+    """Complete a study with defaults, and check each key on its own."""
     values = read_mapping(file)
     if values.get("workload", "") is None:
         raise UserError(
@@ -107,7 +107,7 @@ def _read(file: Path) -> Study:
 
 
 def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) -> Study:
-    """A study from what is given of it; `folder` is where its model's file may lie."""
+    """A study from the given keys; `folder` is searched for its model's file."""
     model = None
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
@@ -146,7 +146,7 @@ QUESTIONS = {
 
 
 def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
-    """The defaults of a study's keys for a user's model."""
+    """Default values of a study's keys for a user's model."""
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
@@ -158,7 +158,7 @@ def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[
 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each inconsistency between a study's keys, as key, value and what is allowed."""
+    """Yield each inconsistency between a study's keys: key, value, and what is allowed."""
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
@@ -215,7 +215,7 @@ def _function_problems(study: Study) -> Iterator[str]:
 
 
 def _axis_problems(study: Study) -> Iterator[str]:
-    """Yield what the study lacks to be read over its x axis."""
+    """Yield what is missing for crossovers over the study's x axis."""
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
@@ -248,10 +248,10 @@ def _candidate_problems(study: Study) -> Iterator[str]:
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
-    """Yield why a study cannot train models, or has nothing to measure."""
+    """Yield reasons why a study cannot train models, or has nothing to measure."""
     if study.quality is None:
         if not study.timed:
-            yield "timed: false, and quality is null: nothing is left to do; set one of them"
+            yield "timed: false, and quality is null: nothing to do; set one of them"
         return
     workload, names = f"workload '{study.workload}'", study.quality.get("classes")
     classes = workload_traits(study.workload).classes
@@ -265,13 +265,13 @@ def _quality_problems(study: Study) -> Iterator[str]:
     if "fp32" not in study.precisions:
         yield f"precisions: {list(study.precisions)} lacks fp32, which quality compares with; add it"
     if names and classes is None:
-        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or take null"
+        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or use null"
     if names and len(names) != classes:
-        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or take null"
+        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or use null"
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a dataset that the config lacks, and batch sizes above the number of rows that the config gives."""
+    """Yield a dataset missing from the config, and batch sizes above the number of rows set in the config."""
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
@@ -288,7 +288,8 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    """The study with the path of its published results, which are read to find mistakes before any job starts."""
+    """The study with the path of its published results, which are read now so that mistakes are found before any job
+    starts."""
     published = dict(study.published or {})
     key = f"{shown}: published.results"
     file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")

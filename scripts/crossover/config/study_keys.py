@@ -1,4 +1,4 @@
-"""The keys of a study's file, as pydantic models: what each allows, its default and its meaning.
+"""The keys of a study's file as pydantic models: allowed values, defaults and descriptions.
 
 The numbers of `effort`, `refinement` and `quality` are fields of dataclasses in studies.py.
 """
@@ -49,23 +49,23 @@ MOST_SAMPLES = 1_000_000_000_000
 
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
-    "What the figures and the crossover are read over: `size`, `parameters`, `batch_size`, or `cpu_threads`, the cores "
-    "that the accelerator is worth. The size also where parameters do not tell the sizes apart (pixels, tokens, a "
-    "frozen model). The other axes tell series apart."
+    "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
+    "cores that the accelerator is worth. The size is used instead of parameters if these do not distinguish the "
+    "sizes (pixels, tokens, a frozen model). The other axes distinguish series."
 )
 
 
 class Data(Keys):
     file: Text = Field(description="The path of the file.")
     targets: Text = Field(
-        description="The column to predict: texts, true and false or whole numbers are classes, numbered from 0 in "
-        "their order."
+        description="The column to predict: strings, booleans and whole numbers are classes, numbered from 0 in "
+        "sorted order."
     )
     inputs: Several[Text] | None = Field(None, description="The columns to predict from, or null.")
 
 
 DATA = (
-    "A table of samples for `model`, which then returns the network alone: a CSV or Parquet file, the column to "
+    "A table of samples for `model`, which then returns only the network: a CSV or Parquet file, the column to "
     "predict, and those to predict from (null: all others but an index of the rows)."
 )
 
@@ -78,9 +78,9 @@ class RefinementKeys(Refinement):
         default=Refinement.pairs,
         metadata={
             "min_length": 1,
-            "description": "Which crossovers in time to narrow down: `device`, of each accelerator with the CPU; "
-            "`precision`, of fp32 with each other precision on one device; `execution`, of eager with each other "
-            "execution on one device.",
+            "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
+            "`precision`, fp32 and each other precision on one device; `execution`, eager and each other execution on "
+            "one device.",
         },
     )
 
@@ -98,13 +98,13 @@ class Axes(GivenKeys):
 class Side(Axes):
     metric: Text = Field(
         "",
-        description="Numeric column of measurements.parquet (of a list the mean counts), samples_per_s or run_time_s.",
+        description="Numeric column of measurements.parquet (lists are averaged), samples_per_s or run_time_s.",
     )
 
 
-WHERE = "Values of the axes that both sides share, as many as it takes to name one cell (for a crossover, one line)."
+WHERE = "Values of the axes that both sides share, as many as needed to select one cell (for a crossover, one series)."
 RANGE = "Lowest and highest claimed value."
-SIDE = "Values of the axes of this side, and `metric` if each side has its own."
+SIDE = "Values of this side's axes, and `metric` if the sides' metrics differ."
 
 
 class CrossoverKeys(GivenKeys):
@@ -113,8 +113,8 @@ class CrossoverKeys(GivenKeys):
 
 
 class SpeedupKeys(GivenKeys):
-    slow: Axes = Field(description="Values of the axes of this side.")
-    fast: Axes = Field(description="Values of the axes of this side.")
+    slow: Axes = Field(description="Values of this side's axes.")
+    fast: Axes = Field(description="Values of this side's axes.")
     where: Axes = Field(default_factory=Axes, description=WHERE)
     range: Range = Field(description=RANGE)
 
@@ -141,12 +141,12 @@ class TrainedWhere(GivenKeys):
 
 class SameQualityKeys(GivenKeys):
     metric: Annotated[str, OneOf(("accuracy", "macro_f1", "weighted_f1"))] = Field(
-        description="Measure of quality on the rows held out."
+        description="Measure of quality on the held-out rows."
     )
     within: Positive = Field(description="Largest difference that counts as the same.")
     study: Text | None = Field(None, description="Study that trains the models; null for the claim's own.")
     where: TrainedWhere = Field(
-        default_factory=TrainedWhere, description="The only device or precision to look at; by default all."
+        default_factory=TrainedWhere, description="Restricts the claim to a device or precision; by default all."
     )
 
 
@@ -154,13 +154,13 @@ class ClaimKeys(GivenKeys):
     statement: Text = Field(description="The statement, in a clause.")
     source: Text | None = Field(
         None,
-        description="Author, title and date, if it is not `published.source`; `ours` for a statement of our own.",
+        description="Author, title and date, if not `published.source`; `ours` for our own statements.",
     )
     published: Annotated[float, Field(strict=True, ge=0, le=MOST_PUBLISHED)] | Text | None = Field(
-        None, description="The source's value, if it differs from what is tested; or null."
+        None, description="The published value, if it differs from the tested range; or null."
     )
     crossover_between: CrossoverKeys | None = Field(
-        None, description="The accelerator begins to beat the CPU between two points of the study's x axis."
+        None, description="The accelerator overtakes the CPU between two points of the study's x axis."
     )
     speedup_between: SpeedupKeys | None = Field(
         None, description="The ratio of two cells' step times, `slow` over `fast`, lies between two values."
@@ -190,10 +190,10 @@ ASKED_METRICS = ("step_time_s", "device_used_bytes", "peak_allocated_bytes", "re
 
 
 class AsksKeys(GivenKeys):
-    of: Axes = Field(description="Values of the axes of this side.")
-    over: Axes = Field(description="Values of the axes of this side.")
+    of: Axes = Field(description="Values of this side's axes.")
+    over: Axes = Field(description="Values of this side's axes.")
     metrics: Several[Annotated[str, OneOf(ASKED_METRICS)]] = Field(
-        description="What is compared, in this order: time and memory of a step, or the error of its result."
+        description="The metrics to compare, in this order: time and memory of a step, or the error of its result."
     )
 
 
@@ -203,26 +203,28 @@ Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits an
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
-        description="The study's sizes to measure them at; each costs a process a candidate, and `compile` a minute. "
-        "Null for all.",
+        description="Sizes, of the study's, at which candidates are measured; each costs one process per candidate, "
+        "and a minute with `compile`. Null for all.",
     )
     batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
-        None, description="The study's batch sizes to measure them at; null for all."
+        None, description="Batch sizes, of the study's, at which candidates are measured; null for all."
     )
     executions: Set[Execution] = Field(
-        [], description="Executions besides the study's own; `cuda-graph` is left out on a CPU."
+        [], description="Executions in addition to the study's; `cuda-graph` is skipped on a CPU."
     )
     precisions: Set[Precision] = Field(
         [],
-        description="Precisions that count as equally accurate, the only ones of a device at its best; empty for the "
-        "study's first one.",
+        description="Precisions that count as equally accurate; only these are candidates. Empty for the study's "
+        "first precision.",
     )
     cpu_variants: Set[Variant] = Field(
-        [], description="Variants besides the study's own, on the CPU alone, as the NumPy of a function."
+        [], description="Variants in addition to the study's, on the CPU only, such as a NumPy variant of a function."
     )
-    cpu_threads: Set[CoreCount] = Field([], description="Fewer cores for the CPU, as the study's `cpu_threads`.")
+    cpu_threads: Set[CoreCount] = Field(
+        [], description="Numbers of cores for the CPU, as in the study's `cpu_threads`."
+    )
     protocols: Set[Protocol] = Field(
-        [], description="The study's protocols to measure them by; empty for all of its own."
+        [], description="Protocols, of the study's, with which candidates are measured; empty for all."
     )
 
 
@@ -244,28 +246,28 @@ class PublishedKeys(Keys):
     results: Text | None = Field(
         None,
         description="A CSV file with the source's measurements, beside the study's file or in config/published/, to "
-        "show beside ours (config/README.md describes its form), or null.",
+        "show beside ours (docs/how-to/configure.md describes the format), or null.",
     )
 
 
 class StudyKeys(Keys):
-    """Keys of a study's file: one question with its grid and protocol."""
+    """Keys of a study's file: a question with its grid and protocol."""
 
     title: Text = Field(description="Heading of the study in the report.")
-    question: Text = Field(description="What the study answers, as a question.")
+    question: Text = Field(description="The question that the study answers.")
     workload: Annotated[str, Matching("[A-Za-z0-9_-]+", "a module's name of letters, digits, _ and -")] = Field(
         description="What is computed: a module in scripts/crossover/measurement/workloads/."
     )
     model: Text | None = Field(
         None,
-        description=f"A model of your own in place of a workload: {FORMS}. Files are looked for beside the study's "
-        "file, then in the working directory. Then `question` alone must be given.",
+        description=f"Your own model in place of a workload: {FORMS}. Files are searched for beside the study's file, "
+        "then in the working directory. With `model`, only `question` is required.",
     )
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
     data: Data | None = Field(None, description=DATA)
-    check: Flag = Field(True, description="Whether the answers of `model` are compared with double precision.")
+    check: Flag = Field(True, description="Whether results of `model` are compared with double precision.")
     sizes: Several[Count | SizeName] = Field(
-        description="Points on the workload's size axis; of a `model` also names, as [resnet18, resnet34]."
+        description="Points on the workload's size axis; of a `model` also names, such as [resnet18, resnet34]."
     )
     batch_sizes: Several[Count] = Field(description="Samples in a step.")
     protocols: Several[Protocol] = Field(
@@ -287,22 +289,23 @@ class StudyKeys(Keys):
     )
     variants: Several[Variant] = Field(
         [PLAIN],
-        description="Options of the workload, from VARIANTS of its module, or what a function of your own takes as "
-        "`variant`; `plain` is none.",
+        description="Options of the workload, from VARIANTS of its module, or values of the argument `variant` of "
+        "your own function; `plain` for none.",
     )
     devices: Several[Device] | None = Field(
         None,
-        description="The only devices to measure on, if others would take too long; null for all of the run's.",
+        description="Restricts the study to these devices, for example if others would take too long; null for all of "
+        "the run's.",
     )
     cpu_threads: Set[CoreCount] = Field(
         [],
-        description="Fewer cores to time the CPU on, besides all of them: numbers, or `half` of the physical cores. "
-        f"They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
+        description="Numbers of cores to time the CPU on, in addition to all: numbers, or `half` of the physical "
+        f"cores. They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
     )
     effort: Annotated[Any, PartOf(Effort)] = Field(
         default_factory=dict,
-        description="Numbers that differ from the run's `effort` for this study. Of `warmup_max_s` and `timed_max_s` "
-        "the smaller one counts, the study's or the run's, so that a short run stays short.",
+        description="Numbers that differ from the run's `effort` for this study. For `warmup_max_s` and `timed_max_s` "
+        "the smaller of the study's and the run's value is used, so that a short run stays short.",
     )
     trials: Trials | None = Field(
         None,
@@ -315,30 +318,30 @@ class StudyKeys(Keys):
     )
     candidates: CandidatesKeys | None = Field(
         None,
-        description="Further configurations of the study's cells, to compare each device at its best as well. Each "
-        "is measured once at `sizes`; refinement adds trials where it could win. Null for none.",
+        description="Additional configurations, to compare each device at its best. Each is measured once at `sizes`; "
+        "refinement adds trials where it could be the fastest. Null for none.",
     )
     time_limit_s: Seconds | None = Field(
         None,
-        description="Seconds after which a trial, a training or a try of a search ends with status `timeout`; null for "
-        "the run's limit.",
+        description="Seconds after which a trial, a training or one try of a search ends with status `timeout`; null "
+        "for the run's limit.",
     )
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,
-        description="Megabytes of host memory that each of the study's jobs asks a cluster for, doubled when a job is "
-        "sent again; null for what follows from the model's parameters, the size of its table, and the memory measured "
-        "in a cell's first trial.",
+        description="Megabytes of host memory that each of the study's jobs requests on a cluster, doubled when a job "
+        "is resubmitted; null to derive it from the model's parameters, the size of its table, and the memory "
+        "measured in a cell's first trial.",
     )
     figures: Several[Text] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
-        description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those that have "
-        "nothing to show on the run's devices are left out.",
+        description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those without data on "
+        "the run's devices are skipped.",
     )
     x_axis: XAxis = Field("size", description=X_AXIS)
     latency_steps: Literal[0] | Annotated[int, Field(strict=True, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)] = Field(
         0,
         description="Number of individually synchronised steps for percentiles of the latency, at least "
-        f"{LATENCY_STEPS_MIN}, the fewest of which the 99th percentile has a 95 % interval; 0 for none.",
+        f"{LATENCY_STEPS_MIN}, the minimum for a 95 % interval of the 99th percentile; 0 for none.",
     )
     latency_mistakes: Flag = Field(
         False,
@@ -346,13 +349,13 @@ class StudyKeys(Keys):
     )
     largest_batch: Flag = Field(
         False,
-        description="Whether the run also searches for the largest batch that fits, for each line of the study, as the "
-        "run's `largest_batch` says. Needs `timed`.",
+        description="Whether the run also searches for the largest batch that fits, for each series of the study, "
+        "with the settings of the run's `largest_batch`. Needs `timed`.",
     )
     steps_per_run: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] | Epochs | None = Field(
         None,
-        description="Steps of the published run, or its epochs and their samples; times are then also given for a "
-        "whole run. Null if there is none.",
+        description="Steps of the published run, or its epochs and samples per epoch; times are then also given for a "
+        "whole run. Null for none.",
     )
     timed: Flag = Field(
         True,
@@ -367,10 +370,10 @@ class StudyKeys(Keys):
     claims: list[ClaimKeys] = Field(
         [],
         description="Statements of the source and of our own that are checked against the measurements, each with "
-        "exactly one of the keys after `published`; config/README.md has examples.",
+        "exactly one of the keys after `published`; docs/how-to/configure.md has examples.",
     )
     asks: AsksKeys | None = Field(
         None,
-        description="What the study asks, where that is one side over another at its largest size: its first answer is "
-        "their ratio in each metric. Null: the answer follows from the figures.",
+        description="For a study that compares two sides at its largest size: the sides and metrics whose ratio is "
+        "its first answer. Null to derive the answer from the figures.",
     )

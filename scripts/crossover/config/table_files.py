@@ -1,4 +1,4 @@
-"""A user's own table: a CSV or Parquet file as pandas, databases and spreadsheets write it, read with pyarrow."""
+"""The user's table: a CSV or Parquet file as written by pandas, databases or spreadsheets, read with pyarrow."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
-"""Possible delimiters; the first of those that give the header the most columns is taken."""
+"""Possible delimiters; of those that give the header the most columns, the first is used."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
-"""Fields of a CSV file, outside of quotes, that hold no value."""
+"""Unquoted CSV fields that mean a missing value."""
 NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
-"""A value where a column's name is expected."""
+"""A value in place of a column's name."""
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
-"""Names of columns that number the rows: none, what pandas makes of none, and what it calls an index."""
+"""Names of index columns: an empty name, pandas' name for an empty one, and pandas' names for an index."""
 AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
-"""A number whose comma may divide thousands as well as decimals."""
+"""A number whose comma may be a thousands or a decimal separator."""
 BLOCK_BYTES = 1 << 26
 """A row of a CSV file must fit into one block."""
 MOST_NAMED = 10
-"""Columns of a table up to which a message lists them all."""
+"""Maximum number of columns listed in a message."""
 MOST_CHARACTERS = 60_000
-"""Of the names of inputs: they travel within one argument of a command, which Linux limits to 128 KiB."""
+"""Maximum length of the names of inputs: they are one command-line argument, which Linux limits to 128 KiB."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class _Columns:
 
     names: Sequence[str]
     index: frozenset[str]
-    """The names of those that number or name the rows."""
+    """The names of index columns."""
     encoding: str = "utf-8"
     delimiter: str = ","
 
     def numbers(self, name: str) -> str:
-        """The places of all columns of that name, counted from 1: "1 and 3"."""
+        """The positions of all columns of that name, counted from 1: "1 and 3"."""
         return " and ".join(str(number) for number, other in enumerate(self.names, 1) if other == name)
 
 
 def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
-    """The table of `file`, `targets` and perhaps `inputs`; a relative file is looked for as a model's.
+    """The table given by `file`, `targets` and optionally `inputs`; a relative path is searched for like a model's.
 
     Raises UserError, which begins with `where`, if the file has no such columns.
     """
@@ -90,12 +90,12 @@ def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
 
 
 def inputs_of(table: Table) -> Sequence[str]:
-    """The columns to predict from: those that are named, or else all others but an index."""
+    """The columns to predict from: those given, or else all others except an index."""
     return table.inputs or _others(_columns_of(Path(table.file)), table.targets)
 
 
 def left_out(table: Table) -> str | None:
-    """A sentence that names the columns taken for an index; None if there are none."""
+    """A sentence naming the columns that were taken for an index; None if there are none."""
     if table.inputs:
         return None
     columns = _columns_of(Path(table.file))
@@ -109,7 +109,7 @@ def left_out(table: Table) -> str | None:
 
 
 def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
-    """Columns of a file. Raises UserError if it cannot be read."""
+    """The columns of a file; raises UserError if it cannot be read."""
     import pyarrow.parquet
 
     with _explained(shown_path(file)):
@@ -119,7 +119,7 @@ def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
         table = _read_csv(file, columns, names, ".")
         if columns.delimiter == "," or not _text_columns(table):
             return table
-        other = _read_csv(file, columns, names, ",")  # as spreadsheets write where a comma is the decimal point
+        other = _read_csv(file, columns, names, ",")  # spreadsheets use semicolons where a comma is the decimal point
     numbers = _text_columns(table) - _text_columns(other)
     _check_decimal(table.select(sorted(numbers)), shown_path(file))
     return other if len(_text_columns(other)) < len(_text_columns(table)) else table
@@ -131,7 +131,7 @@ def _columns_of(file: Path) -> _Columns:
     if _is_parquet(file):
         schema = pyarrow.parquet.read_schema(file)
         of_pandas = (schema.pandas_metadata or {}).get("index_columns", ())
-        index = {name for name in of_pandas if isinstance(name, str)}  # a range of numbers is no column
+        index = {name for name in of_pandas if isinstance(name, str)}  # pandas' range index is not stored as a column
         return _Columns(schema.names, frozenset(index | set(filter(INDEX.fullmatch, schema.names))))
     with _opened(file) as stream:
         begins = stream.read(2)
@@ -145,7 +145,7 @@ def _columns_of(file: Path) -> _Columns:
 
 
 def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
-    """The names in the first line that is not empty; none where a field is longer than the standard library reads."""
+    """The names in the first line that is not empty; empty if a field is too long for the standard library."""
     with _opened(file) as stream, suppress(csv.Error):
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
         return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
@@ -153,7 +153,7 @@ def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
 
 
 def _opened(file: Path) -> Any:
-    """A file as bytes, decompressed if its name ends as that of a compressed one."""
+    """The content of a file, decompressed according to its suffix."""
     import pyarrow as pa
 
     return pa.input_stream(str(file), compression="detect")
@@ -180,7 +180,7 @@ def _read_csv(
     except pyarrow.ArrowInvalid:
         if not threads:
             raise
-        return _read_csv(file, columns, names, decimal_point, threads=False)  # then the error names the row
+        return _read_csv(file, columns, names, decimal_point, threads=False)  # the error then names the row
 
 
 def _text_columns(table: pa.Table) -> set[str]:
@@ -190,15 +190,15 @@ def _text_columns(table: pa.Table) -> set[str]:
 
 
 def _check_decimal(texts: pa.Table, shown: str) -> None:
-    """Raise UserError for a column whose commas may divide thousands in all of its rows."""
+    """Raise UserError for a column in which all commas could be thousands separators."""
     import pyarrow.compute
 
     for name, column in zip(texts.column_names, texts.columns, strict=True):
         if pyarrow.compute.all(pyarrow.compute.match_substring_regex(column, AMBIGUOUS)).as_py():
             first = shown_value(column.drop_null()[0].as_py())
             raise UserError(
-                f"{shown}: column {shown_value(name)} holds {first}, and its commas may divide thousands or decimals; "
-                "write the numbers without commas"
+                f"{shown}: column {shown_value(name)} holds {first}, and its commas may be thousands or decimal "
+                "separators; write the numbers without commas"
             )
 
 
@@ -214,7 +214,7 @@ def _others(columns: _Columns, targets: str) -> list[str]:
 
 
 def _allowed(name: str, columns: Sequence[str]) -> str:
-    """The columns of a table, or some of many, and the closest one."""
+    """A text that lists a table's columns (at most MOST_NAMED), with the closest name."""
     if not name.isdecimal() and all(NUMBER.fullmatch(column) for column in columns):
         return "its first line holds numbers; begin it with a line that names the columns"
     if len(columns) <= MOST_NAMED:
@@ -224,13 +224,13 @@ def _allowed(name: str, columns: Sequence[str]) -> str:
 
 @contextmanager
 def _explained(shown: str) -> Iterator[None]:
-    """Raise what reading a file may raise as one line."""
+    """Turn errors of reading a file into a UserError of one line."""
     import pyarrow as pa
 
     try:
         yield
     except UnicodeError:
-        raise UserError(f"{shown} is no text in UTF-8 or UTF-16; save it as CSV in UTF-8, or as Parquet") from None
+        raise UserError(f"{shown} is not text in UTF-8 or UTF-16; save it as CSV in UTF-8, or as Parquet") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         first = shown_text(str(error).partition("\n")[0].rstrip("."))
         raise UserError(f"{shown} cannot be read ({first}); give a CSV or Parquet file") from None

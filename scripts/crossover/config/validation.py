@@ -20,7 +20,7 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 
 
 class _Resolver(BaseResolver):
-    """The types that YAML 1.2 gives values without quotes: 2:30, 010, yes and 2020-01-01 are texts, 1e3 a number."""
+    """Resolve unquoted values as in YAML 1.2: 2:30, 010, yes and 2020-01-01 are strings, 1e3 is a number."""
 
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -37,10 +37,10 @@ for tag, pattern in {
 
 
 class _Loader(Composer, CParser, SafeConstructor, _Resolver):
-    """The safe loader with the types of YAML 1.2, which refuses repeated keys and keys that are no texts."""
+    """The safe loader with the types of YAML 1.2, which rejects repeated keys and keys that are not strings."""
 
     def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)  # ten times as fast as Python's
+        CParser.__init__(self, text)  # ten times as fast as the pure Python loader
         for part in (Composer, SafeConstructor, _Resolver):
             part.__init__(self)
 
@@ -50,7 +50,7 @@ class _Loader(Composer, CParser, SafeConstructor, _Resolver):
         for key, _ in node.value:
             problem = None
             if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
-                problem = f"key {shown_value(key.value)} is not a text; put it in quotes"
+                problem = f"key {shown_value(key.value)} is not a string; put it in quotes"
             elif key.value in keys:
                 problem = f"key {shown_value(key.value)} is repeated; allowed: each key once"
             if problem:
@@ -92,18 +92,19 @@ def read_mapping(path: Path) -> dict[str, Any]:
     values = read_yaml(path)
     if not isinstance(values, dict):
         kind = "nothing" if values is None else type(values).__name__
-        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, as `trials: 3`")
+        raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, such as `trials: 3`")
     return values
 
 
 Layer = tuple[str, Mapping[str, Any]]
-"""The source of some values of the config, as messages name it, and the values."""
+"""The name of a source of config values, for messages, and its values."""
 
 
 def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
     """The values of each file, then those of the command line's `key=value` entries; later ones win.
 
-    Snakemake reads them too, but not a text on the command line as the same text in a file. Raises UserError.
+    Snakemake reads them too, but parses values on the command line differently from values in a file. Raises
+    UserError.
     """
     given: dict[str, Any] = {}
     for entry in entries:
@@ -121,7 +122,7 @@ def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Locator:
-    """Finds which layer a value comes from: the last with its key, or with the longest part of its key."""
+    """Finds the layer that a value comes from: the last one with its key, or with the longest part of its key."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
@@ -144,19 +145,19 @@ def _holds(node: Any, key: Sequence[str | int]) -> bool:
 
 
 def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> dict[str, Any]:
-    """The values, completed with the defaults of their keys; raises UserError if the keys do not allow them."""
+    """The values completed with defaults; raises UserError for values that are not allowed."""
     try:
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # Of a value's alternatives, report the one that matches most of the path, with our message if there is one.
+    # Of the alternatives for a value, report the one that matches most of the path, with our message if there is one.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] in OUR_ERRORS))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))
 
 
 def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:
-    """The keys and indices that lead to an error, without pydantic's names of the alternatives that it tried."""
+    """The keys and indices leading to an error, without pydantic's names for the alternatives that it tried."""
     path: list[str | int] = []
     part: Any
     for part in detail["loc"]:
@@ -186,7 +187,7 @@ BOUND_WORDS = {
 
 
 def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[str, Any], locate: Locator) -> str:
-    """An error of pydantic's at a path of the data, as file, key, what is wrong, and what is allowed."""
+    """A pydantic error at a path of the data, as file, key, what is wrong, and what is allowed."""
     kind, value = detail["type"], detail["input"]
     last, above = (path[-1], path[:-1]) if path else ("", [])
     if kind == "missing":
@@ -199,7 +200,7 @@ def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[s
     if kind == "problem":
         return f"{where}: {detail['msg']}"
     if kind == "repeated":
-        return f"{where}: {shown_value(value)} names something twice; allowed: each value once"
+        return f"{where}: {shown_value(value)} has a repeated value; allowed: each value once"
     allowed = detail["msg"] if kind == "not_allowed" else allowed_by(_rule(schema, path))
     if kind == "too_short" and not value:
         return f"{where}: the {'list' if isinstance(value, list) else 'mapping'} is empty; allowed: {allowed}"
@@ -234,7 +235,7 @@ def _options(schema: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def allowed_by(schema: Mapping[str, Any]) -> str:
-    """Allowed values of a JSON schema, in words."""
+    """The allowed values of a JSON schema, in words."""
     if "anyOf" in schema:
         return ", or ".join(allowed_by(option) for option in schema["anyOf"])
     if "const" in schema:

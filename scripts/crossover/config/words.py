@@ -7,9 +7,9 @@ from dataclasses import dataclass
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
 AS_WRITTEN = "as_written"
-"""The precision of a plain function, which chooses its own; torch's switches are those of fp32."""
+"""The precision of a plain function, which chooses its own; torch's settings are those of fp32."""
 COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
-"""The precision of the matrix products in a mixed one."""
+"""The precision of the matrix products in each mixed precision."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
@@ -18,12 +18,12 @@ FROM_HOST = PROTOCOLS[1:]
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
 """Protocols whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
 PLAIN = "plain"
-"""The variant of a workload with nothing switched on."""
+"""The variant of a workload without options."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A status or a flag, in words."""
+    """A status or a flag with its description and remedy."""
 
     meaning: str
     remedy: str
@@ -39,21 +39,21 @@ STATUSES = {
     "ok": Word("measured", "nothing", "measured"),
     "oom": Word(
         "the memory ran out",
-        "a result; for a time, take a smaller size or batch size, or a device with more memory",
+        "this is a result; to get a time, use a smaller size or batch size, or a device with more memory",
         "out of memory",
     ),
     "unsupported": Word(
-        "the device, the precision or the execution refuses what runs on the CPU in fp32",
-        "a result; for a time, take a device that offers it, or leave it out",
-        "not offered by the device",
+        "the device, precision or execution does not support a step that runs on the CPU in fp32",
+        "this is a result; to get a time, use a device that supports it, or leave it out",
+        "not supported by the device",
     ),
     "timeout": Word(
         "the time limit was reached, or the first steps showed that it would be",
-        "a result; for a time, raise time_limit_s, or leave the size out",
+        "this is a result; to get a time, raise time_limit_s, or leave the size out",
         "over the time limit",
     ),
     "invalid": Word(
-        "the result must not count, as the reason column says",
+        "the result cannot be used; see the reason column",
         "fix the cause given in the reason column, delete the row in the results folder, run again",
         "discarded as faulty",
     ),
@@ -67,9 +67,9 @@ FLAGS = {
         "with times that drift",
     ),
     "not_checked": Word(
-        "the step's answer could not be checked",
+        "the step's result could not be checked",
         "see the reason column, or raise time_limit_s",
-        "whose answer was not checked",
+        "whose result was not checked",
     ),
     "incomplete": Word(
         "a pass after the timing did not finish, so its columns are empty",
@@ -77,7 +77,7 @@ FLAGS = {
         "with a later pass cut short",
     ),
     "diverged": Word(
-        "a weight was not a number when timing ended, and such arithmetic takes other times",
+        "a weight was NaN or infinite when timing ended, which can change the speed of arithmetic",
         "take another precision",
         "with numbers that overflowed",
     ),
@@ -87,13 +87,13 @@ FLAGS = {
         "whose times differ much from trial to trial",
     ),
     "above_roof": Word(
-        "the step is faster than the roofs measured of its device allow",
-        "delete the folder roofs of the results and run again: the probe was disturbed",
+        "the step is faster than the measured roofs of its device allow",
+        "delete the folder roofs in the results and run again: the probe was disturbed",
         "faster than the roofs of their device",
     ),
     "cast": Word(
-        "the model was built in another precision than it was measured in",
-        "add its own to `precisions`, as the reason column says",
+        "the model was built in a precision other than the measured one",
+        "add its precision to `precisions`; see the reason column",
         "of a model built in another precision",
     ),
     "warmup_capped": Word(
@@ -103,26 +103,26 @@ FLAGS = {
     ),
     "throttled": Word(
         "the GPU's clock ended below 75 % of its default",
-        "see to its cooling and its power limit",
+        "check its cooling and power limit",
         "on a GPU that clocked down",
     ),
     "busy_host": Word(
-        "other processes kept the cores busy that the trial needs",
+        "other processes used the cores that the trial needs",
         "stop them, or reserve the whole machine",
         "with other programs on their cores",
     ),
     "steal": Word(
-        "the hypervisor gave over 10 % of the CPU time that the host needed to others",
-        "take a machine with dedicated CPUs, or measure again at a quieter time",
+        "the hypervisor gave others over 10 % of the CPU time that the host needed",
+        "use a machine with dedicated CPUs, or measure again at a quieter time",
         "on a host whose CPU time others took",
     ),
     "shared_gpu": Word(
-        "another process had the GPU open, and the driver does not tell whether it used it",
-        "stop it, or take another GPU",
+        "another process had the GPU open, and the driver does not report whether it used it",
+        "stop it, or use another GPU",
         "on a GPU that others had open",
     ),
     "side_by_side": Word(
-        "trials on other GPUs shared the host that most of the step waits for",
+        "trials ran on other GPUs of the same host, for which most of the step waits",
         "set cluster.side_by_side to false",
         "beside trials on other GPUs of the host",
     ),
@@ -135,46 +135,47 @@ FLAGS = {
 """Why an `ok` result deserves less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of disturbances from outside that may be gone later; such trials are measured again at the end of a run."""
+"""Flags of temporary disturbances from outside; such trials are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
-"""Share of a step above which the GPU mostly waits for the host, so that whatever slows the host down shows."""
+"""Share of a step waiting for the host above which anything that slows the host down shows in the time."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"
-"""Half of the CPU's cores, as in the side `cpu-half`."""
+"""Half of the CPU's cores, as in side `cpu-half`."""
 
 LARGER_BATCH = 4
-"""Factor on the batch size, as a remedy for the overhead of calling operators."""
+"""Factor on the batch size in the remedy for operator call overhead."""
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
-"""The columns that name a cell, in the order of its path under results/cells/."""
+"""The columns that identify a cell, in the order of its path under results/cells/."""
 CPU_THREADS = "cpu_threads"
 X_AXES = {"size": "size", "parameters": "size", "batch_size": "batch_size", CPU_THREADS: "device"}
-"""X axes of crossovers, each with the axis of a cell that varies along it."""
+"""X axes of crossovers, and for each the axis of a cell that varies along it."""
 
 
 def series_axes(x_axis: str) -> list[str]:
-    """The axes that name a series over an x axis: all of a cell's, but its device and what varies along the x axis."""
+    """The axes that identify a series over an x axis: all axes of a cell except the device and the axis that varies
+    along the x axis."""
     return [axis for axis in AXES if axis not in (X_AXES[x_axis], "device")]
 
 
 REFERENCE_FILES = ("reference.json", "trials.parquet")
-"""The files of a machine that was measured elsewhere: its facts, and its trials."""
+"""The files of a reference machine: its facts, and its trials."""
 DIRTY = "-dirty"
-"""Suffix of the commit of code with uncommitted changes."""
+"""Suffix of a commit for code with uncommitted changes."""
 HERE = "here"
-"""The machine of a run that names none; its paths have no level for it."""
+"""The machine's name in a run without machine names; paths then have no level for it."""
 
 
 def is_cpu(device: str) -> bool:
-    """Whether a device is the CPU: on all of its cores or, as sides `cpu-1` and `cpu-half`, on fewer."""
+    """Whether a device is the CPU, on all of its cores or on fewer (sides `cpu-1`, `cpu-half`)."""
     return device.partition("-")[0] == BASELINE
 
 
 PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""The precision and the execution that a device's others are compared with."""
+"""The baseline precision and execution on a device."""
 
 
 def threads_of_side(device: str) -> int | str | None:
@@ -190,4 +191,4 @@ FIGURE_KINDS = (
     *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
     *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
 )
-"""The kinds of figures, as studies name them; `figures.registry` draws them."""
+"""Names of the kinds of figures in studies; `figures.registry` draws them."""

@@ -1,4 +1,4 @@
-"""The constants of a workload's module, read without running it or importing torch."""
+"""Read the constants of a workload's module without running it or importing torch."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 OWN = "model"
-"""The workload of a model of the user's own, which no module here defines."""
+"""The workload of the user's own model, which no module here defines."""
 NULL = "null"
 """The workload that does nothing and needs no torch."""
 
 GUIDE = "docs/how-to/configure.md, 'A workload of your own'"
 
 FUNCTIONS = {"build_model": ("build_model(size)", 1), "build": ("build(cell, data, arithmetic)", 3)}
-"""The functions that a module must define: how each is called, and with how many arguments."""
+"""The functions that a module must define, with their signatures and numbers of arguments."""
 
 BASE_MB = 4000
-"""Memory of any trial: torch and its libraries, a GPU's host side, a batch of images."""
+"""Base memory of a trial: torch and its libraries, the GPU's host memory, a batch of images."""
 PARAMETER_BYTES = 16
-"""A float32 weight and its gradient, and as much again (measured: 7 B per parameter for `higgs_mlp`)."""
+"""A float32 weight and its gradient, doubled (measured: 7 B per parameter for `higgs_mlp`)."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """The constants of a workload's module; each is named as its field here, in capitals."""
+    """The constants of a workload's module; each constant is its field's name in capitals."""
 
     size_name: str
     size_range: tuple[int, int]
@@ -51,7 +51,7 @@ class Traits:
     granularity: int = 1
     """Sizes must be multiples of this."""
     preloaded: str | None = None
-    """The module here that takes seconds to import, which the trial server does once for all trials."""
+    """A module here that takes seconds to import, preloaded by the trial server for all trials."""
     classes: int | None = None
     """Number of classes in the labels; None: the module does not say."""
 
@@ -72,33 +72,33 @@ def _is_none_or_counts(value: Any) -> bool:
 
 
 ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "SIZE_NAME": ("a text", lambda value: isinstance(value, str) and bool(value.strip())),
+    "SIZE_NAME": ("a string", lambda value: isinstance(value, str) and bool(value.strip())),
     "SIZE_RANGE": (
-        "the smallest and the largest size, as (1, 32768)",
+        "the smallest and the largest size, such as (1, 32768)",
         lambda value: _is_tuple_of(int, value) and len(value) == 2 and 1 <= value[0] <= value[1],
     ),
     "DATASET": (
-        "None, or a key of `datasets` in the config, as 'disc'",
+        "None, or a key of `datasets` in the config, such as 'disc'",
         lambda value: value is None or isinstance(value, str),
     ),
     "PROTOCOLS": (
-        "a tuple of resident and as_published, as ('resident',)",
+        "a tuple of resident and as_published, such as ('resident',)",
         lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS) - set(COPYING),
     ),
     "VARIANTS": (
-        "a tuple of names of letters, digits and _, as ('plain',)",
+        "a tuple of names of letters, digits and _, such as ('plain',)",
         lambda value: _is_tuple_of(str, value) and all(re.fullmatch(r"\w+", item, re.ASCII) for item in value),
     ),
     "SIZES": ("None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts),
     "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
     "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
     "PRELOADED": (
-        "None, or a module of the workloads' folder, as '_llama'",
+        "None, or a module of the workloads' folder, such as '_llama'",
         lambda value: value is None or (isinstance(value, str) and workload_module(value).is_file()),
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
-"""Allowed values of each constant, in words and as a test."""
+"""Allowed values of each constant, described in words and as a test."""
 
 
 def known_workloads() -> list[str]:
@@ -107,7 +107,7 @@ def known_workloads() -> list[str]:
 
 
 def workload_module(workload: str) -> Path:
-    """The module that defines a workload."""
+    """Path of the module that defines a workload."""
     return WORKLOADS_FOLDER / f"{workload}.py"
 
 
@@ -115,7 +115,7 @@ def workload_module(workload: str) -> Path:
 def workload_traits(workload: str) -> Traits:
     """The constants of a workload's module; raises UserError as `read_traits` does.
 
-    What offers `resident` offers the protocols that copy resident batches too.
+    A workload with `resident` also has the protocols that copy resident batches.
     """
     if workload == OWN:
         return OWN_TRAITS
@@ -133,7 +133,7 @@ def trains(workload: str) -> bool:
 def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise UserError if a workload does not offer a size, batch size, protocol or variant.
 
-    `values` holds the value of each axis, `keys` the option or the file's key that it came from. A batch size without a
+    `values` holds the value of each axis, `keys` the option or file key that it came from. A batch size without a
     key is not checked.
     """
     traits = workload_traits(workload)
@@ -156,7 +156,7 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """A row's columns about its size: what the size counts, and the name that it stands for."""
+    """The columns of a row that describe its size: what it counts, and the name that it stands for."""
     if cell.model is None:
         return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
     return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
@@ -175,7 +175,7 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function `parameter_count` of a workload's module, without the rest of it; 0 parameters if there is none."""
+    """The function `parameter_count`, extracted from a workload's module; returns 0 if the module has none."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
@@ -188,7 +188,7 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 
 
 def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIONS) -> Traits:
-    """The constants of a workload's module, once the functions it must define are found.
+    """The constants of a workload's module, after checking that it defines the required functions.
 
     Raises UserError naming the file and the line.
     """

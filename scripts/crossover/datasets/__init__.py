@@ -17,9 +17,9 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
     "higgs": make_higgs,
     "mnist": make_mnist,
 }
-"""The function that makes each dataset from its options in the config."""
+"""The function that makes each dataset, given its options from the config."""
 
 
 def is_generated(name: str, options: Mapping[str, Any]) -> bool:
-    """Whether a dataset's rows are drawn at random, rather than real or of a dataset of the user's own."""
+    """Whether a dataset's rows are generated, rather than real or from the user's dataset."""
     return name in ("disc", "higgs", "mnist") and not (options.get("csv") or options.get("folder"))

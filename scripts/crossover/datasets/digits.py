@@ -1,10 +1,10 @@
-"""Images of handwritten digits: those of 8 x 8 pixels that scikit-learn ships, and MNIST's training part.
+"""Images of handwritten digits: scikit-learn's, of 8 x 8 pixels, and MNIST's training set.
 
 Of the classification data in scikit-learn, `digits` (Alpaydin and Kaynak, UCI, 1998) has the most rows: 1,797 against
-569 (breast cancer), 178 (wine) and 150 (iris). Half of them held out resolve an accuracy of a percentage point.
+569 (breast cancer), 178 (wine) and 150 (iris). Holding out half of them resolves a percentage point of accuracy.
 
 If the config does not name the folder of MNIST's files, these digits are enlarged to MNIST's shape, type and number:
-run time depends on those, not on who wrote the digits.
+run time depends only on these properties.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIGIT_SIDE = 20
 """Pixels of the box that holds the digit, as in MNIST."""
 CLASSES = 10
 UNSIGNED_BYTES = 8
-"""IDX's code of the only type read here."""
+"""IDX type code of unsigned bytes, the only type read here."""
 
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
@@ -37,11 +37,11 @@ LARGEST_SHIFT = 2.0
 """Maximum shift of a generated digit in pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
-"""Images computed at once, in tens of MB."""
+"""Number of images computed at once, which takes tens of MB."""
 
 
 def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """`features`, float32 of shape (1797, 64), from 0 to 1, and `labels` from 0 to 9, in an order drawn with `seed`."""
+    """`features`, float32 of shape (1797, 64), from 0 to 1, and `labels` from 0 to 9, shuffled with `seed`."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -53,8 +53,8 @@ def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """`features`, uint8 of shape (rows, 28, 28), and `labels`, int64 of shape (rows,), from 0 to 9.
 
-    All rows of MNIST's training files in `folder`, in their order; without one, `rows` images generated with `seed`, in
-    random order. Raises UserError for a missing or malformed file.
+    All rows of MNIST's training files in `folder`, in their order; without a folder, `rows` images generated with
+    `seed`, in random order. Raises UserError for a missing or malformed file.
     """
     if options["folder"]:
         return _read(Path(options["folder"]))
@@ -62,7 +62,8 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    """Each of scikit-learn's digits equally often (give or take one), turned, moved and scaled a little each time."""
+    """Use each of scikit-learn's digits equally often (to within one), each time slightly rotated, shifted and
+    scaled."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)
@@ -87,10 +88,10 @@ def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
-    """The chosen images, each turned, scaled and moved at random, as bytes.
+    """The selected images, each randomly rotated, scaled and shifted, as bytes.
 
-    One interpolation computes them all, from a tall image with one below the other. A pixel that would come from
-    beyond its own image is taken from that image's edge, which is empty.
+    All are interpolated in one call, from a tall image in which they are stacked. A pixel from outside an image is
+    taken from the image's edge, which is empty.
     """
     from scipy import ndimage
 
@@ -125,7 +126,7 @@ def _read(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    """The file of that name, compressed or not; raises UserError if there is neither."""
+    """Find a file, compressed or not; raises UserError if neither exists."""
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
@@ -135,21 +136,21 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
-    """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
+    """Read the unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
 
-    MNIST's format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes
+    MNIST's format: two zero bytes, a type code, the number of dimensions, the size of each dimension in four bytes
     (big-endian), then the values.
     """
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         kind = "gzip file" if path.suffix == ".gz" else "file"
-        raise UserError(f"{path}: not a readable {kind}: {error}; copy the file anew") from None
+        raise UserError(f"{path}: not a readable {kind}: {error}; copy the file again") from None
     header = 4 + 4 * dimensions
     if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]) or len(content) < header:
         raise UserError(f"{path}: begins with 0x{content[:4].hex()}; allowed: IDX bytes of {dimensions} dimensions")
     sizes = struct.unpack(f">{dimensions}I", content[4:header])
     if len(content) != header + math.prod(sizes):
         shape = " x ".join(map(str, sizes))
-        raise UserError(f"{path}: holds {len(content) - header} values, but its header says {shape}; copy it anew")
+        raise UserError(f"{path}: holds {len(content) - header} values, but its header says {shape}; copy it again")
     return np.frombuffer(content, np.uint8, offset=header).reshape(sizes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 SQUARED_RADIUS = 1 / (2 * math.pi)
-"""A quarter of the disc lies in the square: an eighth of the points is positive."""
+"""A quarter of the disc lies in the square, so that an eighth of the points are positive."""
 
 
 def make_disc(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,7 +1,7 @@
 """Two lepton transverse momenta of Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
 The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
-shape, number and class balance are generated: run time depends on these, not on the physics.
+shape, number and class balance are generated: run time depends only on these properties.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crossover.errors import UserError, shown_text
 
 
 def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The training part: two features standardised on it, label 1 for signal, rows in random order.
+    """The training set: two features, standardised; label 1 for signal; rows in random order.
 
     Raises UserError for a missing or malformed CSV file.
     """
@@ -30,7 +30,8 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Falling momentum spectra above a threshold, in GeV, the leading lepton first; the signal's is harder."""
+    """Draw momenta in GeV from spectra falling above a threshold, the leading lepton first; the signal's spectrum is
+    harder."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
     labels = np.zeros(rows, dtype=np.int64)
@@ -43,7 +44,7 @@ def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.f
 
 def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     signal, background = (_read_columns(Path(csv[role]), csv["columns"]) for role in ("signal", "background"))
-    from sklearn.model_selection import train_test_split  # takes seconds, which generated rows need not wait for
+    from sklearn.model_selection import train_test_split  # slow to import, and not needed for generated rows
 
     features = np.concatenate([signal, background])
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])
@@ -57,7 +58,7 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArr
 
 
 def _read_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float32]:
-    """These columns of a CSV file, read in blocks, since the file may be larger than the memory."""
+    """Read columns of a CSV file in blocks, since the file may be larger than memory."""
     from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv
 

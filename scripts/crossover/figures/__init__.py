@@ -1,1 +1,1 @@
-"""Figures: their kinds, on a small kit of style, views and panels."""
+"""Figures: their kinds, built on style, views and panels."""

@@ -1,4 +1,4 @@
-"""Figures of stacked bars: what a step's memory is for, and where its time goes."""
+"""Stacked bars: the parts of a step's memory, and of its time."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ BY_DEVICE_ALONE = (
     ["device"],
     ["precision", "variant", "execution", "protocol", "batch_size", "workload", "machine"],
 )
-"""One panel per device; everything else tells lines apart."""
+"""One panel per device; all other axes distinguish lines."""
 NEAR = 20
-"""A device's memory capacity is drawn if it is below this multiple of the largest peak."""
+"""A device's memory capacity is drawn only if it is below this multiple of the largest peak."""
 MOST_BARS = 12
-"""Most bars in a panel of the time split; of more cells, an even selection is drawn."""
+"""Maximum number of bars in a panel of the time split; of more cells, an even selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 
 
 def _draw_memory(view: StudyView) -> Figure:
-    """Peaks over size, if there are several sizes, and a bar per series; one panel per device."""
+    """Peak memory over size, if there are several sizes, and a bar per series; one panel per device."""
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
@@ -53,7 +53,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """One bar per series of a device: its largest cell with a peak, else the status of its largest cell."""
+    """One bar per series of a device, for its largest cell with a peak, else with the status of its largest cell."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
@@ -87,7 +87,7 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 def _draw_time_split(view: StudyView) -> Figure:
     """One panel per device, one bar per cell."""
     cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
-    # Over threads, where a device has several cells, the last is on all cores.
+    # Over threads, if a device has several cells, the last one uses all cores.
     rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(
         ["protocol", "execution", "precision", "size", "variant", "batch_size", "machine"]
     )
@@ -123,9 +123,9 @@ def _draw_time_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
 
 
 def _stack(axes: Axes, parts: Mapping[str, Floats], colours: Sequence[str], least: float) -> Floats:
-    """Draw bars of parts, by their words, from left to right; return the bars' ends.
+    """Draw stacked bars from left to right, from parts by name; return the bars' ends.
 
-    A part that exceeds `least` in no bar is not drawn.
+    A part that does not exceed `least` in any bar is not drawn.
     """
     left = np.zeros_like(next(iter(parts.values())))
     for (words, width), colour in zip(parts.items(), colours, strict=True):
@@ -146,14 +146,14 @@ def _write(axes: Axes, point: tuple[float, float], words: str) -> None:
 
 
 MEMORY = Kind(
-    "Peak memory of a step, of the middle trial: on the GPU what tensors needed (the allocator and the driver take "
-    "more), on the CPU what the step held. Bars: what the peak is for, at a line's largest size that is known. Black "
-    "line: all that the device has. Cross, or a word: a cell that did not end well.",
+    "Peak memory of a step, from the trial with the median: on the GPU the memory of tensors (the allocator and the "
+    "driver take more), on the CPU the memory held by the step. Bars: parts of the peak, at the largest size of a "
+    "line with a known peak. Black line: the device's capacity. Cross, or a word: a cell without a result.",
     _draw_memory,
 )
 TIME_SPLIT = Kind(
-    "Parts of a step's time, by what it gains when they are taken away one after the other. Line: 95 % interval of the "
-    "largest part. Right: how many times as fast the remedy tried against it made what the parts before it leave.",
+    "Parts of a step's time, each measured by the time saved when it is removed, one after the other. Line: 95 % "
+    "interval of the largest part. Right: the speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

@@ -1,4 +1,4 @@
-"""Cells beside published results: time, memory and error, one row per cell."""
+"""Measured cells beside published results: time, memory and error, one row per cell."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Row:
     published: bool = False
     heading: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
-    """By quantity; the interval of the time as `low` and `high`."""
+    """Values by quantity; the interval of the time as `low` and `high`."""
     words: str = ""
-    """Written instead of a time."""
+    """Text in place of a time."""
     projected: bool = False
 
 
@@ -65,7 +65,7 @@ def _draw_figure(view: StudyView) -> Figure:
 
 
 def _rows(view: StudyView) -> list[Row]:
-    """Per device a heading, each cell followed by its published results, then the results that match no cell."""
+    """For each device: a heading, each cell followed by its published results, then the results that match no cell."""
     named = varying(view.cells, NAMED_AXES) or ["precision"]
     rows: list[Row] = []
     for device in DEVICES:
@@ -90,7 +90,8 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result matches a cell on every axis that it states; a result without a size matches none of several."""
+    """Whether a result matches a cell on every axis that it states; a result without a size matches no cell if there
+    are several sizes."""
     if "size" in named and result["size"] is None:
         return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
@@ -113,7 +114,7 @@ def _of_result(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, An
 
 
 def _published_time_s(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """Published time of a run if the study has one, else of a step, from whichever metric the source gives."""
+    """Published time of a run if the study has a run, else of a step, from whichever metric the source gives."""
     batch_size = result["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
     if steps is not None and result["run_time_s"] is not None:
@@ -174,7 +175,7 @@ def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[flo
 
 
 COMPARISON = Kind(
-    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
-    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    "One row per cell: its time with the 95 % interval over trials, its memory, and its error if known. "
+    "Hollow: projected from fewer steps than a run has. Grey diamonds: published, on the hardware named.",
     _draw_figure,
 )

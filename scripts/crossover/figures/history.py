@@ -1,4 +1,4 @@
-"""A figure of many runs: the speed of each cell over runs, with its changes."""
+"""Figure of the speed of each cell over many runs, with its changes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from crossover.text import number_text
 
 
 def cell_name(row: Mapping[str, Any], history: pd.DataFrame) -> str:
-    """A cell's name among those of a history: 'hsf width, 500, GPU (NVIDIA H200)'."""
+    """A cell's name in a history: 'hsf width, 500, GPU (NVIDIA H200)'."""
     axes = [axis for axis in CELL_AXES if axis != "device" and (axis == "study" or history[axis].nunique() > 1)]
     return ", ".join([name_by(row, axes), device_label(row["device"], row["device_name"])])
 
 
 def draw_history(history: pd.DataFrame, path: Path) -> None:
-    """Write a figure of the cells' speeds over runs; those that never changed are grey."""
+    """Write a figure of the cells' speeds over runs; cells that never changed are grey."""
     use_style()
     runs = records(history.drop_duplicates("run").sort_values("run_started_at", kind="stable"))
     positions = {run["run"]: position for position, run in enumerate(runs)}

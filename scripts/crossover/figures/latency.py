@@ -33,7 +33,7 @@ NAME_LETTERS = 34
 
 
 def _draw(view: StudyView) -> Figure:
-    """One panel per cell, one row per method to measure."""
+    """One panel per cell, one row per measuring method."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):
@@ -128,10 +128,10 @@ def _write(axes: Axes, height: int, words: str, colour: str = INK) -> None:
 
 
 LATENCY = Kind(
-    "The right methods to measure a latency and each mistake. Of all trials together, box: quartiles; whiskers: 5th to "
-    "95th percentile; ring: mean; upright line: the right mean. Square: 99th percentile with its 95 % interval over "
-    "trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, and how "
-    "far off a mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same "
-    "steps); grey where the trials leave that open. Grey diamonds: published.",
+    "Latency measured with the correct methods and with each mistake. Over all trials, box: quartiles; whiskers: 5th "
+    "to 95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval "
+    "over trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, "
+    "and the error of a mistake's mean from the ratio of each trial's means (without warm-up: over the later half of "
+    "the same steps); grey if not significant. Grey diamonds: published.",
     _draw,
 )

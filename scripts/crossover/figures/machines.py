@@ -19,13 +19,13 @@ from crossover.tables.labels import machine_side
 from crossover.text import money_text, seconds_text
 
 LABEL_GAP = 0.07
-"""Least distance of two labels, as a share of the panel's height."""
+"""Minimum distance of two labels, as a share of the panel's height."""
 
 
 def _draw_machines(view: StudyView) -> Figure:
-    """The cost that machines are ranked by over the x axis: a panel a line, a curve a device of a machine."""
+    """The cost by which machines are ranked, over the x axis: one panel per line, one curve per device and machine."""
     table = with_x(view.tables.machines, view.x_axis)
-    table = table[table["ranked_by"] == table["ranked_by"].max()]  # all of a study's lines by time, or all by money
+    table = table[table["ranked_by"] == table["ranked_by"].max()]  # all lines by time, or all by money
     machines = [HERE, *(name for name in table["machine"].unique() if name != HERE)]
 
     def maker(rows: pd.DataFrame, _name: str, _look: Look) -> Line:
@@ -33,7 +33,7 @@ def _draw_machines(view: StudyView) -> Figure:
         rank = machines.index(first["machine"])
         look = Look(DEVICE_COLOURS[first["device"]], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
         y, low, high = (column(rows, shown_column(first).format(end)) for end in ENDS)
-        return Line("_", look, x, y, low, high, refined=x[:0])  # its name stands at its end, not in a legend
+        return Line("_", look, x, y, low, high, refined=x[:0])  # the line is labelled at its end, not in a legend
 
     per_panel = [axis for axis in line_axes(view.x_axis) if axis != "study"]
     panels = arrange(view, table, maker, (per_panel, ["machine", "device"]), _name_lines)
@@ -44,7 +44,7 @@ def _draw_machines(view: StudyView) -> Figure:
 
 
 def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
-    """Write each line's name right of its last point, higher where another name would lie below it."""
+    """Write each line's name to the right of its last point, moved up if it would overlap another name."""
     last = records(rows[rows["x"] == rows["x"].max()])
     low, high = map(math.log, axes.get_ylim())
     height = -math.inf
@@ -57,9 +57,9 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
 
 
 MACHINES = Kind(
-    "What a step, or the study's run without its start-up, takes on each device of each machine: time, or money where "
-    "the config gives prices; with the 95 % interval over trials. A reference is one machine, measured elsewhere: its "
-    "interval carries no spread between machines of its kind.",
+    "Time, or money if the config gives prices, of a step (or of the study's run without start-up) on each device of "
+    "each machine, with the 95 % interval over trials. A reference is a single machine measured elsewhere: its "
+    "interval does not include the spread between machines of its kind.",
     _draw_machines,
     lambda tables: bool((tables.machines["rank"] >= LEAST_RANKED).any()),
 )

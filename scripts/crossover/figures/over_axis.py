@@ -51,7 +51,7 @@ from crossover.text import money_text, number_text, place_text, rate_text, share
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
 MOST_DOTTED = 3
-"""In a panel with more lines, single trials are not drawn as dots."""
+"""Maximum number of lines in a panel whose trials are drawn as dots."""
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
 
@@ -144,14 +144,14 @@ def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The ratios of accelerators over their host's CPU, and of those measured elsewhere over the CPU here."""
+    """Speed-ups of accelerators over their host's CPU, and of references' accelerators over this machine's CPU."""
     here = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
     elsewhere = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
     return pd.concat([here, elsewhere])
 
 
 def _draw_speedups(view: StudyView) -> Figure:
-    """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
+    """Time on the CPU over time on each accelerator; one line for each number of CPU cores measured."""
     ratios = _compared_with_cpu(view.tables.ratios)
     references = facts_of(view.tables.reference_cells)
     several = ratios["baseline"].nunique() > 1
@@ -178,7 +178,7 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    """Time in the plain precision and execution over the time in each other setting; one panel per device."""
+    """Speed-up of each setting over the plain precision and execution; one panel per device."""
     view = view.on_all_cores()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
     plain = ratios["baseline"].iloc[0] if len(ratios) else ""
@@ -199,7 +199,7 @@ def _draw_host_share(view: StudyView) -> Figure:
 
 
 def _draw_utilisation(view: StudyView) -> Figure:
-    """TFLOP/s over size; each line's best is ringed and named."""
+    """TFLOP/s over size; each line's best is ringed and labelled."""
     view = view.on_all_cores()
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
@@ -229,7 +229,7 @@ def _draw_energy(view: StudyView) -> Figure:
 
     money = [replace(panel, finish=as_money) for panel in panels_of("money", "price_per_million_steps")]
     panels = [*panels_of("energy", "energy_per_step_j"), *money]
-    nothing = "No energy was measured (that takes effort.timed_min_s of 10 or more), and the config has no prices."
+    nothing = "No energy was measured (it needs effort.timed_min_s of at least 10), and the config has no prices."
     x_label = view.x_label_with_devices()
     return draw_panels(view, panels, "energy of a step", EngFormatter("J"), nothing=nothing, x_label=x_label)
 
@@ -265,7 +265,7 @@ def _draw_throughput(view: StudyView) -> Figure:
 
 
 def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The searches of these cells' lines that timed the largest batch."""
+    """The searches for these cells' series that timed the largest batch."""
     searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
     return records(searches.merge(cells[SEARCH_AXES].drop_duplicates()))
 
@@ -281,43 +281,44 @@ def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 TIMES = Kind(
     "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
-    " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted and hollow:"
+    " sizes that refinement added; vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow:"
     " published. Dashed: measured elsewhere. Cross: a size that ended without a result.",
     _draw_times,
 )
 SPEEDUPS = Kind(
-    "How many times as fast as the CPU here, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
-    "sizes that refinement added. Grey: published crossover. Dashed: steps as measured elsewhere over the CPU here.",
+    "Speed-up over this machine's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
+    "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, over this "
+    "machine's CPU.",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
 )
 PRECISIONS = Kind(
-    "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over "
-    "trials; above 1 it is faster. Hollow: sizes that refinement added.",
+    "Speed-up over the plain precision and execution on the same device, with the 95 % interval over trials. Hollow: "
+    "sizes that refinement added.",
     _draw_precisions,
     lambda tables: bool((tables.ratios["pair"] == "settings").any()),
 )
 HOST_SHARE = Kind(
     "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and"
-    " data. With the 95 % interval where several trials know it.",
+    " data. With the 95 % interval if several trials measured it.",
     _draw_host_share,
     lambda tables: bool(tables.cells["host_bound_share"].notna().any()),
 )
 UTILISATION = Kind(
     "Floating-point operations that a step achieves per second, with the 95 % interval over trials. Hollow: sizes "
-    "that refinement added. Ring: a line's best, with its share of what a plain matrix product reached on the device "
+    "that refinement added. Ring: a line's best, with its share of the rate of a plain matrix product on the device "
     "in the same precision.",
     _draw_utilisation,
 )
 ENERGY = Kind(
-    "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, both with "
-    "the 95 % interval over trials.",
+    "Energy of a step by the device's counter, and price of a million steps at the config's prices, both with the 95 "
+    "% interval over trials.",
     _draw_energy,
     lambda tables: bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None)),
 )
 THROUGHPUT = Kind(
     "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's "
-    "best. Hollow square: the largest batch that fits, where it was searched, timed in one process. Grey: published, "
+    "best. Hollow square: the largest batch that fits, if searched for, timed in one process. Grey: published, "
     "on the hardware named. Cross: a batch that ended without a result.",
     _draw_throughput,
 )

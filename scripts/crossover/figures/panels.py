@@ -44,7 +44,7 @@ LEGEND_LETTERS = 40
 """Longer legend entries are wrapped, so that the panel stays wide."""
 TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
-"""Heights of a row of a legend and of a bar."""
+"""Heights of a legend row and of a bar."""
 CROSS_SHARE = 0.05
 """Share of a panel's height that a row of crosses takes."""
 
@@ -65,7 +65,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Line:
-    """Points from left to right with the ends of their 95 % intervals; NaN where there is none."""
+    """Points from left to right with the ends of their 95 % intervals; NaN if there is none."""
 
     label: str
     look: Look
@@ -74,18 +74,18 @@ class Line:
     low: Floats
     high: Floats
     refined: Floats
-    """The x that refinement added; drawn hollow."""
+    """The x values that refinement added; drawn hollow."""
     dots: Dots | None = None
-    """The trials behind the points."""
+    """The single trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
-    """The x of cells whose status is not ok; drawn as crosses at the lower edge."""
+    """The x values of cells whose status is not ok; drawn as crosses at the lower edge."""
     ring: int | None = None
     """The point to ring."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines that share a pair of axes, or bars."""
+    """A panel: lines on a common pair of axes, or bars."""
 
     title: str
     lines: Sequence[Line]
@@ -94,11 +94,11 @@ class Panel:
     finish: Callable[[Axes], None] | None = None
     """Changes labels or ticks after drawing."""
     bars: int = 0
-    """Number of bars that `decorate` draws instead of lines; such a panel shares no x axis."""
+    """Number of bars that `decorate` draws instead of lines; such a panel has its own x axis."""
 
 
 Maker = Callable[[pd.DataFrame, str, Look], Line | None]
-"""Makes a line from its rows, name and look; None if there is nothing to show."""
+"""Makes a line from its rows, name and style; None if there is nothing to show."""
 
 BY_EXECUTION = (
     ["workload", "protocol", "batch_size", "execution"],
@@ -108,7 +108,7 @@ BY_DEVICE = (
     ["device", "workload", "protocol", "batch_size", "variant"],
     ["precision", "execution", "machine"],
 )
-"""The axes that panels differ in, and those that the lines of a panel differ in."""
+"""The axes in which panels differ, and those in which the lines of a panel differ."""
 
 
 def arrange(
@@ -136,12 +136,13 @@ def arrange(
 
 
 def _apart(axis: str, x_axis: str) -> str:
-    """The axis that tells panels or lines apart: `size` instead of `batch_size` where that is the x axis."""
+    """The axis that distinguishes panels or lines: `size` instead of `batch_size` if the latter is the x axis."""
     return "size" if axis == x_axis == "batch_size" else axis
 
 
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
-    """The look of a row: of its device if nothing else varies; else a colour, dashes and marker per axis."""
+    """The style of a row's line: that of its device if nothing else varies, else a colour, dashes and marker per
+    axis."""
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
         return lambda row: Look(*side_look(row["device"]))
@@ -175,14 +176,14 @@ def _title(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], varied:
 
 
 def column(rows: pd.DataFrame, name: str) -> Floats:
-    """A column as numbers; NaN where it is empty."""
+    """A column as floats; NaN if empty."""
     return rows[name].to_numpy(float, na_value=np.nan)
 
 
 def line_of(
     quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """The line of a column of cells with its interval; the name also gives the status of cells without a time."""
+    """The line for a column of cells with its interval; its name includes the status of cells without a time."""
     valued = cells.dropna(subset=[quantity, "x"])
     if valued.empty and (cells["status"] == "ok").all():
         return None
@@ -194,7 +195,7 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """The line of a pair's ratios; a size is lost if either side is not ok."""
+    """The line for a pair's ratios; a size is lost if either side is not ok."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
@@ -213,7 +214,7 @@ def _lost_x(cells: pd.DataFrame) -> Floats:
 
 
 def _lost_words(cells: pd.DataFrame) -> str:
-    """Status of the first cell without a result: ', oom at 4,096', or ': unsupported' if no cell has one."""
+    """Status of the first cell without a result: ', oom at 4,096', or ': unsupported' if no cell has a result."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""
@@ -231,7 +232,7 @@ def draw_panels(
     x_label: str | None = None,
     x_words: Mapping[float, str] | None = None,
     shares: bool = False,
-    nothing: str = "Nothing was measured of what this figure shows.",
+    nothing: str = "Nothing that this figure shows was measured.",
 ) -> Figure:
     """Draw panels below each other; lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
     if not panels:
@@ -281,7 +282,7 @@ def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> N
 
 
 def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
-    """Give each panel a legend, and the height that its legend or its bars need."""
+    """Give each panel a legend, and a height that fits its legend or bars."""
     least = 3.2 if len(drawn) == 1 else 2.6
     heights = [
         max(BAR_IN * panel.bars if panel.bars else least, ROW_IN * draw_legend(axes)) + (0.7 if panel.bars else 0.3)
@@ -303,7 +304,7 @@ def draw_legend(axes: Axes) -> int:
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
-    """Tick measured sizes; an axis of parameters has round numbers, and the sizes along the upper edge."""
+    """Put ticks at measured sizes; on an axis of parameters at round numbers, with the sizes along the upper edge."""
     if words is not None:
         return size_ticks(grid[-1], words)
     cells = view.cells.dropna(subset=["x"]).drop_duplicates("x")
@@ -318,7 +319,7 @@ def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | 
 
 
 def blank_figure(title: str, sentence: str) -> Figure:
-    """A figure that says why it shows nothing."""
+    """A figure that explains why it shows nothing."""
     use_style()
     figure = plt.figure(figsize=(WIDTH_IN, 1.2))
     figure.suptitle(title, x=0.01, ha="left")
@@ -350,9 +351,9 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else.
+    """Let wide intervals, as from two trials, run out of the panel instead of compressing everything else.
 
-    Below the points there is space for `crosses` rows of crosses.
+    Space for `crosses` rows of crosses is left below the points.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
@@ -368,12 +369,12 @@ def reach(axes: Axes, points: Sequence[float]) -> None:
 
 
 def draw_level(axes: Axes, words: str) -> None:
-    """Draw a level at 1; the legend says what it means."""
+    """Draw a horizontal line at 1, with its meaning in the legend."""
     axes.axhline(1, color=INK, linewidth=0.8, zorder=1, label=words)
 
 
 def with_best(line: Line | None, words: Callable[[int], str]) -> Line | None:
-    """Ring the highest point of a line, and add `words(index of the point)` to its legend entry."""
+    """Ring the highest point of a line, and add `words(index of the point)` to the legend entry."""
     if line is None or not len(line.y):
         return line
     best = int(np.argmax(line.y))
@@ -393,7 +394,7 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """Draw published points; each series has a marker, a shade of grey and a name."""
+    """Draw published points, each series with its marker, shade of grey and name."""
     for series in published_series(rows, [x], ["device", "hardware", "label"]):
         points = [[float(run[axis]) for run in series.runs] for axis in (x, y)]
         colour, marker = published_look(PUBLISHED_GREYS, series.rank)

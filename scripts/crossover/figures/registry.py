@@ -1,4 +1,4 @@
-"""All kinds of figures, and drawing those of a run into files."""
+"""All kinds of figures, and a function that draws those of a run into files."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from crossover.tables.run_tables import RunTables
 
 SUFFIXES = (".svg", ".pdf", ".png")
 NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""Keeps a file from holding the time at which it was written."""
+"""Metadata that keep the current time out of the files."""
 
 WORKERS = 8
-"""Most processes that draw at once; each holds the whole run's tables."""
+"""Maximum number of drawing processes; each holds all tables of the run."""
 
 
 FIGURES: Mapping[str, Kind] = {
@@ -55,7 +55,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The studies and kinds of figures that a run's tables have data for, in the order of the studies' files."""
+    """The studies and kinds of figures for which a run's tables have data, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()
@@ -72,9 +72,9 @@ def draw_run(
     wanted: Iterable[tuple[str, str]],
     currency: str | None = None,
 ) -> list[Path]:
-    """Draw the wanted kinds of figures of studies into `{folder}/{study}/{kind}.svg`, .pdf and .png.
+    """Draw the requested figures of studies into `{folder}/{study}/{kind}.svg`, .pdf and .png.
 
-    The same tables give the same bytes.
+    The same tables give byte-identical files.
     """
     todo = [(study, kind) for study, kind in wanted]
     views = {study: study_view(tables, studies[study], study, currency) for study, _ in todo}
@@ -90,7 +90,7 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     view = views[study]
     empty = view.cells.empty
     figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
-    # With `layout="constrained"` a figure would be laid out and drawn twice for each format.
+    # With `layout="constrained"`, a figure would be laid out and drawn twice for each format.
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)
     for axes in figure.axes:

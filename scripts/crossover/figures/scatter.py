@@ -33,16 +33,16 @@ from crossover.text import bytes_text, listed, number_text, spaced
 TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
 """Height of a panel."""
 UNDER = 0.2
-"""The x axis of a roofline extends from this share of the least FLOP per byte to its inverse of the most."""
+"""The x axis of a roofline extends by this factor below the lowest and above the highest FLOP per byte."""
 
 
 def _draw_trade_off(view: StudyView) -> Figure:
-    """One panel per device, one point per cell; colour and shape give its settings."""
+    """One panel per device, one point per cell; its colour and shape show its settings."""
     view = view.on_all_cores()
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
     if not points:
-        return blank_figure(view.title, "No cell has both a time and its memory.")
+        return blank_figure(view.title, "No cell has both a time and a memory peak.")
     use_style()
     figure, grid = plt.subplots(len(points), 1, squeeze=False)
     figure.suptitle(view.title, x=0.01, ha="left")
@@ -56,18 +56,19 @@ def _draw_trade_off(view: StudyView) -> Figure:
 
 
 def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
-    """The points that no other beats in both memory and time, sorted by memory."""
+    """The Pareto-optimal points in memory and time, sorted by memory."""
     points = points.sort_values(["memory", "time"])
     return points[points["time"] < points["time"].cummin().shift(fill_value=np.inf)]
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time per sample of a device's cells, with two names: the first axis that varies, and the others."""
+    """Memory and time per sample of a device's cells, with the value of the first varying axis and of the others as
+    names."""
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
     cells = cells[cells[memory] > 0]
-    # The columns' names head the groups of the legend.
+    # The columns' names are the headings of the legend's groups.
     groups = {", ".join(map(spaced, axes)): axes for axes in ([first], others)}
     names = {words: [name_by(cell, axes) for cell in records(cells)] for words, axes in groups.items()}
     return pd.DataFrame(
@@ -77,7 +78,7 @@ def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
 
 def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
     """Draw a panel, and return its height in inches."""
-    import seaborn as sns  # takes most of a second, which no other kind needs
+    import seaborn as sns  # importing it takes most of a second, and no other kind needs it
 
     _, _, colour, *shape = points.columns
     style = {"style": shape[0]} if shape and shape[0] else {}
@@ -88,7 +89,7 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
     hardware = _draw_published_points(axes, view, device)
     axes.set(xscale="log", yscale="log", ylabel="time of a sample")
     whole = view.memory_column(device) == "device_used_bytes"
-    words = "all that is in use on the GPU" if whole else "peak that tensors needed"
+    words = "all memory in use on the GPU" if whole else "peak that tensors needed"
     axes.set_xlabel("\n".join([f"memory: {'growth of the process' if device == BASELINE else words}", *hardware]))
     axes.set_title(view.device_title(device))
     log_ticks(axes.xaxis, BYTES)
@@ -97,7 +98,7 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
 
 
 def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str]:
-    """Draw a device's published points, numbered as in the legend; return the note on their hardware."""
+    """Draw a device's published points, numbered as in the legend; return a note on their hardware."""
     published = view.published
     points = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
     points = points[(points["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])
@@ -117,7 +118,7 @@ def _draw_roofline(view: StudyView) -> Figure:
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)
     devices = {key: rows for key, rows in groups if key in roofs}
     if not devices:
-        return blank_figure(view.title, "No cell has both operations and roofs.")
+        return blank_figure(view.title, "No cell has both a count of operations and roofs.")
     use_style()
     figure, grid = plt.subplots(len(devices), 1, squeeze=False)
     figure.suptitle(view.title, x=0.01, ha="left")
@@ -157,13 +158,14 @@ def _draw_roofline_panel(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs
 
 
 TRADE_OFF = Kind(
-    "Time of a sample over memory: down and to the left is better in both. The grey line joins the cells that no "
-    "other cell beats in both. Grey diamonds: published, numbered in the legend.",
+    "Time per sample over memory; lower left is better. The grey line joins the Pareto-optimal cells. Grey diamonds: "
+    "published, numbered in the legend.",
     _draw_trade_off,
 )
 ROOFLINE = Kind(
-    "Operations a second over operations a byte. Points: cells, from the smallest to the largest. Lines: the most that "
-    "the device was measured to do, by memory (slopes, by what an operator touches) and by matrix products (level).",
+    "Operations per second over operations per byte. Points: cells, from the smallest to the largest. Lines: the "
+    "measured peaks of the device, for memory bandwidth (slopes, by an operator's working set) and matrix products "
+    "(horizontal).",
     _draw_roofline,
     lambda tables: len(tables.roofs) > 0 and bool(tables.cells["bytes_per_step"].notna().any()),
 )

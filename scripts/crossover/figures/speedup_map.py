@@ -1,4 +1,4 @@
-"""The map of a study with two axes: the speed-up of an accelerator over the CPU by size and batch size, or cores."""
+"""Map of an accelerator's speed-up over the CPU for a study with two axes: size and batch size, or cores."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from crossover.tables.labels import axis_label, name_by, varying
 from crossover.text import number_text
 
 ROW_IN, FEWEST_ROWS = 0.42, 5
-"""Height of a row of cells, and of a panel in rows at least."""
+"""Height of a row of cells, and minimum height of a panel in rows."""
 WASHED_OUT = 0.75
-"""Strength of the colours, so that the numbers can be read."""
+"""Opacity of the colours, low enough for the numbers to be legible."""
 COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], "#FFFFFF", DEVICE_COLOURS["cuda"]])
 
 
@@ -61,19 +61,19 @@ def _draw_map(view: StudyView) -> Figure:
 
 
 def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The ratios of accelerators over all cores of the CPU beside them."""
+    """The speed-ups of accelerators over all cores of their host's CPU."""
     beside = ratios["baseline_machine"] == ratios["machine"]
     return ratios[(ratios["pair"] == "device") & (ratios["baseline"] == BASELINE) & beside]
 
 
 def _measured_throughout(panel: pd.DataFrame) -> list[float]:
-    """The numbers of cores measured at all sizes; refinement adds further ones at some."""
+    """The numbers of cores measured at all sizes; refinement adds others at some sizes."""
     sizes = panel.groupby("baseline_threads")["size"].nunique()
     return [float(threads) for threads in sizes.index[sizes == sizes.max()]]
 
 
 def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> None:
-    """Colour each cell by its speed-up, write it in, and hatch those without a significant difference."""
+    """Colour and label each cell by its speed-up, and hatch cells without a significant difference."""
     table = ratios.pivot_table(index=along, columns=across, values="ratio")
     logs = np.log2(table.to_numpy(float))
     most = max(1.0, float(np.nanmax(np.abs(logs))))
@@ -97,7 +97,8 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """The edges of cells around ascending points: geometric middles, and as far beyond both ends."""
+    """The edges of cells around ascending points: geometric means of neighbours, extended symmetrically at both
+    ends."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
@@ -105,7 +106,7 @@ def _edges(points: Floats) -> Floats:
 
 
 def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:
-    """Draw where the speed-up is 1: along each row and each column of cells, with their 95 % intervals."""
+    """Draw the crossovers along each row and each column of cells, with their 95 % intervals."""
     table = view.tables.crossovers
     table = table[table["contender"] == first["device"]]
     fixed = [axis for axis in series_axes(view.x_axis) if axis != along]
@@ -131,20 +132,20 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open end at the edge of the map; without any, the crossover."""
+    """The ends of an interval as drawn: an open end at the edge of the map; without an interval, the crossover."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]
 
 
 def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, float | None]:
-    """A crossover and the ends of its interval, as a size or as a batch size."""
+    """A crossover and the ends of its interval, as sizes or batch sizes."""
     name = "crossover_size" if axis == "size" else "crossover"
     return row[name], row[f"{name}_low"], row[f"{name}_high"]
 
 
 MAP = Kind(
-    "How many times as fast the accelerator is as the CPU, by size and batch size, or cores: orange where it is "
+    "Speed-up of the accelerator over the CPU, by size and batch size, or cores: orange where the accelerator is "
     "faster, blue where the CPU is. Hatched: no significant difference. Circles: the crossover along a row, squares: "
     "along a column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,

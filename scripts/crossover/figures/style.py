@@ -1,4 +1,4 @@
-"""How figures look: colours, fonts and ticks."""
+"""Style of figures: colours, fonts and ticks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Colours of a device's published series, in turn: its own, darker and lighter."""
+"""Colours of a device's published series, in turn: the device's colour, darker and lighter."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
 """Markers of published series, in turn."""
 CPU_SIDE_COLOUR = "#56B4E9"
@@ -57,7 +57,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Greys of published series, in turn, where colours stand for something else."""
+"""Greys of published series, in turn, for figures in which colours have another meaning."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -75,7 +75,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.titlesize": 13,
     "figure.titleweight": "bold",
-    # A dollar sign in a title, label or currency starts no formula.
+    # A dollar sign in a title, label or currency does not start a formula.
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
@@ -101,12 +101,12 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series; with three shades and four markers, twelve looks."""
+    """Colour and marker of a published series; three shades and four markers give twelve combinations."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
 def wrapped(text: str, letters: int) -> str:
-    """Wrap a text; existing line breaks stay."""
+    """Wrap text, keeping existing line breaks."""
     return "\n".join(fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
@@ -134,7 +134,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Set ticks at measured sizes, as many as fit; those in `last`, which refinement added, get the room left."""
+    """Set ticks at as many measured sizes as fit; those in `last`, which refinement added, use the remaining room."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -144,11 +144,11 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
-    """The places on a logarithmic axis whose words fit, ascending; those in `last` are chosen last."""
+    """The positions on a logarithmic axis whose labels fit, ascending; those in `last` are chosen last."""
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):
-        # Least distance from each tick, as a share of the axis, that leaves room for the words of both.
+        # Minimum distance from each tick, as a share of the axis, at which both labels fit.
         needed = {tick: 0.015 + 0.008 * len(words[x] + words[tick]) for tick in ticks}
         if all(abs(math.log(x / tick)) >= share * width for tick, share in needed.items()):
             ticks.append(x)

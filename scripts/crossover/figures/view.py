@@ -1,4 +1,4 @@
-"""The data that the figures of a study are drawn from, and the class of a kind of figure."""
+"""The data for the figures of a study, and the class of a kind of figure."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and its rows; cells, of references too, and ratios have column `x`, their point on the x axis.
+    """A study's file and rows; its cells (including those of references) and ratios have column `x`, their point on
+    the x axis.
 
-    Over `cpu_threads` all sides of the CPU are device `cpu`, and an accelerator's rows are repeated at every number of
+    Over `cpu_threads`, all CPU sides are device `cpu`, and an accelerator's rows are repeated at every number of
     threads.
     """
 
     spec: Mapping[str, Any]
     tables: RunTables
     published: pd.DataFrame
-    """What the source measured, as `published_table` gives it."""
+    """The source's measurements, from `published_table`."""
     currency: str | None = None
 
     @property
@@ -60,7 +61,7 @@ class StudyView:
 
     @property
     def has_machines(self) -> bool:
-        """Whether several machines measured."""
+        """Whether the rows are from several machines."""
         return self.cells["machine"].nunique() > 1
 
     @property
@@ -76,12 +77,12 @@ class StudyView:
 
     @property
     def epochs(self) -> int:
-        """Epochs of the published run; 1 where it has none."""
+        """Epochs of the published run; 1 if it has none."""
         run = self.spec["steps_per_run"]
         return int(run["epochs"]) if isinstance(run, Mapping) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
-        """Steps of the published run at a batch size; None where figures show the time of a step."""
+        """Steps of the published run at a batch size; None if figures show the time of a step."""
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:
@@ -98,7 +99,7 @@ class StudyView:
 
     @property
     def has_short_names(self) -> bool:
-        """Whether lines are named 'CPU' and 'GPU' only, because other axes vary too."""
+        """Whether line names are short ('CPU', 'GPU'), because other axes vary too."""
         return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
 
     def x_label_with_devices(self) -> str:
@@ -118,7 +119,7 @@ class StudyView:
         return replace(self, tables=replace(self.tables, **tables))
 
     def memory_column(self, device: str) -> str:
-        """The column compared as a device's memory; all memory in use on a GPU if the source gives only that."""
+        """The column used as a device's memory; all memory in use on a GPU if the source gives only that."""
         if device == BASELINE:
             return "rss_growth_bytes"
         given = set(self.published.columns[self.published.notna().any()])
@@ -126,7 +127,7 @@ class StudyView:
         return "device_used_bytes" if whole else "peak_allocated_bytes"
 
     def device_title(self, device: str) -> str:
-        """A device with its product name, unless machines differ in it."""
+        """A device with its product name, unless it differs between machines."""
         names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
@@ -146,7 +147,7 @@ class Kind:
 
 
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
-    """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
+    """The view of one study of a run; `spec` is its completed file, as in plan.json."""
     tables = tables.of_study(name)
     spec = with_x_axes({name: spec}, tables.cells)[name]
     headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
@@ -174,7 +175,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the sides of the CPU as one device, and an accelerator's rows repeated at every number of threads."""
+    """Rows with all CPU sides as one device, and an accelerator's rows repeated at every number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
@@ -184,10 +185,10 @@ def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """One row a published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
+    """One row per published run: axes, label, hardware, and metrics in seconds, bytes and samples per second.
 
-    `study` is its completed file as plan.json has it, with the rows of its source under `published.rows`. What the
-    source does not give is None in texts, NA in counts and NaN in metrics.
+    `study` is the completed file as in plan.json, with the published rows under `published.rows`. Missing values are
+    None in texts, NA in counts and NaN in metrics.
     """
     rows = (study["published"] or {}).get("rows", ())
     table = pd.DataFrame(
@@ -197,7 +198,7 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd.DataFrame:
-    """The published runs that match a line over an x axis on every other axis that they state."""
+    """The published runs that match a line on every axis that they state, except the x axis."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
         if axis in line and axis not in (X_AXES[x_axis], "device"):
@@ -207,13 +208,13 @@ def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd
 
 @dataclass(frozen=True)
 class PublishedSeries:
-    """Published runs that belong together over an x axis."""
+    """A series of published runs over an x axis."""
 
     runs: Sequence[Mapping[str, Any]]
     words: str
-    """Further axes or label that set it apart; often empty."""
+    """Other axes or label that distinguish it; often empty."""
     rank: int
-    """Among the series of its device, from 0."""
+    """Index among the series of its device, from 0."""
 
 
 def published_series(
@@ -221,8 +222,8 @@ def published_series(
 ) -> list[PublishedSeries]:
     """Published runs by series.
 
-    Series differ in `named`; further axes and the label count only where runs with the same `x` differ in them, since
-    a source may label each size.
+    Series differ in the axes `named`; other axes and the label distinguish series only if runs with the same `x`
+    differ in them, since a source may label each size.
     """
     if not runs:
         return []
@@ -243,7 +244,8 @@ def published_series(
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows by size, then as the study's file lists its variants, precisions and so on; the CPU comes first."""
+    """The rows sorted by size, then in the order of the study's file (variants, precisions and so on), the CPU
+    first."""
     listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
     listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
     ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
@@ -254,7 +256,7 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """Sort key: the CPU on all cores, on half, on ever fewer; then the accelerators."""
+    """Sort key: the CPU on all cores, on half, on decreasing numbers; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer

@@ -1,11 +1,11 @@
-"""The key of the code that makes a result: for Snakemake's re-run, the trial server and the result's row.
+"""The key of the code behind a result: for Snakemake's re-runs, the trial server and the result's row.
 
-Imports are followed from the modules that a kind of job starts with, without importing anything. Files count by what
-their code does; comments, docstrings and layout do not count. Installed packages count by their version, and only if
+Imports are followed from the modules that a kind of job starts with, without importing anything. Files are hashed by
+their syntax tree; comments, docstrings and layout do not count. Installed packages count by their version, and only if
 the workload imports them.
 
-Files that string literals in the user's code name count too. Where it imports or reads by a computed name, everything
-beside it counts: it is better to measure a cell again than to show an old number as new.
+Files named by string literals in the user's code count too. If the code imports or reads by a computed name,
+everything beside it counts: better to measure a cell again than to show an old number as new.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, 
 from crossover.machine.sources import Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
-"""The folder that holds the package, for `sys.path`."""
+"""The folder that contains the package, for `sys.path`."""
 MEASUREMENT = "crossover.measurement"
 
 WORK = {
@@ -39,17 +39,17 @@ WORK = {
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
     "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
 }
-"""The module and function that do each kind of job. The measuring process looks them up by name, so that no kind of job
-imports what only another one needs."""
+"""The module and function that do each kind of job. The measuring process looks them up by name, so that a kind of job
+does not import what only another kind needs."""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
-"""The trial server, which a measuring process is a fork of, or imports a part of. The process that leases, starts and
-watches does not count: no number depends on it."""
+"""The trial server, from which a measuring process is forked or imports parts. The supervising process does not count:
+no number depends on it."""
 
 MOST_SOURCES = 300
-"""Maximum number of sources beside a model whose imports are followed, where it imports by a computed name."""
+"""Maximum number of sources beside a model whose imports are followed if it imports by a computed name."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Code:
     of_model: Collection[str] = ()
     """Names of the modules that only the workload, or the user's model, adds."""
     here: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code: times of large files, environment variables, and versions of
-    the dependencies of the model's packages."""
+    """Properties that may differ between machines with the same code: times of large files, environment variables, and
+    versions of the dependencies of the model's packages."""
 
     @property
     def model_key(self) -> str:
@@ -104,14 +104,14 @@ class _Location:
 
 
 def work_of(kind: str, workload: str) -> tuple[str, str]:
-    """The module and function that do a kind of job for a workload."""
+    """Module and function that do a kind of job for a workload."""
     return NULL_TRIAL if (kind, workload) == ("trial", NULL) else WORK[kind]
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
     """The code of a kind of job for a workload, or for the user's model, as its files are now.
 
-    `modules` may be shared between calls.
+    `modules` may be shared between calls as a cache.
     """
     modules = modules or Modules()
     files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
@@ -137,13 +137,13 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # packages of the other files only read the host and write the row
+    for package in sorted(packages):  # the packages that the other files import only read the host and write the row
         versions |= version_of(package)
     return Code(files | added, digests, versions, list(added), here)
 
 
 def digests_of(*modules: str) -> dict[str, str]:
-    """Digests of the files of modules and all that they import, by module name."""
+    """Digests of the files of modules and everything that they import, by module name."""
     return _digests(Modules().imported_by(*modules).files)
 
 
@@ -158,7 +158,7 @@ def _read(file: Path) -> Source:
 
 
 def _in_library(file: Path) -> bool:
-    return str(file).startswith(f"{LIBRARY}{os.sep}")  # many times as fast as is_relative_to
+    return str(file).startswith(f"{LIBRARY}{os.sep}")  # much faster than is_relative_to
 
 
 @dataclass
@@ -171,14 +171,14 @@ class Imported:
     packages: set[str] = field(default_factory=set)
     """Installed packages, and those that are missing."""
     missing: set[str] = field(default_factory=set)
-    """Modules of the user's packages that are not where they should be."""
+    """Modules of the user's packages that were not found in their place."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files that count, by a name that is the same wherever the folders lie."""
+    """The user's other files that count, by names that do not depend on where the folders are."""
     variables: set[str] = field(default_factory=set)
     """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
-        """Add a source unless it is there; another file of the same name gets an apostrophe."""
+        """Add a source unless already added; another file of the same name gets an apostrophe."""
         if str(file) in self.paths:
             return False
         self.paths.add(str(file))
@@ -205,7 +205,7 @@ def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> I
 
 
 def _look_around(whole: Imported, named: NamedFiles) -> None:
-    """Add the sources, data files and environment variables that string literals of the sources name."""
+    """Add the sources, data files and environment variables named by string literals in the sources."""
     sources = {file: _read(file) for file in whole.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
@@ -239,7 +239,7 @@ def _look_around(whole: Imported, named: NamedFiles) -> None:
 
 
 def _hidden(name: str, named: NamedFiles) -> Iterator[Path]:
-    """Files of a module that no folder of Python's path holds, anywhere below the user's folders."""
+    """Files of a module not found on Python's path, anywhere below the user's folders."""
     for base in named.bases:
         for file in named.below(base):
             *folders, file_name = file.relative_to(base).parts
@@ -248,7 +248,7 @@ def _hidden(name: str, named: NamedFiles) -> Iterator[Path]:
 
 
 def _package_folder(file: Path) -> Path:
-    """The folder of the outermost package that holds a file; its own folder if none does."""
+    """The folder of the outermost package that contains a file, or the file's folder if no package does."""
     folder = file.parent
     while (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file():
         folder = folder.parent
@@ -256,7 +256,7 @@ def _package_folder(file: Path) -> Path:
 
 
 def _label(file: Path, bases: Iterable[Path]) -> str:
-    """A file's path from the first of the user's folders that holds it; its whole path if none does."""
+    """A file's path relative to the first of the user's folders that contains it, or its absolute path."""
     return next((file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base)), str(file))
 
 
@@ -265,7 +265,7 @@ class Modules:
 
     def __init__(self, *first: Path) -> None:
         self.first = list(dict.fromkeys(first))
-        """The user's folders, which come before all others."""
+        """The user's folders, searched before all others."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.ours: dict[str, bool] = {}
@@ -273,7 +273,7 @@ class Modules:
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
         """The files of modules and all that they import, by module name, and the installed packages they import.
 
-        A root may be a file. Modules in `skipped` are left out.
+        A root may be a file. Modules in `skipped` are ignored.
         """
         imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
@@ -301,13 +301,14 @@ class Modules:
         return imported
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The modules that a file of a package imports, each with the folder to start from, empty for Python's path.
+        """The modules that a file of a package imports, each with the folder in which to start; empty for Python's
+        path.
 
-        A name taken from a module may be a module too; with `*` all modules of a package count. Above the package, as
-        in a file that is run by its path, a relative import starts from the file's folder.
+        A name imported from a module may itself be a module; with `*`, all modules of a package count. Outside of a
+        package, as in a file run by its path, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # The library imports a module by name where it must not count for every workload.
+        # The library imports a module by name if it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         for dots, module, taken in (*source.imports, *by_name):
             above = package.split(".") if package else []
@@ -333,11 +334,11 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # By its last name only: Python's finder would look for the parent among the imported modules.
+            # By the last part of its name only: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
-                    spec = importlib.util.find_spec(name)  # an editable install brings its finder
+                    spec = importlib.util.find_spec(name)  # an editable install has its own finder
             self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")

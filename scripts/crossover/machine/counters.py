@@ -20,12 +20,12 @@ MICRO, NANO = 1e-6, 1e-9
 
 @dataclass(frozen=True)
 class CpuTicks:
-    """Time of some CPUs, in the kernel's clock ticks since it started."""
+    """Time of some CPUs in clock ticks since boot."""
 
     cpus: int
     total: int
     busy: int
-    """Running tasks and interrupts; not idle, waiting for disks, or taken by the hypervisor."""
+    """Time of tasks and interrupts; excludes idle time, waiting for disks, and steal."""
     stolen: int
     process: int
     """Used by this process and its threads."""
@@ -35,20 +35,21 @@ class CpuTicks:
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """The host's counters at one moment; None if the kernel does not give one."""
+    """The host's counters at one moment; None where the kernel lacks one."""
 
     monotonic_s: float
     load: float
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
-    """Time of the cores that this process may run on."""
+    """Time of the cores on which this process may run."""
     host_ticks: CpuTicks | None
     """Time of all CPUs of the host."""
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host and of some logical CPUs with their siblings; by default those of the affinity."""
+    """Read the counters of the host and of some logical CPUs with their siblings, by default those in the affinity
+    mask."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
     started = psutil.Process().children(recursive=True)
@@ -68,10 +69,10 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """The columns of `Measurement` about the host between two readings.
 
-    `others_cpus` is the busy time of the cores that this process may run on, without its own and its children's. The
-    load average is no substitute: it includes the previous trial and this process's threads. If /proc/stat shows a
-    container's time only (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in which a task was
-    ready to run: nothing can be taken from an idle CPU.
+    `others_cpus` is the busy time of the cores that this process may run on, minus that of this process and its
+    children. The load average is no substitute: it includes the previous trial and this process's threads. If
+    /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
+    which a task was ready to run: no time is stolen from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -94,7 +95,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
-    children = max(0, after.children - before.children)  # the time of a child that nobody waited for is lost
+    children = max(0, after.children - before.children)  # the time of a child that was never waited for is lost
     others = busy - (after.process - before.process) - children
     return {
         "steal_share": stolen / (stolen + busy) if stolen else 0.0,
@@ -120,7 +121,7 @@ def _throttled_s(root: Path) -> float | None:
     """Seconds throttled by a CPU quota, of this group or its parents, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
-        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # version 2; version 1
+        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # cgroup v2; v1
             value = statistic(level / "cpu.stat", name)
             if value is not None:
                 seconds.append(value * unit_s)

@@ -1,4 +1,4 @@
-"""Find devices, hardware and versions of this machine and a cluster's nodes, without importing torch."""
+"""Find devices, hardware and versions on this machine and a cluster's nodes, without importing torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crossover.machine.nvml import silent_driver
 from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
-"""The environment variable that carries a machine from the main process to its jobs."""
+"""The environment variable that passes the machine from the main process to its jobs."""
 
 PATIENCE_S = 10
 """Maximum wait for Slurm's answer in seconds."""
@@ -37,7 +37,7 @@ TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu
 
 @dataclass(frozen=True)
 class Nodes:
-    """The fewest CPUs of a Slurm cluster's nodes, as Slurm counts them."""
+    """The smallest number of CPUs of a Slurm cluster's nodes, as Slurm counts them."""
 
     cpus: int
     """CPUs of a node for CPU cells."""
@@ -59,13 +59,13 @@ class Machine:
     elsewhere: bool = False
     """Whether jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
-    """Models of CPU and GPU and number of cores, by device; empty where jobs are sent to other machines."""
+    """Models of CPU and GPU and number of cores, by device; empty if jobs are sent to other machines."""
     compilers: str | None = None
     """The compilers that `torch.compile` uses."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine to plan a cluster's jobs for, with the devices of its nodes if Slurm knows these.
+    """The machine for which a cluster's jobs are planned, with the devices of its nodes if Slurm lists them.
 
     Hardware, driver and compilers are those of the nodes, and recorded in their rows.
     """
@@ -82,7 +82,7 @@ def hand_down(machine: Machine) -> None:
 
 
 def handed_down() -> Machine:
-    """The machine that the main process has passed to this job."""
+    """The machine as passed to this job by the main process."""
     fields = json.loads(os.environ[HANDED_DOWN])
     nodes = Nodes(**fields["nodes"]) if fields["nodes"] else None
     return Machine(**{**fields, "devices": tuple(fields["devices"]), "nodes": nodes})
@@ -90,7 +90,7 @@ def handed_down() -> Machine:
 
 def prefer_this_environment() -> None:
     """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
-    if not Path(sys.executable).is_absolute():  # the rules of a module are read a second time
+    if not Path(sys.executable).is_absolute():  # Snakemake reads the rules of a module a second time
         return
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
@@ -137,7 +137,7 @@ def find_machine() -> Machine:
 
 
 def _hardware(device: str, nvidia: _Nvidia) -> str:
-    """A device's model, and the CPU beside it with the cores that a trial on this device has."""
+    """A device's model, and its host's CPU with the number of cores that a trial on this device gets."""
     first = next(iter(nvidia.gpus.visible), None) if device == "cuda" else None
     _, cores = share_of_host(device, "auto", first, nvidia.gpus)
     beside = f"{cpu_model()}, {cores} cores"
@@ -148,20 +148,20 @@ def _hardware(device: str, nvidia: _Nvidia) -> str:
 
 
 def _display_devices(root: Path) -> Sequence[str]:
-    """Vendor and device numbers on the PCI bus, for GPUs that no library here can name."""
+    """Vendor and device numbers on the PCI bus, for GPUs that no installed library can name."""
     folders = root.glob("sys/class/drm/renderD*/device")
     numbers = {" ".join((read_kernel(folder / name) or "") for name in ("vendor", "device")) for folder in folders}
     return sorted(numbers)
 
 
 def find_compilers(environment: Mapping[str, str]) -> str:
-    """The compilers that `torch.compile` uses: C++, C, Python's headers and triton, or what is missing."""
+    """The tools that `torch.compile` uses, or what is missing: C++ and C compilers, Python's headers, triton."""
     parts = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
         for name in (chosen,) if chosen else usual:
             path = shutil.which(name)
-            # An updated compiler keeps its name and changes its size.
+            # An updated compiler keeps its name, but its size changes.
             parts.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
     headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
     versions = {name: _version_of(name) for name in TRITON}
@@ -170,7 +170,8 @@ def find_compilers(environment: Mapping[str, str]) -> str:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, by its version module alone: torch takes seconds."""
+    """Versions of CUDA, HIP or XPU that torch is built for, from its version module alone: importing torch takes
+    seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -180,11 +181,11 @@ def torch_built_for() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Nvidia:
-    """Visible GPUs, the driver, and the newest CUDA version that it runs, by NVML."""
+    """Visible GPUs, driver version, and the newest CUDA version that the driver supports, from NVML."""
 
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()
-    """Models of the visible ones, each once."""
+    """Distinct models of the visible GPUs."""
     driver: str | None = None
     cuda_major: int = 0
     silent: str | None = None
@@ -224,7 +225,7 @@ def _version_of(package: str) -> str:
 def find_nodes(partition: str | None) -> Nodes | None:
     """Ask Slurm for its nodes; None without Slurm, or if it does not answer.
 
-    `partition` is the one that CPU cells go to; None: Slurm's default. GPUs are looked for in all partitions.
+    `partition` is the partition of CPU cells; None: Slurm's default. GPUs are looked for in all partitions.
     """
     if shutil.which("sinfo") is None:
         return None
@@ -237,7 +238,7 @@ def find_nodes(partition: str | None) -> Nodes | None:
 
 
 def read_nodes(answer: str, partition: str | None) -> Nodes | None:
-    """Read sinfo's lines: a partition (a star marks the default), CPUs and generic resources of identical nodes.
+    """Parse sinfo's lines: a partition (a star marks the default), CPUs and generic resources of identical nodes.
 
     None if the partition has no nodes.
     """
@@ -248,5 +249,5 @@ def read_nodes(answer: str, partition: str | None) -> Nodes | None:
 
 
 def _gpus(resources: str) -> int:
-    """GPUs in a list such as gpu:a100:4(S:0-1),shard:8."""
+    """Number of GPUs in a list such as gpu:a100:4(S:0-1),shard:8."""
     return sum(int(count) for count in re.findall(r"\bgpu:(?:[^:,(]+:)?([0-9]+)", resources))

@@ -11,7 +11,7 @@ from typing import Any
 
 WORD_BITS = 64
 CPU_WORDS = 128
-"""NVML's sets of CPUs are arrays of 64-bit words; 128 of them hold the 8192 CPUs that Linux can have."""
+"""NVML returns CPU sets as arrays of 64-bit words; 128 of them hold the 8192 CPUs that Linux supports."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class InstalledGpu:
     """A physical GPU."""
 
     usable: tuple[str, ...]
-    """Itself or its MIG instances, as `GPU-...` or `MIG-...`."""
+    """UUIDs of the GPU or of its MIG instances: `GPU-...` or `MIG-...`."""
     names: Mapping[str, tuple[str, ...]]
     """The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
     near: frozenset[int] = frozenset()
@@ -40,7 +40,7 @@ class Gpus:
 
     @classmethod
     def from_json(cls, text: str) -> Gpus:
-        """The GPUs that `to_json` wrote."""
+        """Read the output of `to_json`."""
         fields = json.loads(text)
         installed = (
             InstalledGpu(
@@ -60,17 +60,17 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
     """
     installed = []
     for index in range(nvml.nvmlDeviceGetCount()):
-        with suppress(nvml.NVMLError):  # off the bus, or not open to this process: CUDA does not count it either
+        with suppress(nvml.NVMLError):  # off the bus or inaccessible: CUDA does not count it either
             installed.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
     return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
 
 
 def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves; all if it is not set.
+    """The GPUs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
-    An index counts in the order of the PCI bus, as NVML and nvidia-smi do. CUDA does the same if the GPUs are alike or
-    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide,
-    and for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
+    An index counts in PCI bus order, as in NVML and nvidia-smi. CUDA does the same if the GPUs are identical or
+    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide, and
+    for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
         return [gpu for board in installed for gpu in board.usable]
@@ -116,7 +116,7 @@ def _is_split(handle: Any, nvml: Any) -> bool:
 
 
 def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | None:
-    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it is invalid, which ends the list."""
+    """The GPUs named by an entry of CUDA_VISIBLE_DEVICES; None if the entry is invalid, which ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None

@@ -20,7 +20,7 @@ NOT_INSTALLED = "not installed"
 
 
 def is_installed(folder: Path) -> bool:
-    """Whether a folder on Python's path belongs to Python or holds installed packages."""
+    """Whether a folder on Python's path belongs to Python or contains installed packages."""
     return (
         not INSTALLED.isdisjoint(folder.parts)
         or any(map(folder.is_relative_to, STANDARD_LIBRARY))
@@ -40,10 +40,10 @@ def version_of(package: str) -> dict[str, str]:
 
 
 def _distributions_of(package: str) -> list[str]:
-    """Names of the distributions that hold a package, sorted.
+    """Sorted names of the distributions that contain a package.
 
-    As `importlib.metadata.packages_distributions` finds them, which takes half a second, since it makes a path of each
-    file of each distribution.
+    Gives the same as `importlib.metadata.packages_distributions`, which takes half a second, since it makes a path
+    object for each file of each distribution.
     """
     from importlib import metadata
 
@@ -58,7 +58,7 @@ def _distributions_of(package: str) -> list[str]:
 
 
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages' distributions and of all that they need, by name.
+    """Versions of the distributions of packages and of all their dependencies, by name.
 
     A package that was installed from a folder or a repository keeps its version when its code changes, so its list of
     files counts too. Optional dependencies count if they are installed.
@@ -92,7 +92,7 @@ def _normalised(name: str) -> str:
 
 
 def _digest_of_files(distribution: Distribution) -> str:
-    """A digest of the names and hashes of a distribution's files, without its metadata."""
+    """Digest of the names and hashes of a distribution's files, excluding its metadata."""
     files = (distribution.read_text("RECORD") or "").splitlines()
     listed = sorted(line for line in files if ".dist-info" not in line)
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]

@@ -23,10 +23,10 @@ SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+",
 """An option with a secret value, such as those of Snakemake's storage plugins."""
 
 ROOT = Path(__file__).parents[3]
-"""The checkout that this package lies in."""
+"""The checkout that contains this package."""
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
-"""The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
+"""The parts of the checkout that can affect a number or a page, unlike results or notes beside them."""
 
 LONGEST_S = 20
 """Maximum wait for git in seconds, on a slow file system."""
@@ -53,7 +53,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The command of a run and the code that it was started from."""
+    """The command of a run and the code from which it was started."""
 
     command: str
     """The command line, without secrets."""
@@ -63,7 +63,7 @@ class Invocation:
 
 
 def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ) -> Invocation:
-    """The run whose main process this is; `arguments` are those of Snakemake."""
+    """The invocation of the run whose main process this is; `arguments` are Snakemake's."""
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
@@ -76,7 +76,7 @@ def hand_down_invocation(invocation: Invocation) -> None:
 
 
 def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invocation | None:
-    """The run that this process is a job of; None if it is not a job."""
+    """The invocation of the run to which this job belongs; None if this process is not a job."""
     handed_down = environment.get(INVOCATION)
     if not handed_down:
         return None
@@ -86,15 +86,15 @@ def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invoc
 
 
 def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The version of the code for a row: that of the run, or the present one for a command started by hand."""
+    """The code version for a row: that of the run, or the current one for a command started by hand."""
     invocation = handed_down_invocation(environment)
     return (find_checkout() if invocation is None else invocation.checkout).code_version
 
 
 def find_checkout(root: Path = ROOT) -> Checkout:
-    """The checkout in a folder, by git."""
+    """The checkout in a folder, according to git."""
     try:
-        # A copy inside another repository has none of its commits.
+        # A copy inside another repository is not described by that repository's commits.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)
@@ -108,7 +108,8 @@ def find_checkout(root: Path = ROOT) -> Checkout:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    # In a git hook these variables name another repository, and a lock would disturb whoever works in this one.
+    # In a git hook these variables point to another repository, and a lock would disturb other git processes in this
+    # one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(root), *arguments],

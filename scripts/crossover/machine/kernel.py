@@ -12,14 +12,14 @@ MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Limit, use, and the part of the use that is a cache; of control groups of version 2 and 1."""
+"""Files with limit, usage, and reclaimable cache, for control groups of versions 2 and 1."""
 
 
 def read_kernel(path: Path) -> str | None:
     """The stripped text of a kernel file; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # a file may exist and still refuse to be read, as PSI does when it is switched off
+    except OSError:  # a file may exist but be unreadable, as PSI's when switched off
         return None
 
 
@@ -58,21 +58,21 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that this process may still take, on the host and in its control groups."""
-    import psutil  # a trial's parent should start quickly
+    """Memory still available to this process, on the host and in its control groups."""
+    import psutil  # imported here, since a trial's parent should start quickly
 
     left: list[int] = [psutil.virtual_memory().available]
     for level in control_groups("memory", root):
         for limit, used, cache in MEMORY_FILES:
             limit_bytes, used_bytes = read_number(level / limit), read_number(level / used)
             if limit_bytes is not None and used_bytes is not None:
-                dropped = statistic(level / "memory.stat", cache) or 0  # the kernel drops a cache on demand
+                dropped = statistic(level / "memory.stat", cache) or 0  # the kernel frees cache on demand
                 left.append(limit_bytes - used_bytes + dropped)
     return max(0, min(left))
 
 
 def statistic(path: Path, name: str) -> int | None:
-    """A number of a control group's statistics, by its name; None if there is none."""
+    """A number in a control group's statistics, by name; None if missing."""
     lines = [line.split() for line in (read_kernel(path) or "").splitlines()]
     return next((int(line[1]) for line in lines if len(line) == 2 and line[0] == name), None)
 
@@ -83,13 +83,13 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 
 def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
-    """Whether the CPU has a feature, by the kernel's name of it; None if the kernel lists none (not x86)."""
+    """Whether the CPU has a feature, by the kernel's name for it; None if the kernel lists no features (not x86)."""
     flags = _cpuinfo("flags", root)
     return None if flags is None else flag in flags.split()
 
 
 def governor(root: Path = Path("/")) -> str | None:
-    """The frequency governor of the first CPU; None if the system does not choose the clock."""
+    """The frequency governor of the first CPU; None if the system does not control the clock."""
     return read_kernel(root / CPUS / "cpu0/cpufreq/scaling_governor")
 
 
@@ -98,7 +98,7 @@ def turbo(root: Path = Path("/")) -> bool | None:
     forbidden = read_kernel(root / CPUS / "intel_pstate/no_turbo")
     if forbidden in ("0", "1"):
         return forbidden == "0"
-    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # acpi-cpufreq; amd-pstate has one per policy
+    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # for acpi-cpufreq; amd-pstate has one file per policy
         allowed = read_kernel(root / CPUS / switch)
         if allowed in ("0", "1"):
             return allowed == "1"
@@ -106,14 +106,15 @@ def turbo(root: Path = Path("/")) -> bool | None:
 
 
 def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Number of NUMA nodes that hold some logical CPUs; None if the kernel names no nodes."""
+    """Number of NUMA nodes of some logical CPUs; None if the kernel lists no nodes."""
     wanted = set(cpus)
     lists = [read_kernel(path) for path in (root / "sys/devices/system/node").glob("node[0-9]*/cpulist")]
     return sum(bool(wanted & cpu_numbers(text)) for text in lists if text is not None) or None
 
 
 def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Bytes of the last caches before memory of some logical CPUs, a shared one once; None if the kernel lists none."""
+    """Total size of the last-level caches of some logical CPUs in bytes, shared caches counted once; None if the
+    kernel lists none."""
     caches: dict[tuple[str, str], int] = {}
     for cpu in cpus:
         levels = {}
@@ -129,7 +130,7 @@ def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int |
 
 
 SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-"""Bytes of the unit after the size of a cache."""
+"""Bytes per unit in the size of a cache."""
 
 
 def cpu_numbers(ranges: str) -> set[int]:

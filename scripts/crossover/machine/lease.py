@@ -1,4 +1,4 @@
-"""The lease of a GPU, so that never two trials share it, whichever workflow or user started them."""
+"""GPU leases: two trials never share a GPU, whichever workflow or user started them."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ class Lease:
     """A leased GPU."""
 
     uuid: str | None
-    """UUID of the GPU or MIG instance; None for a device without."""
+    """UUID of the GPU or MIG instance; None for a device without a UUID."""
     environment: dict[str, str]
-    """Variables with which the measuring process finds this GPU and no other."""
+    """Environment variables that make only this GPU visible to the measuring process."""
     waited_s: float
     gpus: Gpus
-    """All NVIDIA GPUs of the machine, with which this one shares its CPUs."""
+    """All NVIDIA GPUs of the machine, which share its CPUs."""
 
 
 @contextmanager
 def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
-    """Hold the first free GPU while the block runs; wait if all are held.
+    """Lease the first free GPU while the block runs; wait if all are leased.
 
-    `holder` is what others read while they wait for this trial; `tell` prints what this trial waits for.
+    `holder` is shown to others that wait for this trial; `tell` prints what this trial waits for.
 
-    Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
-    UserError if the folder cannot hold locks.
+    Nothing is leased for the CPU, or if no GPU is visible: then the measuring process reports what is missing. Raises
+    UserError if the folder does not support locks.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -70,9 +70,9 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """Number of other GPUs or MIG instances that are leased on this machine now, by their holders' notes.
+    """Number of other GPUs or MIG instances currently leased on this machine, from their holders' notes.
 
-    Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
+    Trying a lock would block others for a moment. A holder in another PID namespace is not counted.
     """
     leased = _path_of_lock(folder_of_locks(environment), uuid)
     return sum(runs(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
@@ -83,7 +83,7 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    """Enter the first lock that becomes free; returns its name."""
+    """Take the first lock that becomes free; returns its name."""
     started = tell_at = time.monotonic()
     while True:
         for name in names:
@@ -98,7 +98,7 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
-    """Names of suitable locks: one for each NVIDIA GPU; for another kind of accelerator one for the whole machine."""
+    """Names of the locks for a device: one per NVIDIA GPU; one per machine for another kind of accelerator."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None

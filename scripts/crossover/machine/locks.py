@@ -1,6 +1,6 @@
-"""The locks by which trials on this host wait for each other, in one folder for all users.
+"""Locks with which trials on this host wait for each other, in a folder for all users.
 
-The kernel frees a lock when its process ends, however it ends.
+The kernel releases a lock when its process ends for any reason.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
 
 HELD: set[int] = set()
-"""Descriptors of locks; a forked child closes its copies, or it would keep the lock after its parent."""
+"""Descriptors of locks; a forked child closes its copies, otherwise it would keep the lock after its parent ends."""
 
 LONGEST_NOTE = 400
 SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""In a folder that everybody may write to, a file may be a link to elsewhere, or a pipe that never answers."""
+"""In a world-writable folder, a file may be a link to elsewhere or a pipe that blocks."""
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
-    """The folder that CROSSOVER_LEASES names, or one for all users of this machine."""
+    """The folder given in CROSSOVER_LEASES, or the default folder for all users of this machine."""
     if named := environment.get(LEASES):
         return Path(named)
-    # Not TMPDIR: it may differ between users and between jobs, and then nobody would see the others' locks.
+    # Not TMPDIR, which may differ between users and jobs, so that they would not see each other's locks.
     shared = Path("/tmp")
     return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
 
 
 def make_folder(folder: Path) -> Path:
-    """Make the folder of the locks, in which all users may write, unless it exists; raises UserError."""
+    """Create the folder of the locks, writable by all users, unless it exists; raises UserError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError), open_to_all():
@@ -44,14 +44,14 @@ def make_folder(folder: Path) -> Path:
             folder.chmod(0o1777)
     except OSError as error:
         raise unfit(folder, why(error)) from error
-    if folder.is_symlink() or not folder.is_dir():  # a link would have every user write where it leads
-        raise unfit(folder, "it is a link, or no folder")
+    if folder.is_symlink() or not folder.is_dir():  # a link would make every user write to its target
+        raise unfit(folder, "it is a link, or not a folder")
     return folder
 
 
 @contextmanager
 def open_to_all() -> Iterator[None]:
-    """Make files open to all users from the start; a later chmod would refuse a user who comes in between."""
+    """Create files accessible to all users from the start; with a later chmod, a user in between would be refused."""
     umask = os.umask(0)
     try:
         yield
@@ -61,7 +61,7 @@ def open_to_all() -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold a file's lock, `fcntl.LOCK_EX` or `LOCK_SH`, while the block runs.
+    """Hold a lock on a file (`fcntl.LOCK_EX` or `LOCK_SH`) while the block runs.
 
     If another process holds it, calls `busy` and waits; without `busy` raises BlockingIOError. Raises UserError if the
     file cannot be locked.
@@ -76,7 +76,7 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
                 raise
             busy()
             fcntl.flock(descriptor, how)
-        except OSError as error:  # a file system without locks, as some network and container mounts
+        except OSError as error:  # a file system without locks, such as some network and container mounts
             raise unfit(path.parent, why(error)) from error
         yield
     finally:
@@ -85,7 +85,7 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
 
 
 def _opened(path: Path) -> int:
-    """A file that all users may lock, made if it is missing; raises UserError if it cannot be opened."""
+    """Open a file that all users may lock, creating it if missing; raises UserError if it cannot be opened."""
     try:
         with open_to_all():
             try:
@@ -102,16 +102,16 @@ def why(error: OSError) -> str:
 
 def unfit(folder: Path, reason: str) -> UserError:
     return UserError(
-        f"{folder} cannot hold the locks by which trials on this machine wait for each other ({reason}); "
+        f"{folder} cannot hold the locks with which trials on this machine wait for each other ({reason}); "
         "allowed: a folder on a local drive in which all may write (`chmod 1777`), no link; "
         f"fix it or set {LEASES} to another one"
     )
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Note this process in its lock's file; None wipes the note. A note that cannot be written is left out.
+    """Write a note about this process into the lock's file; None clears it. A note that cannot be written is skipped.
 
-    The file is written in place: where the sticky bit is set, no user may replace another's.
+    The file is written in place, since in a folder with the sticky bit no user may replace another's file.
     """
     note = f"{os.getpid()}\n{holder} (pid {os.getpid()}, user {os.getuid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})"
     with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | SAFELY), "w", encoding="utf-8") as file:
@@ -119,7 +119,7 @@ def write_note(path: Path, holder: str | None) -> None:
 
 
 def holder_words(path: Path, unknown: str = "a process that left no note") -> str:
-    """Which process holds a lock, in one line; `unknown` if it left no note."""
+    """Describe the process that holds a lock in one line; `unknown` if it left no note."""
     pid, words = read_note(path)
     return words if runs(pid) else unknown
 
@@ -135,8 +135,8 @@ def read_note(path: Path) -> tuple[int | None, str]:
 
 
 def runs(pid: int | None) -> bool:
-    """Whether a noted process still runs: a killed process leaves its note."""
-    import psutil  # only who waits or measures needs it: a trial should start quickly
+    """Whether the process in a note is still running: a killed process leaves its note."""
+    import psutil  # imported only where needed, since a trial should start quickly
 
     return pid is not None and psutil.pid_exists(pid)
 

@@ -1,6 +1,6 @@
-"""The files that string literals in a model's code name: data, and sources that are run by their path.
+"""Files named by string literals in a model's code: data, and sources that are run by path.
 
-A data set of gigabytes is not read for that: files beyond the first 32 MiB count by their size and time.
+Large data sets are not read in full: files beyond the first 32 MiB count by size and time.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MOST_LISTED = 10_000
 """Maximum number of files and folders that are listed below a folder, in the order of their names."""
 
 MOST_ABOVE = 2
-"""Folders above that of a source in which its names are looked for."""
+"""Number of folders above a source in which its names are searched for."""
 
 RESULTS = "plan.json"
-"""The file that marks a results folder, which is never a part of a model."""
+"""A file that marks a results folder, which is never part of a model."""
 
 
 class NamedFiles:
-    """Finds the files that a source names below some folders; each folder is listed once."""
+    """Finds the files named in a source below some folders; each folder is listed once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
@@ -46,9 +46,10 @@ class NamedFiles:
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name."""
+        """The files that a name in a source refers to, or the files below a folder of that name; the source lies in
+        `beside`."""
         for path in self._paths(text, beside):
-            if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's, whose content never stays
+            if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's folders, whose content keeps changing
                 continue
             if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long or a folder closed
                 yield path
@@ -58,17 +59,17 @@ class NamedFiles:
                 yield from self.below(path)
 
     def around(self, beside: Path) -> list[Path]:
-        """The folders in which a relative name in a source may lie."""
+        """The folders in which a relative name in a source may be found."""
         return list(dict.fromkeys([beside, *list(beside.parents)[:MOST_ABOVE], *self.bases]))
 
     def below(self, folder: Path) -> list[Path]:
-        """The files below a folder in the order of their names, without hidden and installed ones and results."""
+        """The files below a folder, sorted by name, without hidden files, installed packages and results."""
         if folder not in self.listed:
             self.listed[folder] = list(_files_below(folder))
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
-        """Possible paths of a file of this name."""
+        """Possible paths for a file name."""
         if text.startswith(("/", "~")):
             yield expanded(Path(text))
             return
@@ -78,7 +79,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """Whether all files below a named folder count: not if it holds the sources or the working directory."""
+        """Whether all files below a named folder count: False if it contains the sources or the working directory."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -93,7 +94,7 @@ class NamedFiles:
 
 
 def expanded(path: Path) -> Path:
-    """A path without `..` and `~`; unlike that of Path, it is as it was where a user is unknown."""
+    """A path without `..` and `~`; unlike Path's method, it leaves an unknown user's `~name` as it is."""
     return Path(os.path.normpath(os.path.expanduser(path)))  # noqa: PTH111
 
 
@@ -116,14 +117,15 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, or the sizes of those beyond MOST_READ_BYTES, and the times of the latter in ns."""
+    """Digests of files by label (sizes for files beyond MOST_READ_BYTES), and the modification times of the latter in
+    ns."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0
     for label in sorted(files):
         try:
             state = files[label].stat()
-        except OSError:  # a link that leads nowhere
+        except OSError:  # a dangling link
             keys[label] = "unreadable"
             continue
         if read_bytes + state.st_size <= MOST_READ_BYTES:
@@ -135,7 +137,7 @@ def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, i
 
 
 def digest_of(file: Path) -> str:
-    """The digest of a file's content."""
+    """Digest of a file's content."""
     state = file.stat()
     return _digest(file, state.st_size, state.st_mtime_ns)
 

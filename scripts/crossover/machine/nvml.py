@@ -1,6 +1,5 @@
-"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them.
-
-A query that a GPU, a driver or a container cannot answer is None, never a failure.
+"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them. A query that the GPU,
+driver or container does not support gives None, never an error.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ EVENT_REASONS = {
     "HwPowerBrakeSlowdown": "hw_power_brake",
     "DisplayClockSetting": "display_clocks",
 }
-"""Why a clock is below its highest, by the end of NVML's name for the bit."""
+"""Reasons why a clock is below its maximum, by the suffix of NVML's name for the bit."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
-"""Counters of heat and of the hardware's protection. Without `board_limit` and `reliability`: voltage limits hold
-back the clock of many a healthy GPU all the time."""
+"""Counters of heat and of the hardware's protection. Without `board_limit` and `reliability`: voltage limits hold back
+the clock of many healthy GPUs all the time."""
 
 POWER_CAP = "sw_power_cap"
 
 COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
-"""The counter that holds the time of a reason whose own counter a GPU may lack."""
+"""The counter that includes the time of a reason whose own counter a GPU may lack."""
 
 
 @dataclass(frozen=True)
 class OpenGpu:
-    """Handles of a GPU, or of a MIG instance and the GPU around it."""
+    """Handles of a GPU, or of a MIG instance and its GPU."""
 
     device: Any
     board: Any
-    """The GPU with the clocks, the power and the temperature; the same as `device` without MIG."""
+    """The GPU that reports clocks, power and temperature; without MIG the same as `device`."""
     is_instance: bool
 
 
@@ -58,10 +57,10 @@ NVIDIA, DISPLAY = "0x10de", "0x03"
 
 
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
-    """Why the driver of a GPU of this machine does not answer, and what to do; None if it answers.
+    """Reason why this machine's GPU driver does not answer, with advice; None if it answers.
 
-    None as well without NVIDIA's library, or without a driver where no NVIDIA GPU is on the PCI bus. GPUs that this
-    process may not open, as those of other cluster jobs, are skipped.
+    Also None without NVIDIA's library, or without a driver if no NVIDIA GPU is on the PCI bus. GPUs that this process
+    may not open, such as those of other cluster jobs, are skipped.
     """
     absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
     if not _has_gpu(root):
@@ -79,13 +78,13 @@ def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
             return None
         return (
             f"a GPU is there, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the GPU, "
-            "mostly by a restart of the machine"
+            "usually by restarting the machine"
         )
     return None
 
 
 def _has_gpu(root: Path) -> bool:
-    """Whether a GPU of NVIDIA's is on the PCI bus."""
+    """Whether an NVIDIA GPU is on the PCI bus."""
     devices = (root / "sys/bus/pci/devices").glob("*")
     return any(
         read_kernel(device / "vendor") == NVIDIA and (read_kernel(device / "class") or "").startswith(DISPLAY)
@@ -95,7 +94,7 @@ def _has_gpu(root: Path) -> bool:
 
 @contextmanager
 def session(nvml: types.ModuleType) -> Iterator[bool]:
-    """Keep NVML open; yields whether it is there. Nested sessions cost nothing."""
+    """Keep NVML open; yields whether it is available. Nested sessions cost nothing."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
@@ -118,7 +117,7 @@ def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | Non
 
 
 def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None:
-    """The answer of the first query that NVML can answer; None if it can answer none."""
+    """The result of the first query that NVML answers; None if it answers none."""
     for query in queries:
         try:
             return query()
@@ -128,7 +127,7 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
 
 
 def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
-    """UUID of the GPU that holds a MIG instance, or of a whole GPU itself; None if NVML does not know it."""
+    """UUID of the GPU of a MIG instance, or of the GPU itself; None if NVML does not know it."""
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
 
@@ -141,7 +140,7 @@ def driver_version(nvml: types.ModuleType) -> str | None:
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
-    # torch gives a MIG instance's UUID without its kind, so that a caller may take it for a whole GPU's.
+    # torch gives a MIG instance's UUID without its kind, so a caller may mistake it for a whole GPU's.
     names = dict.fromkeys([uuid, f"MIG-{uuid.removeprefix('GPU-')}"])
     device = ask(nvml, *(partial(nvml.nvmlDeviceGetHandleByUUID, name) for name in names))
     if device is None:
@@ -162,7 +161,7 @@ class GpuState:
     temperature_c: float | None = None
     reasons: tuple[str, ...] | None = None
     processes: tuple[tuple[int, int | None], ...] | None = None
-    """Each compute process: its id, and its memory in bytes if known. An id may come twice (0: hidden)."""
+    """Each compute process: its id, and its memory in bytes if known. An id may occur twice (0: hidden)."""
     mig: bool | None = None
 
 
@@ -195,7 +194,7 @@ def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = No
 
 
 def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, float] | None:
-    """Mean SM utilisation of each process over the driver's samples; None without any, as of MIG instances.
+    """Mean SM utilisation of each process over the driver's samples; None without samples, as for MIG instances.
 
     The driver does not clear unused entries of its answer: only samples after `since_us` and of at most 100 % count.
     Source: nvmlDeviceGetProcessUtilization.
@@ -220,7 +219,7 @@ def gpu_between(
     first, last = before or GpuState(""), after or GpuState("")
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # Reasons that are active now, and those whose counter rose meanwhile.
+    # The reasons active now, and those whose counter increased since the first reading.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),
@@ -240,17 +239,18 @@ def gpu_between(
 
 
 def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
-    """Seconds in which heat or the hardware slowed the GPU down; None if an active reason has no counter."""
+    """Seconds during which heat or hardware protection slowed the GPU down; None if an active reason has no
+    counter."""
     counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
     hidden = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
-    # One slowdown may count in several counters, so their sum would be too much.
+    # One slowdown may count in several counters, so their sum would be too large.
     return max(counted_ns) * NANO if counted_ns and not hidden else None
 
 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
     """Share of the GPU's time that other processes used; `shares` by process, None without a sample.
 
-    In a container the driver may list our process under another id. Then ours is the busiest of the new ones.
+    In a container, the driver may list this process under another id. It is then taken to be the busiest new process.
     """
     if shares is None:
         return None
@@ -265,13 +265,13 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
-    If one of `own_ids` is listed, the ids are of our namespace and all others are foreign. A driver may list a process
-    by one of its threads, so `own_ids` should include those (`with_threads`). In a container the driver may list ids
-    of the host, ids of 0, or nothing. Then our process must be one of those that are new. A list that stays empty while
-    we compute says nothing.
+    If one of `own_ids` is listed, the ids are in this namespace and all others are foreign. A driver may list a
+    process by one of its threads, so `own_ids` should include those (`with_threads`). In a container, the driver may
+    list the host's ids, ids of 0, or nothing. This process must then be one of the new ones. A list that stays empty
+    while this process computes gives no information.
 
-    Limits: a driver that shows a container only its processes hides the others, and a foreign process that starts while
-    ours is hidden counts as ours.
+    Limits: a driver that shows a container only its own processes hides the others, and a foreign process that starts
+    while this one is hidden is taken for this one.
     """
     if before.processes is None or after.processes is None:
         return None
@@ -305,7 +305,8 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         # Application clocks are documented for the graphics domain, which runs with the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
 
-    # By their versioned names: the plain one fails with an error of another kind on an older driver.
+    # The functions are called by their versioned names: on an older driver, the unversioned one fails with another
+    # kind of error.
     processes = ask(
         nvml,
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),
@@ -345,7 +346,7 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
     """The counters of time lost to limits, in ns: four older policies and three newer reasons.
 
-    Some drivers number the newer fields differently and answer with a setting, which does not rise.
+    Some drivers number the newer fields differently and return a setting, which does not increase.
     """
     counters = {
         POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),

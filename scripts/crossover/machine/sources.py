@@ -1,4 +1,4 @@
-"""A Python file's digest, imports and string literals, from its text alone; nothing is run or imported."""
+"""Digest, imports and string literals of a Python file, from its text alone; nothing is run or imported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATHS = {
     *("Path", "PurePath", "PosixPath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser", "dirname"),
     *("cwd", "getcwd", "join", "joinpath", "with_name", "resolve", "absolute", "as_posix"),
 }
-"""Functions and methods that make a path of the parts of another."""
+"""Functions and methods that derive a path from another."""
 ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 
@@ -41,7 +41,7 @@ class Source:
     """Facts about a file's code."""
 
     digest: str
-    """Digest of the syntax tree: comments, docstrings and layout do not count, unless the code reads them."""
+    """Digest of the syntax tree: comments, docstrings and layout do not count, unless the code reads docstrings."""
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""
@@ -49,11 +49,11 @@ class Source:
     """String literals that may name files, folders or environment variables."""
     reads_environment: bool = False
     computes_names: bool = False
-    """Whether it imports, runs or reads something by a computed name."""
+    """Whether the file imports, runs or reads something by a computed name."""
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The present content of a file; for a file that is not the user's, its digest and imports only.
+    """The current content of a file; only digest and imports for a file that is not the user's.
 
     Raises OSError where it cannot be read.
     """
@@ -63,7 +63,7 @@ def read_source(file: Path, of_user: bool = True) -> Source:
 
 @cache
 def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Source:
-    """The content of a file, read again when its size or time changes, as Python itself does."""
+    """The content of a file, read again when its size or time changes, as Python does."""
     content = file.read_bytes()
     try:
         tree = ast.parse(content)
@@ -92,7 +92,7 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
 def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import | ast.ImportFrom]) -> str:
     """Serialise a syntax tree without empty fields, which differ between versions of Python.
 
-    The tree loses its docstrings unless they are kept; its import statements are added to `imports`.
+    Docstrings are removed from the tree unless kept; import statements are added to `imports`.
     """
     if isinstance(node, list):
         return "[" + ",".join([_serialised(item, keeps_docstrings, imports) for item in node]) + "]"
@@ -111,7 +111,7 @@ def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import |
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is only a text, as a docstring is."""
+    """Whether a statement is only a string, as a docstring is."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
@@ -150,7 +150,7 @@ def _is_reader(node: ast.expr) -> bool:
 
 
 def _names_file(call: ast.Call) -> bool:
-    """Whether the first argument of a call, or the object of a method, writes out the name of a file or a folder."""
+    """Whether the first argument of a call, or the object of a method, is a literal file or folder name."""
     if _name(call.func) == "exec":
         return False
     path = [getattr(call.func, "value", None), *(call.args[:1] or [word.value for word in call.keywords])]
@@ -159,7 +159,7 @@ def _names_file(call: ast.Call) -> bool:
 
 
 def _parts(node: ast.AST | None) -> list[str | None]:
-    """The texts that a path is made of; with None if a part of it is computed."""
+    """The string literals that make up a path, with None for a computed part."""
     if isinstance(node, ast.Constant):
         return list(_texts([node]))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

@@ -1,10 +1,10 @@
-"""The cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
+"""Cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
 
 Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good. So the
 measuring process counts its cores itself and records them in its row.
 
 A GPU always gets the same CPUs, whether or not other GPUs measure, so that trials alone and side by side differ as
-little as possible. All GPUs get equally many.
+little as possible. All GPUs get the same number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def usable_cores(
 ) -> int:
     """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1.
 
-    Quota and allocation are divided among `sharers`, processes that run at the same time on different CPUs.
+    The quota and the allocation are divided among `sharers` processes that run at the same time on different CPUs.
     """
     allowed = usable_cpus() if cpus is None else set(cpus)
     limits = [physical_cores(allowed, root)]
@@ -58,7 +58,8 @@ def usable_cores(
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
     """Threads of a trial on a device with `cores` usable cores; at least 1.
 
-    The name of a CPU side, as `cpu-1`, has its number; other devices use `cpu_threads`, a number or auto: all cores.
+    The name of a CPU side, such as `cpu-1`, gives its number; other devices use `cpu_threads`, a number or auto (all
+    cores).
     """
     threads = threads_of_side(device)
     if threads == HALF:
@@ -76,7 +77,7 @@ def lacking_cores(device: str, cores: int) -> str | None:
 
 
 def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
-    """Distinct cores behind logical CPUs, by the kernel's topology, else by psutil."""
+    """Number of physical cores behind logical CPUs, from the kernel's topology, or else from psutil."""
     siblings = [_siblings(cpu, root) for cpu in cpus]
     if None not in siblings:
         return len(set(siblings))
@@ -92,7 +93,7 @@ def on_their_cores(cpus: Iterable[int], root: Path = Path("/")) -> set[int]:
 
 
 def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
-    """Logical CPUs grouped by core, in the order of their numbers; without the kernel's topology each is a core."""
+    """Logical CPUs grouped by core, in the order of their numbers; without the kernel's topology, each is a core."""
     cores: dict[str, list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(_siblings(cpu, root) or str(cpu), []).append(cpu)
@@ -125,10 +126,9 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
     """Logical CPUs of each visible GPU or MIG instance, by its id; empty if each may use all allowed CPUs.
 
-    `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are shared out in the
-    order of the PCI bus: among all GPUs if the process may run on all CPUs, else among the visible ones. A single GPU
-    has all cores of its NUMA node. With fewer cores than GPUs nothing is shared out. MIG instances of a GPU use its
-    share together.
+    `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are assigned in PCI
+    bus order: among all GPUs if the process may run on all CPUs, else among the visible ones. A single GPU has all
+    cores of its NUMA node. With fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))

@@ -1,6 +1,5 @@
-"""Flags of a result, and reasons to exclude it, from the state of host and GPU.
-
-Both read a row's columns by name (`tables.columns.Measurement`). A missing value raises no flag.
+"""Flags of a result, and reasons why it is invalid, from the state of host and GPU. Both use a row's columns by name
+(`tables.columns.Measurement`). A missing value raises no flag.
 """
 
 from __future__ import annotations
@@ -13,30 +12,31 @@ from crossover.config.words import HOST_BOUND_SHARE, is_cpu
 from crossover.machine.nvml import SLOWDOWN
 
 CLOCK_MIN_SHARE = 0.75
-"""Below this share of its default clock, a GPU is not the one in its data sheet (nvbench's threshold)."""
+"""Below this share of its default clock, a GPU counts as throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""CPUs. The system's tasks on a quiet machine use less (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50
-CPU trials were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/explanation/trust.md)."""
+"""CPUs used by other programs above which a trial is disturbed. System tasks on a quiet machine use less (0.01
+CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials were over 10 % slower than their cell's fastest,
+below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
 """The kernel's tick (usually 250 per second on Linux); the whole tick counts for the task that runs at its end."""
 
 THROTTLED_SHARE = 0.01
-"""Share of time lost to a quota, or to heat, that is visible in a time with 1 % precision."""
+"""Share of time lost to a quota, or to heat, above which the loss is visible in a time with 1 % precision."""
 
 STEAL_SHARE = 0.1
-"""A step loses at least the share that the hypervisor took. Less is not visible within the spread of trials (2 to
-15 %), and a virtual host may lose a few percent all the time."""
+"""A step loses at least the share that the hypervisor took. Smaller losses are not visible within the spread of trials
+(2 to 15 %), and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
-"""Kernels take turns on a GPU, so a step loses the share that others use; 2 % is the smallest spread of trials."""
+"""Kernels take turns on a GPU, so a step loses the share used by others; 2 % is the smallest spread of trials."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """Flags of a valid result that host or GPU may have disturbed; names as in `config.words.FLAGS`.
 
-    A later trial is flagged `side_by_side` with the first one's host-bound share, by `tables.rows`.
+    Later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
     """
     checks = {
         "throttled": _clock_was_low(facts),
@@ -53,7 +53,7 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
     """Whether other processes kept more CPUs busy than the trial could spare.
 
     A CPU trial needs a core per thread; a GPU trial needs one, for the thread that launches kernels. It can spare the
-    other cores of its affinity, also those that a quota does not let it use at the same time.
+    other cores in its affinity mask, including those that a quota does not let it use at the same time.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:
@@ -63,7 +63,7 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
 
 
 def others_resolution(facts: Mapping[str, Any]) -> float:
-    """Upper bound of the standard deviation of `others_cpus`, from the kernel's ticks on half-busy CPUs."""
+    """Upper bound of the standard deviation of `others_cpus`, due to the kernel's ticks on half-busy CPUs."""
     cpus, timed_s = facts.get("logical_cpus"), facts.get("timed_s")
     return math.sqrt(cpus * TICK_S / timed_s) / 2 if cpus and timed_s else 0.0
 
@@ -71,7 +71,7 @@ def others_resolution(facts: Mapping[str, Any]) -> float:
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
     """Why a result is invalid, in one line with the remedy; None if it is valid.
 
-    The software power cap is no reason: a GPU at its power limit always has it.
+    The software power cap is not a reason: it is always active on a GPU at its power limit.
     """
     return "; ".join(reason for reason, _ in _objections(facts)) or None
 
@@ -82,32 +82,32 @@ def may_pass(facts: Mapping[str, Any]) -> bool:
 
 
 def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Reasons why a result is invalid, each with whether a second attempt may help."""
+    """Reasons why a result is invalid, and for each whether a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
-        yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or take another GPU", True
-    # Without a counter, a reason that is active at the end counts. `hw_slowdown` alone does not: according to NVML it
+        yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
+    # Without a counter, a reason counts if it is active at the end. `hw_slowdown` alone does not: according to NVML it
     # is also active for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     share = _timed_share("slowdown_s", facts)
     if slowed if share is None else share > THROTTLED_SHARE:
         named = ", ".join(slowed) or "by its counters"
         during = "" if share is None else f" for {share:.0%} of the timing"
-        yield f"heat or the hardware slowed the GPU down{during} ({named}): see to its cooling and power supply", True
+        yield f"heat or the hardware slowed the GPU down{during} ({named}): check its cooling and power supply", True
     if retries := facts.get("allocator_retries"):
-        yield f"allocator retries while timing ({retries}): the memory is too full; take a smaller batch or size", True
+        yield f"allocator retries while timing ({retries}): memory is too full; use a smaller batch or size", True
     if recompiles := facts.get("recompiles"):
         what = f"recompilations while timing ({recompiles})"
         yield f"{what}: shapes or guards change from step to step; keep them fixed", False
 
 
 def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
-    """A time over that of the timed blocks; None if either is missing."""
+    """A time as a share of the timed blocks' time; None if either is missing."""
     seconds, timed_s = facts.get(column), facts.get("timed_s")
     return None if seconds is None or not timed_s else float(seconds / timed_s)
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """Whether the SM clock was low under load, compared with its default, or else with its maximum."""
+    """Whether the SM clock under load was low compared with its default, or else its maximum."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

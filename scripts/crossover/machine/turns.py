@@ -1,6 +1,5 @@
-"""Turns on a host: GPU trials share it; a CPU trial, or a job that computes, has it alone.
-
-A fair readers-writer lock of all runs and users.
+"""Turns on a host, by a fair readers-writer lock across all runs and users: GPU trials share the host; a CPU trial, or
+a job that computes, has it exclusively.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from functools import cache
 from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
-"""Variables of batch systems, in whose jobs a process must stay among the job's own."""
+"""Variables of batch systems; in their jobs, processes must stay within the job."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable with the name of the lock under which the jobs of this machine wait for each other."""
+"""The environment variable with the name of the lock with which the jobs of this machine wait for each other."""
 
 HOST = "host"
 
 
 def batch_job() -> str | None:
-    """The batch system's number of this job, with the variable that holds it; None outside of any."""
+    """The batch system's variable and number for this job; None outside of a batch job."""
     return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
 def hand_down_turns() -> None:
-    """Make the jobs that run here wait for each other; within a batch job, only for those of the same allocation."""
+    """Make the jobs of this machine wait for each other; within a batch job, only those of the same allocation."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -37,10 +36,10 @@ def hand_down_turns() -> None:
 def host_turn(
     environment: Mapping[str, str], *, alone: bool, holder: str, tell: Callable[[str], None]
 ) -> Iterator[float]:
-    """Wait for a turn, beside others or alone, and keep it while the block runs; yields the seconds waited.
+    """Wait for a shared or exclusive turn, and keep it while the block runs; yields the seconds waited.
 
-    `holder` is what others read while they wait; `tell` takes the one line that this process prints if it waits. A
-    batch job waits for nobody: its scheduler gave it the cores. Raises UserError if the folder cannot hold locks.
+    `holder` is shown to others while they wait; `tell` receives the line that this process prints if it waits. A batch
+    job does not wait: its scheduler gave it the cores. Raises UserError if the folder cannot hold locks.
     """
     name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
     if name is None:
@@ -56,7 +55,7 @@ def host_turn(
         tell(f"waiting for a turn on this host, which is held by {holders}")
 
     with ExitStack() as turn:
-        # Whoever comes later waits in the queue, so that GPU trials cannot keep a CPU trial waiting for ever.
+        # Later arrivals wait in the queue, so that GPU trials cannot starve a CPU trial.
         with locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once):
             turn.enter_context(locked(path, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, tell_once))
         if alone:
@@ -67,6 +66,6 @@ def host_turn(
 
 @contextmanager
 def computing(what: str) -> Iterator[None]:
-    """Keep the host to this process for other work than a trial, such as drawing figures."""
+    """Reserve the host for this process for work other than a trial, such as drawing figures."""
     with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
         yield

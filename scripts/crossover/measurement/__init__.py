@@ -1,1 +1,1 @@
-"""The torch wing: everything that happens in the process that measures. Imports no pandas, Matplotlib or Snakemake."""
+"""Everything that runs in the measuring process, with torch. Imports no pandas, Matplotlib or Snakemake."""

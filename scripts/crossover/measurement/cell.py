@@ -1,4 +1,5 @@
-"""A cell prepared for a job: sets switches and seed, opens the device, builds the task, and reads the settings back."""
+"""A cell prepared for a job: sets torch's settings and the seed, opens the device, builds the task, and reads the
+settings back."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell whose switches are set and whose device is open."""
+    """A cell whose settings are set and whose device is open."""
 
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
-    """Switches and threads as they were set, which must not change."""
+    """Settings and threads as they were set, which must not change."""
     board: str | None
     """UUID of the leased GPU, or of the GPU of the leased MIG instance; None if it is not known."""
     columns: Columns
-    """Columns of job, host, device and versions."""
+    """Columns about job, host, device and versions."""
 
     def arithmetic(self) -> Arithmetic:
         """The cell's arithmetic on its device; raises UnsupportedError without that precision or enough cores."""
@@ -50,14 +51,15 @@ class OpenCell:
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
     def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int, tell: Tell = not_told) -> Task:
-        """Build the cell's task from a seed; raises InvalidError if it is on another device or has changed a switch."""
+        """Build the cell's task from a seed; raises InvalidError if it is on another device or changed a setting."""
         seed_all(seed)
         task = build_task(self.job.cell, data, arithmetic, tell)
         self.check(task)
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task is on another device, or if a switch or the number of threads changed."""
+        """Raise InvalidError if the task is on another device, or if a setting of torch or the number of threads
+        changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes(self.switches, read_switches())
         if reason is not None:
@@ -65,9 +67,8 @@ class OpenCell:
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
     def ending(self, error: Exception) -> tuple[str, str]:
-        """The status and reason that an error of the step stands for.
-
-        Raises the error if it is the user's mistake or a bug, RefusedError if the CPU in fp32 must show which it is.
+        """The status and reason for an error of the step. Raises the error if it is the user's mistake or a bug,
+        RefusedError if that must be found out by a step on the CPU in fp32.
         """
         if (end := ending(error, self.target.device)) is not None:
             return end
@@ -77,14 +78,15 @@ class OpenCell:
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set threads and switches and open the device, before a workload is imported, so that its changes are noticed.
+    """Set threads and torch's settings and open the device, before a workload is imported, so that its changes are
+    noticed.
 
     Raises UserError if torch cannot use the device.
     """
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # a loader's pinning thread changes the threads, and no step runs on them
+    if target.device.type != "cpu":  # the setting belongs to a loader's pinning thread, in which no step runs
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {
@@ -102,10 +104,7 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """The dataset, with its rows repeated in order to exactly `rows` if it has fewer.
-
-    Takes no more memory than the result.
-    """
+    """The dataset, with its rows repeated in order up to `rows`. Needs no more memory than the result."""
     return {name: tensor if len(tensor) >= rows else _repeated(tensor, rows) for name, tensor in data.items()}
 
 

@@ -1,6 +1,6 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A forward pass on torch's meta device, which computes nothing, shows whether a model takes its inputs.
+Whether a model accepts its inputs is tested by a forward pass on torch's meta device, which computes nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ IMAGE_PIXELS = 224
 TOKENS = 128
 PROBED_ROWS = 2
 LONGEST_REASON = 200
-"""Characters of a library's message that are shown."""
-OWN_FILE = "build it in a file of your own"
+"""Maximum number of characters shown of a library's message."""
+OWN_FILE = "build it in your own file"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 """Keys of configs that count the decoder's layers separately."""
@@ -67,9 +67,8 @@ NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
 
 @cache
 def _classes(library: str, name: str, pixels: int) -> int | None:
-    """The number of classes that a model scores for each image; None if its output is something else.
-
-    Raises UserError if it does not take such images.
+    """Number of classes that a model scores for each image; None if it has another kind of output. Raises UserError if
+    it does not accept such images.
     """
     make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
     try:
@@ -79,7 +78,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
         raise
     except Exception:  # perhaps the meta device lacks an operator
         shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
-        output = _on_cpu(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
+        output = _on_cpu(make, [images], {}, shown, f"use other sizes, or {OWN_FILE}")
     if isinstance(output, list):
         raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
     scores = getattr(output, "logits", output)
@@ -87,7 +86,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """A model of a config's class with `size` layers, or the config's default number if `size` names the config."""
+    """Model of a config's class with `size` layers, or with the default number if `size` names the config."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
     _check_transformers(name, layers)
     network = _transformers_network(name, layers)
@@ -96,7 +95,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the layers change nothing, or if the model takes other inputs than it is given."""
+    """Raise UserError if the number of layers changes nothing, or if the model needs other inputs than given."""
     make = partial(_transformers_network, name)
     with torch.device("meta"):
         network = make(layers)
@@ -106,12 +105,12 @@ def _check_transformers(name: str, layers: int | None) -> None:
     for probed in filter(None, (network, larger)):
         try:
             calls.append(_calls(probed, inputs))
-        except RuntimeError:  # perhaps the meta device lacks an operator; wrong inputs fail in the step
+        except RuntimeError:  # the meta device may lack an operator; wrong inputs will fail in the step
             break
         except Exception:
             texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
             shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
-            _on_cpu(partial(make, layers), [], texts, shown, f"it may want other inputs: {OWN_FILE}")
+            _on_cpu(partial(make, layers), [], texts, shown, f"it may need other inputs: {OWN_FILE}")
             break
     if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
         raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
@@ -141,7 +140,7 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
 
 
 def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
-    """Random images or texts, as a model's config describes them. Raises UserError if it describes no such inputs."""
+    """Random images or texts as described by a model's config. Raises UserError if it describes neither."""
     config, main = network.config, network.main_input_name
     needed = inspect.signature(network.forward).parameters
     if main == "pixel_values":
@@ -166,7 +165,7 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
 def _on_cpu(
     make: Callable[[], nn.Module], arguments: Sequence[Any], keywords: Mapping[str, Any], shown: str, advice: str
 ) -> Any:
-    """A model's output; raises UserError, which begins with `shown`, if it fails."""
+    """Run a model's forward pass; a UserError for a failure begins with `shown`."""
     try:
         return _forward(make(), *arguments, **keywords)
     except Exception as error:
@@ -209,7 +208,7 @@ BUILDERS: Mapping[str, Callable[[Model, int | str, int], Step]] = {
 
 def _unknown(library: str, name: str, names: Sequence[str]) -> UserError:
     close = did_you_mean(name, names, 3)
-    return UserError(f"{library}:{name}: it has no model of that name{close}; allowed: one of its {len(names)} names")
+    return UserError(f"{library}:{name}: there is no model of that name{close}; allowed: one of its {len(names)} names")
 
 
 def _shown(error: Exception) -> str:
@@ -218,7 +217,7 @@ def _shown(error: Exception) -> str:
 
 
 def _library(name: str) -> Any:
-    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
+    os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is imported
     try:
         return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A trial of workload `null`, which does nothing; it has a row like any other and does not import torch."""
+"""A trial of workload `null`, which does nothing; it writes a row like any other trial but does not import torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_EFFORT = Effort(
 
 
 def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Measurement:
-    """Time an empty step for a moment, whatever the config's effort; `tell` as in `run_trial`. No pass follows."""
+    """Time an empty step briefly, regardless of the config's effort; `tell` as in `run_trial`. No pass follows."""
     machine = describe_machine()
     facts = {
         **job.columns(),

@@ -20,13 +20,12 @@ from crossover.measurement.step.trees import tensors_of
 Batch = tuple[Any, Any]
 """Inputs and targets."""
 
-COUNT_THEM = "say how many samples a step has: Step(samples=...)"
+COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """The step's batches, endlessly; a Dataset is shuffled in each epoch.
-
-    Raises UserError, which begins with `shown`, for a Dataset or loader that gives none.
+    """Yield the step's batches endlessly; a Dataset is shuffled in each epoch. For a Dataset or loader without
+    batches, raises a UserError that begins with `shown`.
     """
     loader = step.inputs
     if isinstance(loader, Dataset):
@@ -44,16 +43,14 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
         for batch in loader:
             yield _split(batch, collated)
         if batch is None:
-            why = (
-                f"of {batch_size}: it has fewer rows, or was read to its end; give it more rows, or let it start again"
-            )
+            why = f"of {batch_size}: it has fewer rows, or is exhausted; give it more rows, or let it start again"
             if epoch > 1:
-                why = f"in epoch {epoch}: its data can be read once only; let them start again with each iteration"
+                why = f"in epoch {epoch}: its data can be read only once; let each iteration start again"
             raise UserError(f"{shown}: its loader gave no batch {why}")
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated`: torch collated it, which turns tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated`: whether torch collated it, which turns tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -61,7 +58,7 @@ def _split(batch: Any, collated: bool) -> Batch:
         return targets, None
     if collated:
         inputs = [tuple(part) if isinstance(part, list) else part for part in inputs]
-    if is_list_of_dicts(targets):  # one dict for each sample, as a detector's collate function makes by zip(*batch)
+    if is_list_of_dicts(targets):  # one dict for each sample, as made by a detector's collate function with zip(*batch)
         inputs = [list(part) if type(part) is tuple else part for part in inputs]
         targets = list(targets)
     return (inputs[0] if len(inputs) == 1 else tuple(inputs)), targets
@@ -74,9 +71,8 @@ def is_list_of_dicts(values: Any) -> bool:
 def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """A function that counts a batch's samples: the Step's, or the length of the part with `batch_size` rows at first.
-
-    Raises UserError, which begins with `shown`, if no part has so many rows.
+    """A function that counts a batch's samples: the Step's, or the length of the part that has `batch_size` rows in
+    the first batch. If no part has that many rows, raises a UserError that begins with `shown`.
     """
     samples = step.samples
     if callable(samples):
@@ -92,20 +88,20 @@ def sample_counter(
     if batch_size in counts:
         index = counts.index(batch_size)
         return lambda inputs, targets: sample_counts((inputs, targets))[index]
-    # Recurrent layers of torch take batches along the second dimension by default.
+    # By default, torch's recurrent layers expect the batch in the second dimension.
     time_first = any(getattr(module, "batch_first", True) is False for module in step.model.modules())
     if time_first and batch_size in (lengths := _second_lengths(first)):
         index = lengths.index(batch_size)
         return lambda inputs, targets: _second_lengths((inputs, targets))[index]
     rows = " or ".join(map(str, dict.fromkeys(counts))) or "no"
-    advice = "build it of batch_size rows" if takes_batch_size else f"take batch size {rows}"
+    advice = "build it with batch_size rows" if takes_batch_size else f"take batch size {rows}"
     raise UserError(
         f"{shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}, or {COUNT_THEM}"
     )
 
 
 def sample_counts(batch: Batch) -> list[int]:
-    """Numbers of samples that a batch may have: lengths of its lists, packed sequences, graphs and tensors."""
+    """Possible numbers of samples in a batch: lengths of its lists, packed sequences, graphs and tensors."""
     lists = [length for part in batch for length in _lists(part)]
     leaves = tree_leaves(batch, is_leaf=lambda value: isinstance(value, PackedSequence))
     packed = [int(leaf.batch_sizes[0]) for leaf in leaves if isinstance(leaf, PackedSequence)]
@@ -133,7 +129,7 @@ def _second_lengths(batch: Batch) -> list[int]:
 
 
 def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
-    """A function that gives the tensors of a batch's inputs that stay in host memory, as the Step's `host` says.
+    """A function that returns the input tensors that stay in host memory according to the Step's `host`.
 
     Raises UserError, which begins with `shown`, for a name that the inputs do not have.
     """
@@ -158,7 +154,7 @@ def _names(model: nn.Module, inputs: Any) -> list[str]:
 
 
 def lengths_among(model: nn.Module, inputs: Any) -> list[str]:
-    """Names of inputs that may be lengths of sequences: whole numbers in one dimension."""
+    """Names of inputs that may be sequence lengths: one-dimensional integer tensors."""
     names = _names(model, inputs)
     parts = inputs if type(inputs) is tuple else [_field(inputs, name) for name in names]
     return [

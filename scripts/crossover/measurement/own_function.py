@@ -1,7 +1,6 @@
-"""A user's plain function as a step, which runs unchanged on the device that it was made for.
-
-Its results on an accelerator are compared with those of the same function made for the CPU, at the same size. Both are
-made from the same seed, and random tensors are drawn on the host, so that both have the same data.
+"""A user's plain function as a step, which runs unchanged on the device for which it was built. Its results on an
+accelerator are compared with those of the same function built for the CPU, at the same size. Both are built from the
+same seed, and random tensors are drawn on the host, so that both have the same data.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class OwnFunction:
         self.cell, self.tell = cell, tell
 
     def build_model(self, _size: int) -> nn.Module:
-        """A model without weights, as a function has none."""
+        """Stands in for the model of a function, without weights."""
         return nn.Module()
 
     def build(self, _cell: Cell, _data: object, arithmetic: Arithmetic) -> FunctionTask:
@@ -53,7 +52,7 @@ class OwnFunction:
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
-        """What the user's function returns for a device, as a Step; raises UserError with file and line."""
+        """Call the user's function for a device and return a Step; raises UserError with file and line."""
         cell, model = self.cell, self.cell.model
         assert model is not None
         size = model.argument(cell.size)
@@ -72,24 +71,22 @@ class OwnFunction:
 
 
 def checked_step(returned: Any, where: str) -> Step:
-    """What a function returned as a Step without a model; raises UserError, which begins with `where`."""
+    """Convert a function's return value to a Step without a model; a UserError begins with `where`."""
     if isinstance(returned, nn.Module) or (
         isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
     ):
         raise UserError(
-            f"{where} returns a model, which Crossover moves to the device itself; take the argument device out, or "
+            f"{where} returns a model, which Crossover moves to the device itself; remove the argument device, or "
             f"return {RETURNS}"
         )
     step = returned if isinstance(returned, Step) else Step(run=returned)
     if step.model is not None or step.inputs is not None:
-        raise UserError(
-            f"{where} returns a Step with a model or inputs; take the argument device out, or leave them out"
-        )
+        raise UserError(f"{where} returns a Step with a model or inputs; remove the argument device, or leave them out")
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
     allowed = {
         "samples": (counts_samples(step), "a whole number, or a function without arguments"),
-        "unit": (isinstance(step.unit, str), 'a text, as "rows"'),
+        "unit": (isinstance(step.unit, str), 'a string, such as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
         "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),
     }
@@ -98,19 +95,19 @@ def checked_step(returned: Any, where: str) -> Step:
         if value is not None and not is_allowed:
             raise UserError(f"{where} returns {kind_of(value)} as {part}; allowed: {what}")
     if parts := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
-        raise UserError(f"{where} returns a Step with {', '.join(parts)}, which a step without a model has no use for")
+        raise UserError(f"{where} returns a Step with {', '.join(parts)}, which a step without a model does not use")
     return step
 
 
 class FunctionTask(Task):
-    """Calls the user's function and drops its result, as in a loop."""
+    """Calls the user's function and discards its result, as a loop would."""
 
     is_function = True
 
     def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
         assert source.cell.model is not None
         self.user_step, self.source = step, source
-        threadpool_limits(torch.get_num_threads())  # of NumPy's and SciPy's libraries, which torch does not set
+        threadpool_limits(torch.get_num_threads())  # threads of NumPy's and SciPy's libraries, which torch does not set
         self.awaits: bool | None = None
         """Whether results are computed in the background; None before the first step."""
         self.samples_taken: int = 0
@@ -141,7 +138,7 @@ class FunctionTask(Task):
             if self.awaits is not False:
                 self._await(returned)
         except Exception:
-            with explaining(self.source.cell.model):  # entering it in each step would take as long as a short step
+            with explaining(self.source.cell.model):  # in each step it would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -149,13 +146,12 @@ class FunctionTask(Task):
         return ()
 
     def _await(self, returned: Any) -> None:
-        """Wait for results that are computed in the background, as JAX's; only if the first step returns any.
-
-        Raises UserError for a result that is still to be computed.
+        """Wait for results computed in the background, such as JAX's; only if the first step returns any. Raises
+        UserError for a result that is not computed yet.
         """
         if self.awaits is None and (kind := unfinished(returned)):
             with suppress(Exception):
-                returned.close()  # or Python warns of a coroutine that nobody awaited
+                returned.close()  # otherwise Python warns of a coroutine that was never awaited
             assert self.source.cell.model is not None
             raise UserError(
                 f"{self.source.cell.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
@@ -169,10 +165,8 @@ class FunctionTask(Task):
             wait()
 
     def check(self) -> Answer:
-        """Compare the results with those of the same function made for the CPU.
-
-        Both are made anew and take one step, since later ones may start where the last one ended. Two such steps on the
-        device must return the same.
+        """Compare the results with those of the same function built for the CPU. Both are built anew and take one
+        step, since later steps may continue from the previous one. Two such steps on the device must return the same.
         """
         model = self.source.cell.model
         assert model is not None
@@ -186,7 +180,7 @@ class FunctionTask(Task):
             )
         tolerance = self.user_step.tolerance
         if difference(ours, again, tolerance) is not None:
-            return Answer(unchecked="made twice, it returns different results: it draws random numbers of its own")
+            return Answer(unchecked="built twice, it returns different results: it draws random numbers of its own")
         if device == "cpu":
             return Answer()
         theirs = results_of(self.source.step_on("cpu"), model)
@@ -200,7 +194,8 @@ class FunctionTask(Task):
 
 
 def unfinished(returned: Any) -> str | None:
-    """What a step returned in place of results, if that computes nothing until asked to; None for anything else."""
+    """The kind of lazy object (such as a generator) that a step returned instead of results; None for anything
+    else."""
     if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
         return "a coroutine"
     if isinstance(returned, Iterator):
@@ -214,14 +209,15 @@ def unfinished(returned: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Result:
-    """An array that a step returned, and the largest relative difference that rounding in its type may cause."""
+    """An array returned by a step, and the largest relative difference that rounding in its type may cause."""
 
     values: np.ndarray
     tolerance: float
 
 
 def results_of(step: Step, model: Model) -> list[Result]:
-    """The numbers and arrays of one step, in host memory; raises InvalidError if the step's `result` fails."""
+    """Run one step and return its numbers and arrays in host memory; raises InvalidError if the step's `result`
+    fails."""
     assert step.run is not None
     returned = step.run()
     if step.result is not None:
@@ -235,7 +231,7 @@ def results_of(step: Step, model: Model) -> list[Result]:
 
 
 def as_result(value: Any) -> Result | None:
-    """A number, array, tensor or sparse matrix in host memory; None for anything else."""
+    """Convert a number, array, tensor or sparse matrix to an array in host memory; None for anything else."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout != torch.strided else value
@@ -248,7 +244,7 @@ def as_result(value: Any) -> Result | None:
         return _of_array(value.get())
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         return _of_array(np.asarray(value))
-    if isinstance(value, float | complex):  # perhaps taken from an array in single precision
+    if isinstance(value, float | complex):  # it may come from an array in single precision
         return Result(np.asarray(value), TOLERANCES[np.float32])
     return _of_array(np.asarray(value)) if isinstance(value, int) else None
 
@@ -258,7 +254,7 @@ def _of_array(array: np.ndarray) -> Result | None:
 
 
 def difference(ours: list[Result], theirs: list[Result], tolerance: float | None) -> str | None:
-    """A description of results that differ by more than the tolerance; None if they agree."""
+    """Describe results that differ by more than the tolerance; None if they agree."""
     if len(ours) != len(theirs):
         return f"{len(ours)} arrays and {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):

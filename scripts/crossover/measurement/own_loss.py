@@ -18,7 +18,7 @@ IGNORED_LABEL = -100
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """The range of class labels, as far as it is known before a step."""
+    """The range of class labels, if known before a step."""
 
     least: int
     most: int
@@ -28,17 +28,17 @@ class ClassLabels:
 
     @classmethod
     def of_table(cls, column: str, classes: int, numeric: bool) -> ClassLabels:
-        """Labels of a table's column, numbered from 0."""
-        what = "different whole numbers, which are taken as classes" if numeric else "classes"
+        """Range of the labels of a table's column, numbered from 0."""
+        what = "different whole numbers, which are treated as classes" if numeric else "classes"
         regression = "for a regression write them as 1.0; for classes " if numeric else ""
         return cls(0, classes - 1, f"{column} has {classes} {what}", f"{regression}give it {classes} outputs")
 
     @classmethod
     def of_targets(cls, targets: Any) -> ClassLabels | None:
-        """Labels of a batch on the host; None if its targets are not whole numbers."""
+        """Range of the labels of a batch on the host; None if its targets are not whole numbers."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
-        targets = targets.long()  # torch has no minimum of uint16
+        targets = targets.long()  # torch has no minimum for uint16
         labels = targets[targets != IGNORED_LABEL]
         if not labels.numel():
             return None
@@ -47,7 +47,7 @@ class ClassLabels:
         return cls(least, most, f"its targets are class labels from {least} to {most}", advice)
 
     def check(self, outputs: int) -> None:
-        """Raise UserError if a label has none of a model's outputs."""
+        """Raise UserError if a label exceeds the number of a model's outputs."""
         if self.least < 0 or self.most >= outputs:
             have = f"{outputs} outputs, for labels 0 to {outputs - 1}" if outputs > 1 else "1 output, for label 0"
             raise UserError(f"{self.shown}, but the model has {have}; {self.advice}")
@@ -61,15 +61,14 @@ def kind_of(value: Any) -> str:
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:
-    """All tensors of a model's output, also those that are attributes of an object."""
+    """All tensors in a model's output, including attributes of objects."""
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The output's own loss, or one that suits the targets: cross entropy, mean squared error.
-
-    Without targets the mean square of the output, which costs as much. Raises UserError if the model has too few
-    outputs for `labels`, ValueError if no default loss applies.
+    """The output's own loss, or a default for the targets: cross entropy or mean squared error. Without targets, the
+    mean square of the output, which costs about as much. Raises UserError if the model has too few outputs for
+    `labels`, ValueError if no default loss applies.
     """
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(loss, torch.Tensor):
@@ -104,7 +103,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
 
 
 def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
-    """The losses in a model's dict: its scalars that require gradients."""
+    """The losses in a model's output dict: its scalars that require gradients."""
     values = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
     losses = [value for value in values if value.dim() == 0 and value.requires_grad]
     if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in values):

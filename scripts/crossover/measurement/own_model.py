@@ -57,7 +57,7 @@ LEARNING_RATE = 1e-3
 
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives what of the user's code is about to run, and the number of parameters."""
+"""Receives a description of the user's code that is about to run, and the number of parameters."""
 
 
 class OwnModel:
@@ -89,7 +89,7 @@ class OwnModel:
         return task
 
     def _user_step(self) -> Step:
-        """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
+        """Call the user's function and return a Step; raises UserError with file and line if it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
         file = self.model.shown.rpartition(":")[0]
@@ -116,13 +116,13 @@ class OwnModel:
         with explaining(self.model, "its data fail", certain=True):
             inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
         was_training = step.model.training
-        with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
+        with explaining(self.model, "the first forward pass, needed for its lazy modules, fails"):
             _call(step.model.eval(), inputs, targets if step.loss is None else None)
         step.model.train(was_training)
 
 
 _default_dtypes: dict[Model, torch.dtype] = {}
-"""Torch's default type as each model's file set it."""
+"""Torch's default type as set by each model's file."""
 
 
 @contextmanager
@@ -142,7 +142,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with a copy of its model, loss and optimizer if a cached function returned the same weights before."""
+    """The step; with a copy of model, loss and optimizer if a cached function returned the same weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -152,7 +152,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # which would run the first model's weights
+        for module in model.modules():  # otherwise the first model's weights would run
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -161,7 +161,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
 
 
 def _tensors_in(step: Step) -> list[torch.Tensor]:
-    """Parameters and buffers of a step's model and loss."""
+    """The parameters and buffers of a step's model and loss."""
     modules = [module for module in (step.model, step.loss) if isinstance(module, nn.Module)]
     return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
 
@@ -241,7 +241,7 @@ def _is_optimizer(value: Any) -> bool:
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     """Call the model: a dict becomes keywords, a tuple several arguments, anything else is a single argument.
 
-    A list of dicts as the targets is the last argument, as detectors take it.
+    Targets that are a list of dicts become the last argument, as detectors expect.
     """
     of_targets = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
@@ -250,19 +250,18 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
-"""Errors by which a function or model rejects a size; any other error is a mistake."""
+"""Errors with which a function or model may reject a size; any other error is a mistake."""
 
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
-    """The user's mistake with file and line; `unsupported` where the size is a default, not the user's."""
+    """The user's mistake with file and line, or `unsupported` if the size is a default rather than the user's."""
     text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls its function as `call` shows.
-
-    Raises UserError with file and line where that fails.
+    """Import the user's module and return the result of `make`, which calls its function as shown in `call`. Raises
+    UserError with file and line if that fails.
     """
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
@@ -280,10 +279,10 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 def explaining(
     model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
 ) -> Iterator[None]:
-    """Raise an error as the user's mistake, with file and line, unless it stands for a status.
+    """Raise an error as the user's mistake, with file and line, unless it means a status.
 
-    `what` says what failed. The error stays the cause, since the device may lack something, which `process.attempts`
-    finds out by a step on the CPU. With `certain`, for code that uses no device, it does not.
+    `what` says what failed. The error is kept as the cause, since the device may lack something, which
+    `process.attempts` finds out with a step on the CPU. With `certain`, for code that uses no device, it is not kept.
     """
     try:
         yield
@@ -302,7 +301,7 @@ class _OwnTask(Task):
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(step.inputs, Dataset | DataLoader):
             raise UserError(
-                f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
+                f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded needs; use resident"
             )
         batches = batches_of(step, cell.batch_size, model.shown)
         with explaining(model, "its data fail", certain=True):
@@ -326,11 +325,11 @@ class _OwnTask(Task):
             self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
 
     def place(self, batch: Batch) -> Batch:
-        """The batch on the device, except what the Step's `host` names."""
+        """The batch on the device, except the parts listed in the Step's `host`."""
         return self._changed(self.arithmetic.place, batch)
 
     def _changed(self, change: Change, batch: Batch) -> Batch:
-        """The batch with each tensor changed, except what the Step's `host` names."""
+        """The batch with each tensor changed, except the parts listed in the Step's `host`."""
         on_host = self._ids_on_host(batch)
         return map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)  # type: ignore[no-any-return]
 
@@ -350,7 +349,7 @@ class _OwnTask(Task):
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
-            tensor.grad = None  # gradients of inputs would add up over steps
+            tensor.grad = None  # otherwise gradients of inputs would add up over steps
         self.samples_taken += self.samples
         return self.resident_batch
 
@@ -362,7 +361,7 @@ class _OwnTask(Task):
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """A description of what failed, with advice for errors of known cause."""
+        """Describe what failed, with advice for errors of known cause."""
         what = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
@@ -379,7 +378,7 @@ class _OwnTask(Task):
 
 
 def _is_of_rows(batch: Batch, batch_size: int) -> bool:
-    """Whether each tensor of a batch holds a sample in each row."""
+    """Whether each row of each tensor in a batch is a sample."""
     tensors = tensors_of(batch)
     plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
     simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))
@@ -387,7 +386,7 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if the model, or all its inputs, were given in another precision than the one measured."""
+    """A note if the model, or all its inputs, had a precision other than the measured one."""
     whose = {
         "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
         "its inputs are": _only_dtype(tensors_of(inputs)),
@@ -403,7 +402,7 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The common type of all floating-point tensors, if any: a loader turns single numbers of Python into doubles."""
+    """The common type of all floating-point tensors, if any: a loader turns Python numbers into doubles."""
     dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
     return dtypes if len(dtypes) == 1 else set()
 
@@ -423,12 +422,12 @@ class OwnTraining(_OwnTask, TrainingTask):
             trained += arithmetic.place_model(step.loss).parameters()
         parameters = [parameter for parameter in trained if parameter.requires_grad]
         if not parameters:
-            raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
+            raise UserError(f"{model.shown}: the model has no parameters to train; use mode: infer")
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
         if step.run is not None and cell.protocol in COPYING:
             raise UnsupportedError(
-                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; take "
+                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; use "
                 "resident or loaded"
             )
         if step.run is not None:
@@ -436,7 +435,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The step's optimizer; raises UserError for one that trains something else or needs a closure."""
+        """The step's optimizer; raises UserError if it trains something else or needs a closure."""
         shown = self.source.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
@@ -445,7 +444,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             if groups and trained.isdisjoint(map(id, parameters)):
                 raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it of these")
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
-                optimizer.load_state_dict(optimizer.state_dict())  # moves what it made on the host, as Adagrad does
+                optimizer.load_state_dict(optimizer.state_dict())  # moves state created on the host, such as Adagrad's
         else:
             with explaining(self.source, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
@@ -456,9 +455,10 @@ class OwnTraining(_OwnTask, TrainingTask):
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if it needs one."""
+        """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if the precision needs
+        it."""
         arithmetic = self.arithmetic
-        if len(positional(run)) > 4:  # beside model, inputs, targets and optimizer
+        if len(positional(run)) > 4:  # in addition to model, inputs, targets and optimizer
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(
@@ -505,10 +505,10 @@ class OwnInference(_OwnTask, InferenceTask):
     """The forward pass alone."""
 
     has_run = False
-    """Whether a step has succeeded, so that missing gradients are not the cause of a later error."""
+    """Whether a step has succeeded; missing gradients are then not the cause of a later error."""
 
     def move_batches(self, move: Change) -> None:
-        self.resident_batch = (self.resident_batch[0], None)  # an inference has no use for targets
+        self.resident_batch = (self.resident_batch[0], None)  # inference does not use targets
         super().move_batches(move)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
@@ -525,7 +525,8 @@ class OwnInference(_OwnTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Try the forward pass with gradients on, in case it takes derivatives; if it succeeds, they stay on."""
+        """Try the forward pass with gradients enabled, in case it takes derivatives; if that succeeds, they stay
+        enabled."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

@@ -1,4 +1,4 @@
-"""A user's table as samples: rows of numbers and their targets."""
+"""The user's table as samples: rows of numbers and their targets."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table; targets that are whole numbers, booleans or texts become classes, in sorted order.
+    """The rows of a table; targets that are whole numbers, booleans or strings become classes, in sorted order.
 
     Raises UserError for a column of other values, for missing and infinite ones, and for a table without rows.
     """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:
-        raise UserError(f"{shown}: has columns but no rows; give one row a sample")
+        raise UserError(f"{shown}: has columns but no rows; give one row per sample")
     where = {name: f"{shown}: column {shown_value(name)}" for name in (*names, table.targets)}
     inputs = np.stack([_numbers(_decoded(rows.column(name)), where[name]) for name in names], axis=1)
     targets, of_targets = _decoded(rows.column(table.targets)), where[table.targets]
@@ -51,7 +51,7 @@ def samples_of(table: Table) -> TableSamples:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with categories as their values."""
+    """The column with categories replaced by their values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -60,7 +60,7 @@ def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32. Raises UserError, which begins with `where`, for other values, missing or infinite ones."""
+    """A column as float32. For other, missing or infinite values, raises a UserError that begins with `where`."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
@@ -86,7 +86,7 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
 
 
 def _what(column: pa.ChunkedArray) -> str:
-    """What a column holds in place of numbers: the first text with its row, or the column's type."""
+    """Describe a column that is not numeric: the first string with its row, or the column's type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))

@@ -2,7 +2,7 @@
 
 The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
-batch is held, and the step runs on fewer threads and on a larger batch. A remedy that raises anything is left out.
+batch is held, and the step runs on fewer threads and on a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from crossover.measurement.step.trees import map_plain, map_tensors, tensors_of
 Inputs = tuple[Any, ...]
 
 LONGEST_STEP_S = 1.0
-"""Remedies are not tried on longer steps: it would take half a minute."""
+"""Remedies are not tried on longer steps, for which they would take half a minute."""
 LONGEST_TWICE_S = 0.05
 """Remedies are tried on longer steps in a cell's first trial only."""
 TURN_S = 0.01
@@ -41,7 +41,7 @@ TURN_S = 0.01
 ROUNDS = 3
 """Blocks of each method."""
 FEWER_THREADS_S = 0.05
-"""Fewer threads are not tried on longer steps, which gain nothing and would take long."""
+"""Fewer threads are not tried on longer steps, which would gain nothing and take long."""
 FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.05
@@ -54,8 +54,8 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy in turns; returns columns of `Measurement`.
 
-    `name` is that of the execution; `build` makes a new task for a CUDA graph. Changes the weights and allocates
-    memory. Raises what the step as it is raises.
+    `name` is the execution's; `build` makes a new task for a CUDA graph. Changes the weights and allocates
+    memory. Raises what the unmodified step raises.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
     with HostCopies() as copies:
@@ -79,7 +79,7 @@ def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
 
 
 def _is_late(inputs: Inputs) -> bool:
-    """Whether the whole batch is on the host, so that the step copies it."""
+    """Whether the whole batch is on the host, to be copied by the step."""
     return all(tensor.device.type == "cpu" for tensor in tensors_of(inputs))
 
 
@@ -100,9 +100,8 @@ def remedies_of(
     batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Method]:
-    """The step as it is, first, and with each remedy except a CUDA graph, by column of `Measurement`.
-
-    `inputs` is a batch of the task, `batch` the same on the device, `copies` what was copied to make the inputs.
+    """The unmodified step first, then with each remedy except a CUDA graph, by column of `Measurement`. `inputs` is a
+    batch of the task, `batch` the same batch on the device, `copies` what was copied to make the inputs.
     """
     on_batch = _step_on(task, execution, batch)
     methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
@@ -115,7 +114,7 @@ def remedies_of(
                 methods["half_threads_s"] = Method(on_batch, partial(_threads, threads // 2))
         # A compiled model would recompile, and only a batch of rows can be repeated.
         if name != "compile" and task.batched and are_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
-            with suppress(Exception):  # a model may take batches of one size only
+            with suppress(Exception):  # a model may accept only one batch size
                 methods |= _larger(task, execution, batch)
         return methods
     tensors = tensors_of(inputs)
@@ -123,7 +122,7 @@ def remedies_of(
     if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
-            # The graph of a step that copies takes its batch from the host itself.
+            # The graph of a step with copies reads its batch from the host itself.
             early = not late and not (task.copies and name == "cuda-graph")
             methods |= _from_the_host(task, execution, inputs, batch, pinned, early)
     return methods
@@ -153,7 +152,7 @@ def is_pinned(tensor: torch.Tensor) -> bool:
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
-    """Median seconds of the part of a synchronised step after its batch is there."""
+    """Median seconds of the part of a synchronised step after its batch is available."""
     times_s = []
     for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
         inputs = task.next_inputs()
@@ -163,13 +162,13 @@ def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: f
 
 
 class HostCopies(TorchDispatchMode):
-    """Counts the bytes that operations copy from host memory to the device, without single numbers."""
+    """Counts the bytes that operations copy from host memory to the device, except scalars."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.bytes = 0
         self.pinned = True
-        """Whether all of it came from pinned memory."""
+        """Whether all copied bytes came from pinned memory."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -185,13 +184,13 @@ class HostCopies(TorchDispatchMode):
 def _from_the_host(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, early: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, also pinned if it is not yet; and the copies alone.
-
-    `pinned`: whether the step's batch is. `early`: whether `next_inputs` copies it, rather than the forward pass.
+    """The step on a batch in host memory, also in pinned memory if it is not there yet; and the copies alone.
+    `pinned`: whether the step's batch is pinned. `early`: whether `next_inputs` copies it, rather than the forward
+    pass.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]
-    mapped = map_plain if task.copies else map_tensors  # as the step itself does
+    mapped = map_plain if task.copies else map_tensors  # like the step itself
 
     def copied(source: Inputs, wait: bool) -> Inputs:
         devices = iter(targets)
@@ -220,8 +219,8 @@ def _from_the_host(
 def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
     """The step on a batch on the device as one CUDA graph, and whether it can be captured; None if not tried.
 
-    The task must not have run yet, since state of earlier steps would belong to another stream. Its results are not
-    read back. A compiled step raises if it would recompile for this task.
+    The task must not have run yet, since state of earlier steps would belong to another stream. Results are not read
+    back. A compiled step raises if it would recompile for this task.
     """
     reads_back = task.reads_back
     if reads_back:
@@ -249,7 +248,8 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
 def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
     """The step on LARGER_BATCH times the rows; empty if they may not fit into the free memory.
 
-    They fit if LARGER_BATCH times the step's memory and batch do, which are at most the peak of this process so far.
+    They fit if LARGER_BATCH times the memory of step and batch does, for which the peak of this process is an upper
+    bound.
     """
     free_bytes = FREE_SHARE * available_bytes()
     peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")
@@ -283,11 +283,10 @@ class Method:
 
 
 def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
-    """Seconds of a step in each method: the median of synchronised blocks that last about `block_min_s` each.
-
-    The first method is the step as it is; another that raises is left out. A block begins with a step that does not
-    count. A step as long as a block is a block by itself, and the two runs that showed its length count. Every second
-    round runs backwards, so that a steady drift affects all methods alike.
+    """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` each. The
+    first method is the unmodified step; others that raise are skipped. A block begins with a step that is not counted.
+    A step as long as a block is a block by itself, and the two runs that determined its length count. Every second
+    round runs backwards, so that a steady drift affects all methods equally.
     """
     as_it_is = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

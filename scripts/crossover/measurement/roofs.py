@@ -28,18 +28,18 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 REPEATS = 7
-"""Blocks of the best probe of each roof."""
+"""Number of blocks of the best probe of each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Duration of a step in seconds after which no larger size is probed."""
+"""Step duration in seconds beyond which no larger size is probed."""
 
 MOST_BYTES = 10**9
-"""Maximum size of the three matrices of a product together."""
+"""Maximum total size of a product's three matrices."""
 COPY_BYTES = 2**26
 PASSES = 16
-"""Passes through memory in one CUDA graph."""
+"""Number of passes through memory in one CUDA graph."""
 LAUNCHES = 1000
-"""Tiny kernels in a row."""
+"""Number of tiny kernels in a chain."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Sizes:
 
 
 HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
-"""Larger working sets follow, see `host_sizes`."""
+"""Larger working sets are added by `host_sizes`."""
 CACHES = 2
-"""Largest working set of a CPU over the size of its last-level caches, so that little of it stays in them."""
+"""Ratio of the largest working set of a CPU to its last-level caches, so that little stays in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
 ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
@@ -70,7 +70,7 @@ def host_sizes(cache_bytes: int | None, free_bytes: int) -> Sizes:
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
-    """Probe the device of the job's cell in this process; returns `ok` and its rows of table `roofs`."""
+    """Probe the device of the job's cell in this process; returns `ok` and the rows of table `roofs`."""
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
@@ -88,7 +88,7 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
 def probe(
     target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of table `roofs` for a device, without the columns that name it; a precision that it lacks has no row."""
+    """Rows of table `roofs` for a device, without the columns that identify it; unsupported precisions have no row."""
     if sizes is None:
         on_cpu = target.device.type == "cpu"
         sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
@@ -102,7 +102,7 @@ def probe(
         for working_set in sizes.working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
-            if working_set / row["value"] > LONGEST_STEP_S / 2:  # the next one would take many seconds
+            if working_set / row["value"] > LONGEST_STEP_S / 2:  # the next size would take many seconds
                 break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":
@@ -186,7 +186,7 @@ def _replayed(step: Step, device: torch.device) -> Step:
     """The replay of a step as a CUDA graph; the step itself on other devices."""
     if device.type != "cuda":
         return step
-    step()  # loads what a capture cannot
+    step()  # loads libraries, which a capture cannot
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
@@ -200,7 +200,7 @@ class Probe:
     step: Step
     step_s: float
     count: int
-    """Bytes or operations of the step."""
+    """Number of bytes or operations in the step."""
     more: dict[str, Any]
     """Further columns."""
 
@@ -222,7 +222,7 @@ def _tried(step: Step, watch: Stopwatch, count: int = 1, **more: Any) -> Probe:
 
 
 def _row(roof: str, times_s: list[float], count: int | None, unit: str, **more: Any) -> dict[str, Any]:
-    """A row of a roof: median, lowest and highest of the blocks' times, or of their rates `count` / time."""
+    """Row for a roof: median, lowest and highest of the blocks' times, or of their rates `count` / time."""
     values = times_s if count is None else [count / time_s for time_s in times_s]
     value, lowest, highest = statistics.median(values), min(values), max(values)
     return {"roof": roof, "value": value, "lowest": lowest, "highest": highest, "unit": unit, **more}

@@ -2,7 +2,7 @@
 
 A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again; if it
 fails then, the search goes down. Sizes are assumed to fail above a threshold, which may be blurred. The searching
-process does not import torch: a try's imports are in the measuring process.
+process does not import torch, which only the measuring processes do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMED_MAX_S = 10.0
 """Maximum time of the timed batches, estimated from the last step before them."""
 
 TIMED_MIN = 3
-"""Minimum number of timed batches, however long they take."""
+"""Minimum number of timed batches, regardless of their duration."""
 
 CONFIRMATIONS = 2
 """Number of further tries in which the largest size must fit."""
@@ -54,7 +54,7 @@ class Try:
     status: str
     reason: str | None
     duration_s: float
-    """Seconds from the request for the measuring process until its end."""
+    """Seconds from requesting the measuring process to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class LargestBatch:
     smallest_failing: int | None = None
     """The smallest batch that did not fit; None if all did."""
     largest_fitting: int | None = None
-    """If the search was stopped: the largest batch that fitted, below all that did not."""
+    """If the search was stopped: the largest batch that fitted, smaller than all that did not."""
     throughput_samples_per_s: float | None = None
     """Throughput of the largest batch."""
     timed_batches: int | None = None
@@ -81,7 +81,7 @@ class LargestBatch:
 
 
 class _StoppedError(Exception):
-    """A try ended with a status that says nothing about memory."""
+    """A try ended with a status unrelated to memory."""
 
 
 def search_largest(
@@ -91,7 +91,7 @@ def search_largest(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> LargestBatch:
-    """Search from the batch size of `first` up to `limit`; `attempt` does a try, `tell` receives a line for each.
+    """Search from the batch size of `first` up to `limit`; `attempt` runs a try, `tell` receives a line for each.
 
     A batch does not fit if its try ends as `oom`. Any other status but `ok` stops the search.
     """
@@ -136,7 +136,7 @@ def time_largest(
 ) -> LargestBatch:
     """Add the throughput of up to `timed_batches` batches of the largest size, measured in a new process.
 
-    However that ends, the result of the search stays.
+    The result of the search stays, whatever happens.
     """
     if result.largest is None or not timed_batches:
         return result
@@ -172,7 +172,7 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
 def run_try(
     job: TryJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None
 ) -> tuple[str, str | None, dict[str, Any]]:
-    """Build a cell at its batch size, run a few steps, and return a status, its reason, and what was timed.
+    """Build a cell at its batch size, run a few steps, and return a status, its reason, and the timed columns.
 
     `ok`: it fits; `oom`: it does not. Any other error of the workload is `invalid`; its traceback is printed. `tell`
     receives `begun` with the FACTS before the model is built. Raises UserError for a missing device or dataset,
@@ -203,14 +203,16 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     from crossover.measurement.workloads import workload_code
 
     arithmetic, target = cell.arithmetic(), cell.target
-    workload_code(job.cell)  # imports do not count for the cell's memory
+    workload_code(job.cell)  # imports do not count towards the cell's memory
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
     step = prepare(task, job.cell.execution).step
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
     if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
-        raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
+        raise InvalidError(
+            f"the loss scaler skipped {SKIPPED_MAX} updates in a row, so the memory of an update is unknown"
+        )
     step_s = [time_block(step, 1, watch).wall_s for _ in range(job.steps)][-1]
     timed = {}
     if job.timed_batches:
@@ -227,7 +229,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
     """Time up to `most` batches between two synchronisations, after Geifman (docs/explanation/measurement.md).
 
-    How many fit into TIMED_MAX_S is estimated from a step that took `step_s`.
+    The number that fits into TIMED_MAX_S is estimated from a step that took `step_s`.
     """
     batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
@@ -239,8 +241,9 @@ def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> 
     """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
 
     Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
-    must fit 1 + CONFIRMATIONS times in a row: steps down double until one does, then bisection goes up. So the number
-    of tries grows with the logarithm of the sizes. Without a limit the search ends only when something fails.
+    must fit 1 + CONFIRMATIONS times in a row: the size is lowered by doubling steps until one fits, then bisection
+    goes up. The number of tries therefore grows with the logarithm of the size. Without a limit the search ends only
+    when something fails.
     """
 
     def fits_times(size: int, times: int) -> bool:
@@ -254,7 +257,7 @@ def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> 
 
 
 def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple[int, int]:
-    """The last size that fits and the first that fails; 0 if the first fails, limit + 1 if none does."""
+    """The last size that fits (0 if the first fails) and the first that fails (limit + 1 if none does)."""
     low, size = 0, first
     while fits(size):
         if size == limit:

@@ -1,9 +1,9 @@
-"""A whole training, for its predictions: the same weights, rows and order of rows on all devices.
+"""A whole training, for its predictions, with the same weights, rows and order of rows on all devices.
 
-The seed sets the weights and each epoch's order of rows on the host, so devices differ by their arithmetic only (and by
-dropout, which draws on the device). The workload's resident step trains; before each epoch the resident rows are
-overwritten in a new order. Rows beyond the last whole batch are left out. The dataset's last rows are predicted; it is
-in random order, and was standardised with them included.
+The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and
+in dropout, which draws on the device). The model is trained with the workload's resident step; before each epoch the
+resident rows are overwritten in a new order. Rows beyond the last whole batch are not used. The dataset's last rows
+are predicted; it is in random order, and was standardised with them included.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from crossover.measurement.workloads import count_parameters, has_generated_rows
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Steps after the first, which loads libraries, that show whether all steps fit into the time limit."""
+"""Number of steps after the first (which loads libraries) from which to project whether all fit into the time
+limit."""
 
 PREDICTED_ROWS = 8192
-"""Rows that are predicted at once."""
+"""Number of rows predicted at once."""
 
 Data = dict[str, torch.Tensor]
 
 
 def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Training:
-    """Train in this process and predict the rows held out.
+    """Train in this process and predict the held-out rows.
 
-    Out of memory, an unsupported precision, a training too slow for the time limit and one that diverged are rows with
-    a status and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError
-    for a missing device or dataset.
+    Running out of memory, an unsupported precision, exceeding the time limit and divergence give a row with a status
+    and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a
+    missing device or dataset.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -70,7 +71,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     scores = predict(task.model, inputs[: len(predicted["labels"])], arithmetic)
     cell.check(task)
     if not bool(torch.isfinite(scores).all()):
-        raise InvalidError("the training diverged: what the model predicts is not a number")
+        raise InvalidError("the training diverged: the model predicts NaN")
     return {
         "status": "ok",
         "generated_data": has_generated_rows(job.dataset) if job.dataset else None,
@@ -83,14 +84,15 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
 
 
 def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Data]:
-    """The training part and the part held out: the last `test_share` of the rows, rounded up, as scikit-learn does.
+    """The training rows and the held-out rows: the latter are the last `test_share` of the rows, rounded up as in
+    scikit-learn.
 
     Raises UserError if either part would be empty.
     """
     rows = len(data["labels"])
     trained = rows - math.ceil(rows * test_share)
     if not 0 < trained < rows:
-        raise UserError(f"--test-share: {test_share} leaves {trained} of {rows} rows to train on; take another share")
+        raise UserError(f"--test-share: {test_share} leaves {trained} of {rows} rows to train on; choose another share")
     training = {name: tensor[:trained] for name, tensor in data.items()}
     return training, {name: tensor[trained:] for name, tensor in data.items()}
 
@@ -128,7 +130,7 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
     """The model's scores, (rows, classes), in double precision on the host.
 
-    They are the first of several tensors that a model returns. The model is left in evaluation mode.
+    If a model returns several tensors, they are the first. The model is left in evaluation mode.
     """
     model.eval()
     parts = []

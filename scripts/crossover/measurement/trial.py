@@ -1,4 +1,4 @@
-"""One trial: times a cell's step, then runs passes that are never timed (check, memory, profile, remedies)."""
+"""One trial: times a cell's step, then runs further passes (check, memory, profile, remedies)."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     """Measure one trial in this process.
 
-    Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong answer
-    are rows with a status and a reason. `tell` takes the messages that `process.child.do` lists. Raises UserError for a
+    Running out of memory, an unsupported precision or execution, exceeding the time limit and a wrong result give a
+    row with a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises UserError for a
     missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
     """
-    with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
+    with session(pynvml) if job.uuid else nullcontext():  # so that NVML is opened once for all readings
         phases = Phases(process_age_s())
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)
@@ -87,7 +87,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""The first trials of a cell try remedies too: enough for an interval of a remedy's gain."""
+"""Number of a cell's first trials that try remedies: enough for an interval of a remedy's gain."""
 
 
 @dataclass
@@ -107,13 +107,13 @@ class Trial:
     wrong: str | None = None
     """Why the numerical check failed."""
     checked: bool = False
-    """Whether the step's answer was compared."""
+    """Whether the step's result was compared."""
     notes: list[str] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     """The passes that ended early, each with the reason."""
 
     def measure_time(self, tell: Tell) -> None:
-        """Build the task, warm up, and time it; `tell` takes messages while it is built."""
+        """Build the task, warm up, and time it; `tell` receives messages while it is built."""
         job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
@@ -155,14 +155,13 @@ class Trial:
         with self._time_kept("readings of host and device"):
             self._read_surroundings()
         self.phases.end("warm-up and timing")
-        self._read_back()  # the steps may have moved the model or set a switch
+        self._read_back()  # the steps may have moved the model or changed a setting
         with self._time_kept("look at the weights"):
             if not has_finite_weights(task):
                 self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
             raise UnsupportedError(
-                "torch.compile compiled nothing, so that the eager step ran: it skips recurrent layers, and can be "
-                "switched off"
+                "torch.compile compiled nothing, so the eager step ran: it skips recurrent layers, and can be disabled"
             )
         if job.cell.execution == "eager" and compiled_graphs() > graphs_before:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
@@ -183,14 +182,13 @@ class Trial:
         self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"])
 
     def _read_back(self) -> None:
-        """Record the switches; raises InvalidError if they or the device are not as requested."""
+        """Record the settings; raises InvalidError if they or the device are not as requested."""
         self.columns["backend_settings"] = json.dumps(read_switches())
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
-        """Run the passes after the timing and add their columns; a pass that fails is named in the row.
-
-        Before each, `tell` gets the row so far, in case the pass does not end.
+        """Run the passes after the timing and add their columns; a pass that fails is noted in the row. Before each,
+        `tell` receives the row so far, in case the pass does not finish.
         """
         passes = self._passes()
         names = list(passes)
@@ -203,7 +201,7 @@ class Trial:
 
     @contextmanager
     def _time_kept(self, name: str) -> Iterator[None]:
-        """Keep the measured time if the block fails, unless a switch or the device is wrong."""
+        """Keep the measured time if the block fails, unless a setting or the device is wrong."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):
@@ -217,7 +215,7 @@ class Trial:
     def _passes(self) -> dict[str, Callable[[], Columns]]:
         """The passes of this trial: all in the first, latencies and, for short steps, remedies in later ones.
 
-        Those that look into a model, or change it, are left out for a plain function.
+        Passes that inspect or change a model are skipped for a plain function.
         """
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
@@ -232,7 +230,7 @@ class Trial:
             passes |= {"profile": self._profile, "count of operations": self._count}
         longest_s = LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S
         if self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s:
-            passes["remedies"] = self._remedies  # last, since it leaves other weights and holds memory
+            passes["remedies"] = self._remedies  # last, since it changes the weights and keeps memory
         return passes
 
     def row(self) -> Columns:
@@ -257,7 +255,7 @@ class Trial:
 
     def _latencies(self) -> Columns:
         methods: dict[str, Method] = right_methods(self.execution.step, self.watch)
-        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # a CPU step has nothing to wait for
+        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # a CPU step waits for no device
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             methods |= mistaken_methods(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
@@ -305,7 +303,7 @@ class Trial:
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
-        """Device time with a kernel running, and the share of a step without."""
+        """Add the time with a kernel running, and the share of a step without one."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
         transfers = (COPY_IN, COPY_OUT) if self.task.copies else (COPY_IN,)
         profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s, transfers)
@@ -321,7 +319,7 @@ class Trial:
         }
 
     def _remedies(self) -> Columns:
-        """The step with each remedy, timed in turns."""
+        """Time the step with each remedy, in turns."""
 
         def build() -> Task:
             return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
@@ -330,7 +328,7 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build, self.watch)
 
     def _count(self) -> Columns:
-        """Operations of a step; the watch also sees a switch that a step changes and sets back."""
+        """Count the operations of a step; also detects a setting that a step changes and changes back."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):
@@ -339,11 +337,11 @@ class Trial:
 
 
 IDLE_AFTER_S, IDLE_S = 0.3, 0.05
-"""Threads of numerical libraries may spin for 0.2 s after their work."""
+"""Time to wait, since threads of numerical libraries may spin for 0.2 s after their work."""
 
 
 def works_on(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Whether this process still computes on more than half a core, though its step has returned."""
+    """Whether this process still uses more than half a core, although its step has returned."""
     sleep(IDLE_AFTER_S)
     start_ns = cpu_ns()
     sleep(IDLE_S)
@@ -351,9 +349,8 @@ def works_on(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sl
 
 
 def within(work: Columns, device_work_s: float | None) -> Columns:
-    """Scale the times of products and other operators to the device's work in the profile, if their sum is larger.
-
-    A host that falls behind the device adds its own time to each operator's.
+    """Scale the times of products and other operators down to the device's work in the profile, if their sum is
+    larger. If the host falls behind the device, each operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())
@@ -363,9 +360,8 @@ def within(work: Columns, device_work_s: float | None) -> Columns:
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The step with transfers; None for a training, a workload without a batch in host memory, and a CUDA graph.
-
-    A graph's replay returns no result to transfer. None also where each step copies, so that it is no mistake.
+    """The step with transfers; None for a training, a workload without a batch in host memory, and a CUDA graph, whose
+    replay returns no result to transfer. None also if each step copies, where transfers are not a mistake.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None

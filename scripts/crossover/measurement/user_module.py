@@ -1,7 +1,7 @@
-"""The user's code: import of its module, the function that builds the model, and the line that an error comes from.
+"""The user's code: import its module, call the function that builds the model, and locate errors in it.
 
 Modules are searched for in this order: Python's own, beside the user's file and in the working folder, this package's,
-installed ones. So a `queue.py` of the user shadows nothing, and a copy of a package beside the model is preferred.
+installed ones. So a user's `queue.py` shadows nothing, and a copy of a package beside the model is preferred.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from crossover.measurement.step.conditions import changes, read_switches
 FOLDERS: list[Path] = []
 """Folders of the user's modules."""
 
-GUARD = 'put what a script does under `if __name__ == "__main__":`'
+GUARD = 'put script code under `if __name__ == "__main__":`'
 
 SETTERS = {
     "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
     "threads": "set_num_threads",
     "anomaly_detection": "anomaly",
 }
-"""Text of a line that sets a switch, where that is not the switch's name."""
+"""Text of a line that changes a setting, if it is not the setting's name."""
 
 WORKER = "in DataLoader worker process"
 """Text in an error of a DataLoader's worker, whose traceback follows as text."""
@@ -61,7 +61,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def place_of(error: BaseException, model: Model) -> str:
-    """File and line of the user's code where an error arose, in the model's file if that is in the traceback."""
+    """File and line of the user's code where an error occurred, in the model's file if that is in the traceback."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -79,13 +79,13 @@ def _is_users(file: Path) -> bool:
 
 def _remedy(error: BaseException) -> str | None:
     if isinstance(error, EOFError) or type(error).__name__ == "BdbQuit":
-        return "nobody can answer here: take input() and breakpoint() out"
+        return "there is no terminal: remove input() and breakpoint()"
     if ASSERTED in str(error):
         return ASSERTION
     if SHARED_MEMORY_FULL.search(str(error)):
         return SHARED_MEMORY_ADVICE
     if isinstance(error, SystemExit):
-        return f"there are no options here, and it must not end the program: {GUARD}"
+        return f"no command-line options are available, and the file must not end the program: {GUARD}"
     if isinstance(error, AttributeError):
         return _shadowed(error.obj.__name__) if isinstance(error.obj, ModuleType) else None
     if not isinstance(error, ImportError):
@@ -93,12 +93,12 @@ def _remedy(error: BaseException) -> str | None:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _shadowed(error.name) or _missing(error.name)
     if (error.path or "").endswith((".so", ".pyd")):
-        return "it is compiled for another Python or torch: install it anew"
+        return "it is compiled for another Python or torch: reinstall it"
     return _shadowed(error.name) if error.name else None
 
 
 def _shadowed(name: str) -> str | None:
-    """The remedy where a user's file has the name of a module that is imported in its place; None if there is none."""
+    """The remedy if another module is imported instead of a user's file of the same name; otherwise None."""
     top = name.partition(".")[0]
     origin = getattr(sys.modules.get(top), "__file__", None)
     for folder in FOLDERS:
@@ -110,7 +110,7 @@ def _shadowed(name: str) -> str | None:
 
 
 def _missing(name: str) -> str:
-    """The remedy for a module that is not found, which may lie in a folder above the user's."""
+    """The remedy for a missing module that may be in a folder above the user's."""
     top = name.partition(".")[0]
     for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
         if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
@@ -119,7 +119,8 @@ def _missing(name: str) -> str:
 
 
 def _as_module(error: BaseException, model: Model) -> str:
-    """Advice to name a file whose relative imports fail as a module of its package; empty for another error."""
+    """Advice, for a file whose relative imports fail, to give it as a module of its package; empty for other
+    errors."""
     if model.file is None or "attempted relative import" not in str(error):
         return ""
     file = model.file
@@ -134,7 +135,7 @@ def _as_module(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """The user's function, called with as many of size and batch size as it takes."""
+    """Call the user's function with size and batch size, or as many of these as it takes."""
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
@@ -155,12 +156,12 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 
 def takes_batch_size(model: Model) -> bool:
-    """Whether the function is called with the batch size, or the samples are the table's."""
+    """Whether the function takes the batch size, or the samples come from a table."""
     return model.origin in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
 
 
 def _named(model: Model) -> Callable[..., Any]:
-    """The user's function; raises UserError if the module has none of that name."""
+    """The user's function; raises UserError if the module has no function of that name."""
     module = _module(model)
     if not hasattr(module, model.name):
         names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
@@ -179,7 +180,7 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """Number of arguments that a function takes, of size and batch size."""
+    """How many of the arguments size and batch size a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a compiled function may have no signature
@@ -197,7 +198,7 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """The user's module; raises UserError if its import fails or sets a switch.
+    """Import the user's module; raises UserError if the import fails or changes a setting of torch.
 
     Torch's default type may be set: `own_model` applies it to the user's code only.
     """
@@ -215,7 +216,7 @@ def _module(model: Model) -> ModuleType:
 
 
 def _of_file(file: Path) -> ModuleType:
-    """A file's module, under the file's name unless another module has it."""
+    """The module of a file, named after the file unless another module has that name."""
     taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
     spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if taken else file.stem, file)
     assert spec is not None
@@ -257,7 +258,7 @@ def _as_a_library(model: Model) -> Iterator[None]:
 
 
 def _line_that_sets(module: ModuleType, before: Mapping[str, Any], now: Mapping[str, Any], model: Model) -> str:
-    """The first line of a module whose text sets a changed switch."""
+    """The first line of a module whose text changes a setting."""
     names = [name.rpartition(".")[2] for name in before if before[name] != now[name]]
     setter = re.compile("|".join(SETTERS.get(name, name) for name in names))
     file = Path(module.__file__ or "")

@@ -1,1 +1,1 @@
-"""The plan of a run for the rules: plain functions of plain values."""
+"""The plan of a run, as plain functions for the rules."""

@@ -1,4 +1,4 @@
-"""Checks of the config against this machine, a cluster's nodes, the columns of rows, and the existing references."""
+"""Check the config against this machine, a cluster's nodes, the columns of rows, and the existing references."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from crossover.tables.references import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If a class sets such a resource, all classes must: the profile's value then counts for none of them."""
+"""If a class sets one of these resources, all classes must, since the profile's value then applies to none of them."""
 
 
 def check_metrics(studies: Sequence[Study]) -> None:
-    """Raise UserError if a claim names a metric that no row has."""
+    """Raise UserError if a claim uses an unknown metric."""
     columns = list(claim_metrics())
     for study in studies:
         for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
@@ -41,7 +41,7 @@ def check_metrics(studies: Sequence[Study]) -> None:
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:
-    """Raise UserError if a device that the config names cannot be used on this machine."""
+    """Raise UserError if a device in the config cannot be used on this machine."""
     for device in configuration.devices or ():
         if device not in machine.devices:
             raise UserError(
@@ -54,7 +54,7 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
     """Raise UserError if jobs run elsewhere on unknown nodes, or here though the config or --jobs is for a cluster.
 
-    `local`: they run on this machine.
+    `local`: jobs run on this machine.
     """
     if local and machine.elsewhere:
         raise UserError(
@@ -63,20 +63,20 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
     if local and configuration.classes:
         raise UserError(
             f"cluster.classes: {', '.join(configuration.classes)} are classes of a cluster's nodes, but the jobs would "
-            "run here; send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
+            "run here; send them there with a profile, such as --profile profiles/slurm, or set cluster.classes to null"
         )
     if local or machine.nodes is not None:
         return
     if configuration.devices is None:
         raise UserError(
-            f"{configuration.devices_from}: devices: 'auto' takes what Slurm says of its nodes, but sinfo does not "
-            "know the jobs' partition; name the nodes' devices, as [cpu, cuda]"
+            f"{configuration.devices_from}: devices: 'auto' takes the devices that Slurm reports, but sinfo does not "
+            "know the jobs' partition; name the nodes' devices, such as [cpu, cuda]"
         )
     classes = configuration.classes or {"": {}}
     if configuration.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
-            "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
-            "partition; give the cores of a node that a job may have, as cpu_threads=8"
+            "cpu_threads: 'auto' takes the cores that Slurm reports, but sinfo does not know the jobs' partition; "
+            "give the cores of a node that a job may have, such as cpu_threads=8"
         )
 
 
@@ -87,8 +87,8 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
             raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
         if not values.get("devices") and devices is None:
             raise UserError(
-                f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
-                "devices of these nodes, as [cpu, cuda]"
+                f"cluster.classes.{name}.devices: missing, and devices: auto cannot distinguish classes; name the "
+                "devices of these nodes, such as [cpu, cuda]"
             )
         for missing in (key for key in FOR_ALL if key in resources_of(classes) and key not in values):
             raise UserError(
@@ -97,7 +97,7 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
 
 
 def measured_elsewhere(results: Path, here: str) -> str | None:
-    """A line if the results were measured on another host; None if on this host, or if that is not known."""
+    """A note if the results were measured on another host; None if on this host, or if unknown."""
     try:
         machines = read_json(results / "provenance.json", "provenance")["machines"]
         hosts = sorted({machine["host"] for machine in machines} - {""})
@@ -106,13 +106,13 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
     if not hosts or here in hosts:
         return None
     return (
-        f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; where the hardware differs, this run "
-        "measures in its place, so give another results folder to keep both"
+        f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; if the hardware differs, this run "
+        "replaces those results, so give another results folder to keep both"
     )
 
 
 def load_by_others(before: Counters, after: Counters) -> str | None:
-    """A line if other programs keep so many CPUs busy that trials on the CPU would be flagged; None otherwise."""
+    """A note if other programs use so many CPUs that CPU trials would be flagged; None otherwise."""
     cpus = usable_cpus()
     facts = {
         "others_cpus": counters_between(before, after)["others_cpus"],
@@ -125,14 +125,14 @@ def load_by_others(before: Counters, after: Counters) -> str | None:
         return None
     return (
         f"load by others: {facts['others_cpus']:.1f} of {len(cpus)} CPUs busy; trials that they disturb are flagged "
-        "`busy_host`. Stop what else runs, or measure on a quiet machine"
+        "`busy_host`. Stop them, or measure on a quiet machine"
     )
 
 
 def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
     """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
 
-    Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
+    Raises UserError for a name that is neither a shipped reference nor a folder with one, and for a damaged reference.
     """
     shipped_folders = _shipped_folders(shipped)
     if config.reference in ("none", ("none",)):
@@ -151,7 +151,7 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
 
 
 def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> str | None:
-    """The note on prices of no device, not of this machine, and of no reference; None where there are none.
+    """A note on prices that belong to no device, reference or this machine; None if there are none.
 
     `folders` are those of the run's references; one in `shipped` may have a price that other runs use.
     """
@@ -160,11 +160,11 @@ def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], s
     references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}
     names = [HERE, *DEVICES, *sorted(references)]
     unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices if name not in names]
-    return f"prices: no reference is called {' or '.join(unused)}; such prices count for nothing" if unused else None
+    return f"prices: no reference is called {' or '.join(unused)}; such prices are not used" if unused else None
 
 
 def check_both_kinds(devices: Sequence[str]) -> None:
-    """Raise UserError unless a run measures what a reference must have: the CPU and an accelerator."""
+    """Raise UserError unless a run measures both the CPU and an accelerator, as a reference must."""
     if BASELINE not in devices or all(map(is_cpu, devices)):
         measured = ", ".join(devices) or "nothing"
         raise UserError(f"export_reference: the run measures {measured}; allowed: the CPU and an accelerator together")
@@ -175,7 +175,7 @@ def _shipped_folders(shipped: Path) -> list[Path]:
 
 
 def _folder(name: str, shipped: Sequence[Path]) -> Path:
-    """The folder of a reference; raises UserError for an unknown name."""
+    """Folder of a reference; raises UserError for an unknown name."""
     matching = [path for path in shipped if path.name == name] or [Path(name)]
     if not (matching[0] / FACTS_FILE).is_file():
         names = [path.name for path in shipped]
@@ -185,5 +185,5 @@ def _folder(name: str, shipped: Sequence[Path]) -> Path:
 
 
 def reference_files(folders: Sequence[Path]) -> list[str]:
-    """The files of references, as inputs of a rule."""
+    """The files of references, for a rule's inputs."""
     return [str(folder / name) for folder in folders for name in REFERENCE_FILES]

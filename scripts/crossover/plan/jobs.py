@@ -32,7 +32,7 @@ START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
 
 SEARCH_MIN = 60
-"""Minutes of a search beside its longest try: some fifty tries, each far below its limit."""
+"""Minutes of a search in addition to its longest try: some fifty tries, each far below the limit."""
 
 ROOFS_MIN = 10
 """Minutes of a probe of a device, which takes seconds."""
@@ -47,8 +47,8 @@ NO_RESOURCES = ("devices", "cores")
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
-"""The inputs of a result: options of its command, code, versions of torch and the driver, hardware. A change of any of
-them measures again."""
+"""Everything that a result depends on: options of its command, code, versions of torch and the driver, hardware. A
+change in any of them triggers a new measurement."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Jobs:
     config: Configuration
     machine: Machine
     cores: int | None
-    """Number of --cores; None where a cluster's scheduler assigns them."""
+    """Number given with --cores; None if a cluster's scheduler assigns cores."""
     gpus: int = 1
-    """Number of --resources gpu."""
+    """Number given with --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial."""
@@ -99,7 +99,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit. It changes no number, so it is no parameter of a result."""
+        """Options of the time limit. They change no number, so they are not parameters of a result."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
@@ -119,7 +119,7 @@ class Jobs:
 
     @property
     def at_once(self) -> int:
-        """Trials on GPUs that this machine measures side by side; 1 where it measures the CPU alone."""
+        """Number of GPU trials that this machine measures side by side; 1 if it measures only the CPU."""
         accelerated = not all(map(is_cpu, self.config.devices or self.machine.devices))
         if self.machine.elsewhere or not accelerated or not self.config.side_by_side:
             return 1
@@ -129,16 +129,17 @@ class Jobs:
     def share(self) -> int:
         """Cores that each job of this machine requests from Snakemake; 1 on a cluster's login node.
 
-        All request the same, since Snakemake starts what fits: a CPU trial that requested all cores would wait until no
-        GPU trial is left. The turn on the host decides whether a started job runs beside others or alone.
+        All request the same number, since Snakemake starts whatever fits: a CPU trial that requested all cores would
+        wait until no GPU trial is left. The turn on the host decides whether a started job runs beside others or
+        alone.
         """
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Cores that a measuring job requests; no parameter, so that another number measures nothing again.
+        """Cores that a measuring job requests; not a parameter, so that changing the number measures nothing again.
 
-        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a number.
-        The trial itself finds out how many threads it computes with.
+        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a
+        number. The trial itself determines its number of threads.
         """
         if not self.machine.elsewhere:
             return self.share
@@ -150,7 +151,7 @@ class Jobs:
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def resources(self, kind: str) -> dict[str, Callable[..., object]]:
-        """The resources of a kind of job (`WORK`), as functions of its wildcards: GPUs, memory, minutes, node class."""
+        """Resources of a kind of job (`WORK`), as functions of its wildcards: GPUs, memory, minutes, node class."""
 
         def minutes(wildcards: Wildcards, attempt: int) -> int:
             if kind == "probe":
@@ -161,7 +162,7 @@ class Jobs:
 
         return {
             **self._class_resources(),
-            # For a CPU cell None, since 0 would still be a request.
+            # None for a CPU cell, since 0 would still be a request.
             "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
             "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
             "runtime": minutes,
@@ -179,9 +180,8 @@ class Jobs:
         return {name: partial(value_of, name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes that a measuring job requests, twice as many for each further attempt.
-
-        These are the study's `mem_mb`, or follow from the parameters of the workload.
+        """Megabytes that a measuring job requests, doubled for each further attempt: the study's `mem_mb`, or derived
+        from the workload's parameters.
         """
         study = self._studies[wildcards["study"]]
         first_mb = study.mem_mb or memory_mb(wildcards["workload"], int(wildcards["size"]))
@@ -196,7 +196,7 @@ class Jobs:
         return {study.name: study for study in self.config.studies}
 
     def _shared(self, study: Study) -> dict[str, Any]:
-        """The settings of all kinds of job."""
+        """The settings common to all kinds of jobs."""
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
@@ -229,11 +229,11 @@ class Jobs:
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:
-    """The file in which a job notes that its time limit ended it."""
+    """The file in which a job notes that it was ended by its time limit."""
     values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # `again` is empty for a first row
     return "/".join([kind, *values]) + ".json"
 
 
 def resources_of(classes: Classes | None) -> list[str]:
-    """The resources that any class of nodes sets."""
+    """The resources that at least one class of nodes sets."""
     return sorted({name for values in (classes or {}).values() for name in values if name not in NO_RESOURCES})

@@ -32,23 +32,23 @@ class Plan:
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
     settings: Mapping[str, Sequence[str]]
-    """Options that all trials of a study share, to recognise rows that were measured with another config."""
+    """Options common to all trials of a study, to recognise rows measured with another config."""
     several_hosts: bool
     """Whether rows of one device may come from several hosts, by the config or on a cluster."""
     references: Sequence[str]
-    """Folders of the reference machines that the run is compared with."""
+    """Folders of the reference machines with which the run is compared."""
     note: str | None
     """Why a device of this machine cannot be used, if so."""
 
 
 def write(plan: Plan, path: Path) -> None:
-    """Write the plan, atomically."""
+    """Write the plan atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(asdict(plan)) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Plan:
-    """Read a plan; raises UserError where the file is not one."""
+    """Read a plan; raises UserError if the file is not a plan."""
     values = read_json(path, "plan")
     try:
         return Plan(**{field.name: values[field.name] for field in fields(Plan)})
@@ -57,7 +57,7 @@ def read(path: Path) -> Plan:
 
 
 def planned_rows(plan: Plan, results: Path) -> list[Path]:
-    """The rows planned so far, in the run's folder: those of the first grid and of each stage of refinement."""
+    """Paths of the rows planned so far: those of the first grid and of each stage of refinement."""
     cells = Path(plan.config["results"]) / "cells"
     rows = [Path(row).relative_to(cells) for row in plan.rows]
     for stage in results.glob("refinement/stage-*.json"):
@@ -67,7 +67,7 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
-    """The rows of repeated trials, in the run's folder; where a row is missing, the first row of the trial counts."""
+    """Paths of the rows of repeated trials; if one is missing, the first row of the trial is used."""
     rows = []
     for number in range(1, plan.config.get("repeat_disturbed", 0) + 1):
         if (file := results / "repeats" / f"repeat-{number}.json").is_file():

@@ -1,4 +1,4 @@
-"""The order of trials: in rounds, each of which measures all cells once, and with several GPUs side by side."""
+"""The order of trials: in rounds that measure all cells once, with several GPUs side by side."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from crossover.plan.run_plan import RunPlan, Trial, cell_of
 
 @dataclass(frozen=True)
 class Rounds:
-    """Priorities of a run's jobs. They start in this order, since each requests the same share of the cores."""
+    """Priorities of a run's jobs. Jobs start in this order, since all request the same share of the cores."""
 
     plan: RunPlan
     at_once: int
-    """Trials on accelerators that this machine measures side by side."""
+    """Number of accelerator trials that this machine measures side by side."""
 
     @property
     def first(self) -> int:
@@ -47,10 +47,10 @@ class Rounds:
 def in_blocks(
     order: Iterable[tuple[int, Cell]], at_once: int, first: Iterable[Cell] = ()
 ) -> Iterator[tuple[int, Cell]]:
-    """Reorder trials so that `at_once` accelerators are busy, and a cell's devices still follow each other.
+    """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
-    A block has `at_once` cells, each with all devices; its trials on accelerators come before those on the CPU, in
-    every second block after them. Blocks end with a round, and with a study's `first` cells.
+    A block has `at_once` cells, each with all devices; its accelerator trials come before its CPU trials, in every
+    second block after them. Blocks end with a round, and with a study's `first` cells.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -67,9 +67,9 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    It depends on the trial and the seed alone, so that it is the same in all processes and in a resumed run. Cells that
-    differ only in their device follow each other. Where several accelerators measure side by side, a round begins with
-    their trials, which are few.
+    It depends on the trial and the seed alone, so that it is the same in all processes and in a resumed run. Cells
+    that differ only in their device follow each other. If several accelerators measure side by side, a round begins
+    with their trials, which are few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

@@ -32,14 +32,14 @@ Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
 
 Classes = Mapping[str, Mapping[str, Any]]
-"""A cluster's classes of nodes: by name, the resources of a class's jobs, and its `devices`."""
+"""A cluster's classes of nodes by name, each with its jobs' resources and its `devices`."""
 
 SUFFIXES = ("svg", "pdf", "png")
 """The formats of a figure."""
 
 
 def cell_of(wildcards: Mapping[str, Any]) -> Cell:
-    """The cell that a path's wildcards name."""
+    """The cell identified by a path's wildcards."""
     axes = {axis: wildcards.get(axis) for axis in AXES}
     whole = {axis: int(wildcards[axis]) for axis in ("batch_size", "size")}
     return Cell(**(axes | whole | {"machine": axes["machine"] or HERE}))
@@ -62,7 +62,7 @@ class RunPlan:
 
     @classmethod
     def of(cls, config: Configuration, devices: tuple[str, ...]) -> RunPlan:
-        """The plan of a config; `devices` count if it names none."""
+        """The plan of a config; `devices` are used if the config lists none."""
         return cls(
             studies=config.studies,
             default_devices=config.devices or devices,
@@ -76,13 +76,13 @@ class RunPlan:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunPlan:
-        """The plan whose `asdict` these values are."""
+        """The plan from the values of `asdict`."""
         studies = tuple(Study(**study) for study in values["studies"])
         return cls(**{**values, "studies": studies, "refinement": Refinement(**values["refinement"])})
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """All devices of the run: those of its classes, or without classes those of the config."""
+        """All devices of the run: those of its classes, or of the config without classes."""
         classes = (self.classes or {"": {}}).values()
         return tuple(dict.fromkeys(device for values in classes for device in self._devices_of(values)))
 
@@ -102,7 +102,7 @@ class RunPlan:
 
     @cached_property
     def cells_of_candidates(self) -> list[Cell]:
-        """The cells that `candidates` add, measured once in the first grid; none in a study with one first trial."""
+        """The cells added by `candidates`, measured once in the first grid; none in a study with one first trial."""
         compared = [study for study in self.studies if self.first_trials[study.name] > 1]
         return self._on_classes(cell for study in compared for cell in cells_of_candidates(study, self.devices))
 
@@ -118,12 +118,13 @@ class RunPlan:
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
     def trials_of(self, study: str) -> int:
-        """Maximum number of trials of a study's cell, without those that refinement adds for a wide interval."""
+        """Maximum number of trials of a study's cell, excluding those that refinement adds for a wide interval."""
         return min(self.study[study].trials or self.trials, self.trials)
 
     @cached_property
     def first_trials(self) -> dict[str, int]:
-        """Trials of each cell of a study's first grid, by study: all, unless a crossover says where they go."""
+        """Number of trials of each cell of the first grid, by study: all, unless crossovers decide where they are
+        spent."""
         first = {}
         for study in self.studies:
             trials = self.trials_of(study.name)
@@ -145,8 +146,8 @@ class RunPlan:
     def first_answers(self) -> list[str]:
         """Names of the studies that get a first answer.
 
-        With one round, the last study gets the final answers instead, unless its first trials are only a part of it.
-        Mistakes in measuring latency show in several trials only.
+        With one round, the last study gets only the final answers, unless its first answer needs only a part of the
+        round. Mistakes in measuring latency need several trials.
         """
         last = self.measured[-1:] if self.rounds == 1 else []
         whole = [name for name in last if not self._is_previewed_in_part(name)]
@@ -171,9 +172,8 @@ class RunPlan:
 
     @cached_property
     def searches(self) -> dict[str, Study]:
-        """Results of all possible searches for the largest batch, with their studies.
-
-        The number of threads does not change what fits, so the CPU on fewer cores has no search of its own.
+        """Paths of all possible searches for the largest batch, with their studies. The number of threads does not
+        change what fits, so the CPU on fewer cores is not searched.
         """
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
@@ -188,7 +188,7 @@ class RunPlan:
 
     @cached_property
     def trainings(self) -> list[str]:
-        """Rows of all trainings."""
+        """Paths of the rows of all trainings."""
         return [
             self.training_pattern.format(**cell.values, seed=self.seed + number)
             for study in self.studies
@@ -199,7 +199,7 @@ class RunPlan:
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Paths of the roofs of all devices that a model is timed on, with all cores."""
+        """Paths of the roofs of all devices on which a model is timed, with all cores."""
         cells = [cell for cell in self.cells if cell.workload != NULL and threads_of_side(cell.device) is None]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
@@ -229,16 +229,17 @@ class RunPlan:
         return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
 
     def rows(self, trials: Iterable[Trial], repeat: int = 0) -> list[str]:
-        """The rows of trials, or of a repeat of them, each once, though two stages may ask for it."""
+        """Paths of the rows of trials, or of their repeat, without duplicates, since two stages may request the same
+        trial."""
         cells = Path(self.results, "cells")
         return [str(cells / path_of_row(*trial, repeat)) for trial in dict.fromkeys(trials)]
 
     def preview(self, study: str) -> list[Trial]:
-        """The trials that a study's first answer is given from."""
+        """The trials behind a study's first answer."""
         return [(cell, 1) for cell in self._on_classes(preview(self.study[study]).cells(self.devices))]
 
     def refined_trials(self) -> list[Trial]:
-        """Trials of the first grid that refinement starts from."""
+        """Trials of the first grid from which refinement starts."""
         return [trial for trial in self.trials_of_grid if trial[0].study in self.stages]
 
     @property
@@ -247,7 +248,7 @@ class RunPlan:
         return sorted({file for study in self.studies if (file := (study.published or {}).get("results"))})
 
     def dataset(self, workload: str) -> str | None:
-        """The file of the dataset that a workload reads; None if it draws its inputs itself."""
+        """The dataset file that a workload reads; None if it draws its inputs itself."""
         dataset = workload_traits(workload).dataset
         return f"{self.results}/datasets/{dataset}.safetensors" if dataset else None
 
@@ -275,11 +276,11 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 
 
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
-    """The figures of a run that have data, each a study and a kind, in the order of the study's file.
+    """The figures of a run that will have data, each a study and a kind, in the order of the study's file.
 
-    Speed-ups need two devices or a reference machine (`held_against`), a ranking of machines the latter, a map two
-    devices and axes, the host's share an accelerator, precisions several of them, the split of time and the roofline a
-    model, energy prices or trials long enough for its counter.
+    Required are: for speed-ups two devices or a reference machine (`held_against`), for a ranking of machines the
+    latter, for a map two devices and axes, for the host's share an accelerator, for precisions several of them, for
+    the split of time and the roofline a model, and for energy prices or trials long enough for its counter.
     """
     figures = []
     for study in plan.studies:

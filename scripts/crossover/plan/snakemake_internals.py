@@ -1,6 +1,6 @@
 """Uses of Snakemake's undocumented interface, each with its reason (as of Snakemake 9.27).
 
-Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also of a
+Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also in a
 module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and `dag_settings.targets`
 (how the run was started), and `resource_settings.cores` (those of --cores, which are divided among GPUs).
 """
@@ -21,11 +21,10 @@ Workflow = Any
 
 
 def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
-    """The config files and the options of --config, each by name, the overriding ones last.
-
-    `config` alone does not say which file or option a value is from, which error messages name.
+    """The config files and the options of --config, each by name, later ones overriding. `config` does not tell which
+    file or option a value is from, which error messages need.
     """
-    # The config file that rules name comes last in Snakemake's list, but is overridden by the others.
+    # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.
     *overriding, default = map(Path, workflow.configfiles)
     files = overriding if workflow.config_settings.replace_workflow_config else [default, *overriding]
     return read_layers(files, workflow.config_settings.config_args or ())
@@ -43,7 +42,7 @@ def machine_of(workflow: Workflow) -> Machine:
 
 
 def is_for_cluster(workflow: Workflow) -> bool:
-    """Whether jobs are counted by --jobs, as only a cluster's are: the executor is not known while rules are read."""
+    """Whether jobs are counted by --jobs, as only on a cluster: the executor is not known while rules are read."""
     return workflow.resource_settings.nodes is not None
 
 
@@ -60,7 +59,7 @@ def cpu_partition(workflow: Workflow) -> str | None:
 def evaluated_partition(text: object) -> str | None:
     """The partition of a CPU cell in a name or an expression of wildcards."""
     try:
-        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # as Snakemake does for each job
+        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # like Snakemake for each job
     except Exception:
         value = text
     return value if isinstance(value, str) else None
@@ -73,7 +72,7 @@ class _Wildcards(dict[str, str]):
 
 
 def gpus_of_run(workflow: Workflow) -> int:
-    """The GPUs of --resources gpu, by which the rounds of trials are planned; 1 if it is not given."""
+    """Number given with --resources gpu, for planning the rounds of trials; 1 if not given."""
     limit = workflow.resource_settings.resources.get("gpu")
     return getattr(limit, "value", limit) or 1
 
@@ -81,7 +80,7 @@ def gpus_of_run(workflow: Workflow) -> int:
 def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress) -> None:
     """Add handler and filters to Snakemake's logger.
 
-    A logger plugin would be a package to install, and replaces Snakemake's lines instead of standing beside them.
+    A logger plugin would be a package to install, and would replace Snakemake's output instead of adding to it.
     """
     logger.addHandler(progress)
     logger.addFilter(cut_paths)
@@ -98,6 +97,7 @@ def remove_job_rate_limit(workflow: Workflow) -> None:
     """Let jobs of this machine start at any time.
 
     With a limit, Snakemake looks for jobs every second while a trial runs, and ends a second late
-    (snakemake/snakemake#3744). The scheduler is made after the rules are read: call it at the start of the run.
+    (snakemake/snakemake#3744). The scheduler is created after the rules are read, so call this at the start of the
+    run.
     """
     workflow.scheduler.job_rate_limiter = None

@@ -15,7 +15,7 @@ from crossover.reading import UnreadableError, read_json
 
 
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
-    """A study's refinement, for the pairs that it has on the run's devices; None without a pair."""
+    """A study's refinement, for the pairs that exist on the run's devices; None without a pair."""
     over_cores = study.x_axis == CPU_THREADS
     if study.refinement is None or not study.timed or len(study.points) < (1 if over_cores else 2):
         return None
@@ -33,7 +33,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
 
 
 def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
-    """Whether a study has several precisions or executions, and a baseline of each: the plain or the only one."""
+    """Whether a study has several precisions or executions, and a baseline for each: the plain or the only one."""
     sides = {"precision": precisions, "execution": executions}
     return any(len(values) > 1 for values in sides.values()) and all(
         len(values) == 1 or PLAIN_SIDES[axis] in values for axis, values in sides.items()
@@ -53,12 +53,12 @@ def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int
 
 
 def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
-    """The path of a trial's row below results/cells/; a trial that is measured again has another row."""
+    """The path of a trial's row below results/cells/; a repeated trial has another row."""
     return Path(cell.path, f"trial-{trial}{f'-repeat-{repeat}' if repeat else ''}.parquet")
 
 
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
-    """Write the plan of a stage, or of a repeat, as JSON, atomically.
+    """Write the plan of a stage, or of a repeat, atomically as JSON.
 
     `trials` has the numbers of the trials to measure, by cell; `why` the decision for each line and pair of sides, or
     the flags of each trial.
@@ -71,7 +71,7 @@ def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], wh
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:
-    """The trials, each a cell and a number, in a plan of a stage or a repeat; raises UserError for another file."""
+    """The trials (cell and number) in the plan of a stage or a repeat; raises UserError for another file."""
     plan = read_json(path, "plan")
     try:
         return [

@@ -1,6 +1,6 @@
 """Messages of a run on the terminal: time left, first answers, and failures.
 
-Handlers and filters of Snakemake's log, whose events are those that logger plugins get.
+Handlers and filters for Snakemake's log, based on the events that logger plugins receive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules that measure, and the names of their jobs."""
+"""The rules that measure, with names for their jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -23,34 +23,34 @@ ANSWERING = "give_first_answer"
 """The rule whose output is shown when it has finished."""
 
 MOST_REASONS = 3
-"""Reasons of failed jobs to repeat at the end."""
+"""Maximum number of failed jobs' reasons repeated at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
-"""Free bytes below which a job ends without a log."""
+"""Free bytes below which a job fails without a log."""
 
 MOST_PATHS = 3
-"""Paths of a job to show."""
+"""Maximum number of a job's paths to show."""
 
 HIDDEN = (
     *("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd"),
     *("workflow_started", "run_info", "resources_info"),
 )
-"""Events of a run's start and of jobs that succeed; Snakemake's log file has them."""
+"""Events at the start of a run and of successful jobs; they are in Snakemake's log file."""
 CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
     *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
-"""Beginnings of Snakemake's other lines on these."""
+"""Prefixes of Snakemake's other lines about these."""
 
 NOTHING_TO_DO = "Nothing to be done"
-"""Beginning of Snakemake's line where all files are up to date."""
+"""Prefix of Snakemake's line if all files are up to date."""
 
 STEPS = 20
 """Maximum number of lines of progress."""
 
 
 def duration_words(seconds: float) -> str:
-    """'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
+    """Format a time left: 'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
     minutes = round(seconds / 60)
     if seconds < 60:
         return "less than a minute"
@@ -60,8 +60,8 @@ def duration_words(seconds: float) -> str:
 def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
     """The last lines of a failed run.
 
-    `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` reports an unfinished
-    run.
+    `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` is the script that
+    reports unfinished runs.
     """
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
@@ -69,7 +69,7 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
     first_reasons = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
     full = shutil.disk_usage(results).free < LEAST_FREE_BYTES if Path(results).is_dir() else False
-    full_disk = f"\nThe disk of {results} is full, which logs may not say: free some space first." if full else ""
+    full_disk = f"\nThe disk of {results} is full, which may not be in the logs: free some space first." if full else ""
     return (
         f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: python {script} {results}\n"
@@ -77,7 +77,7 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
-    """Pass all events, with the long lists of a job's paths cut.
+    """Pass all events, with long lists of paths truncated.
 
     A reason reads 'Missing output files: a, b; Input files updated by another job: c'.
     """
@@ -94,7 +94,7 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and reports the time left after each twentieth of the trials."""
+    """Counts the jobs of a run, and reports the time left each time a twentieth of the trials has finished."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class Progress(logging.Handler):
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`say` shows a line; `up_to_date` is called where no job has anything to do."""
+        """`say` prints a line; `up_to_date` is called if no job has anything to do."""
         super().__init__()
         self.planned: Counter[str] = Counter()
-        """Jobs of the run by rule, as far as they are known at its start."""
+        """Jobs of the run by rule, as known at its start."""
         self.finished: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.reasons: list[str] = []
@@ -118,10 +118,11 @@ class Progress(logging.Handler):
         self._totals: list[int] = []
         self._last_step = -1
         self._untold = False
-        """Whether a trial has ended since the last event of progress, which counts what refinement has added."""
+        """Whether a trial has ended since the last progress event, which counts the trials that refinement has
+        added."""
 
     def measures(self) -> bool:
-        """Whether the run has jobs that measure, or may get some by refinement or repeats."""
+        """Whether the run has measuring jobs, or may get some by refinement or repeats."""
         return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement", "plan_repeats"))
 
     def outdates_report(self) -> bool:
@@ -129,7 +130,7 @@ class Progress(logging.Handler):
         return any(self.planned[rule] for rule in OUTDATING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Record an event; an exception in here must not stop the run."""
+        """Record an event; an exception here must not stop the run."""
         try:
             if record.getMessage().startswith(NOTHING_TO_DO):
                 self._up_to_date()
@@ -149,7 +150,7 @@ class Progress(logging.Handler):
                 self._began = self._clock()
             if facts["rule_name"] == ANSWERING:
                 self._answers[facts["jobid"]] = facts["output"][0]
-        elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 tells some errors twice
+        elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 reports some errors twice
             rule = self._running.pop(facts["jobid"])
             self.failed[rule] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
@@ -167,12 +168,12 @@ class Progress(logging.Handler):
                 self._tell()
 
     def _trials(self) -> int:
-        """Jobs that measure: those planned at the start, and those that refinement has added."""
+        """Number of measuring jobs: those planned at the start, and those that refinement has added."""
         added = self._totals[-1] - self._totals[0] if self._totals else 0
         return sum(self.planned[rule] for rule in MEASURING) + added
 
     def _counted(self, jobs: int | str) -> str:
-        """'12 trials and trainings'; empty without jobs."""
+        """Format the number of jobs: '12 trials and trainings'; empty without jobs."""
         names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
         return f"{jobs} {names or 'trials'}" if jobs else ""
 
@@ -200,7 +201,7 @@ def _last_line(log: str) -> str | None:
 
 
 def _text(path: str) -> str:
-    """The content of a file; empty where it cannot be read, as one in a storage."""
+    """The content of a file; empty if it cannot be read, such as a file in remote storage."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -208,7 +209,8 @@ def _text(path: str) -> str:
 
 
 def is_for_terminal(record: logging.LogRecord) -> bool:
-    """Whether a record is an error, an answer or news of the measurement; Snakemake's log file has the others."""
+    """Whether a record is an error, an answer or progress of the measurement; the others are in Snakemake's log
+    file."""
     event, text = getattr(record, "event", None), record.getMessage()
     # The event of the failed job follows, with its log.
     repeated = event == "error" and "CalledProcessError in " in text
@@ -216,12 +218,13 @@ def is_for_terminal(record: logging.LogRecord) -> bool:
 
 
 class WithoutCommand(logging.Formatter):
-    """Formats records as another formatter does, without the command of a failed job, which hides its one line."""
+    """Formats records like another formatter, but without a failed job's command, which would hide its error
+    message."""
 
     def __init__(self, whole: logging.Formatter) -> None:
         super().__init__()
         self._whole = whole
 
     def format(self, record: logging.LogRecord) -> str:
-        """The text of a record, which itself is not changed: the log file shows the command."""
+        """The formatted text; the record is not changed, so that the log file shows the command."""
         return self._whole.format(logging.makeLogRecord({**record.__dict__, "shellcmd": None}))

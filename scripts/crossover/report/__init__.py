@@ -1,1 +1,1 @@
-"""The report: page, Markdown, terminal."""
+"""The report: page, Markdown summary, and terminal output."""

@@ -1,4 +1,4 @@
-"""Two runs to compare: read from their folders, and shown on a terminal, in a pull request or to a program."""
+"""Read two runs to compare, and format the comparison for the terminal, a pull request or a program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from crossover.text import percent_text
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
-"""Cells that the terminal shows; a CSV file has all."""
+"""Maximum number of cells shown on the terminal; the CSV file has all."""
 
 
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -50,16 +50,16 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
     if (first_folder, first_study) == (second_folder, second_study):
-        raise UserError(f"{first} and {second} are one run; name two results folders, or two studies")
+        raise UserError(f"{first} and {second} are the same run; name two results folders, or two studies")
     first_trials = _read_run(first_folder, first_study or second_study)
     second_trials = _read_run(second_folder, second_study or first_study)
     return first_trials, second_trials.assign(study=first_study) if first_study else second_trials
 
 
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFrame]:
-    """Read the trials of identical runs, of the studies that the second run of a pair has.
+    """Read the trials of identical runs, for the studies of the second run of a pair.
 
-    Raises UserError for fewer than LEAST_IDENTICAL, and for a run on other hardware, or with another torch or model.
+    Raises UserError for fewer than LEAST_IDENTICAL runs, and for a run with different hardware, torch or model.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
@@ -68,9 +68,9 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFr
         trials = read_trials_of(name)
         trials = trials[trials["study"].isin(second["study"])]
         if trials.empty:
-            raise UserError(f"--calibrate: {name} lacks the studies of the new run; take another run")
+            raise UserError(f"--calibrate: {name} lacks the studies of the new run; use another run")
         for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
-            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); take another run")
+            raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); use another run")
         runs.append(trials)
     return runs
 
@@ -98,7 +98,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """A comparison as tables for a terminal: cells, verdicts, spread of the ratios, and what differs or is missing."""
+    """A comparison as text tables: cells, verdicts, spread of the ratios, differences and missing cells."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
@@ -117,13 +117,13 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
 
 
 def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
-    """All cells of a small comparison; of a large one those that differ or lack a time, up to MOST_LINES."""
+    """All cells of a small comparison; for a large one, those that differ or lack a time, up to MOST_LINES."""
     differing = comparison["verdict"].isin([FASTER, SLOWER, NO_DATA, MISSING])
     return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
 
 
 def _without_time(comparison: pd.DataFrame) -> str:
-    """How many cells of a device lack a time, by how their trials ended in each run."""
+    """How many cells of each device lack a time, by how their trials ended in each run."""
     lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
     by = ["study", "machine", "device", "status_first", "status_second"]
     counts = lacking[by].fillna(MISSING).value_counts(sort=False)
@@ -134,12 +134,12 @@ CODE_WORDS = {
     "model": "code of the model",
     "measurement": "code of the measurement",
     "packages": "packages",
-    OTHER: "variables or files that the model reads, or code without a key",
+    OTHER: "variables or files that the model reads, or code that was not recorded",
 }
 
 
 def _code_lines(in_both: pd.DataFrame) -> list[str]:
-    """One line for each part of the code that differs or is not recorded, with its cells and their studies."""
+    """One line for each part of the code that differs or is not recorded, with the affected cells and studies."""
     lines = []
     for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
         for part, words in CODE_WORDS.items():
@@ -159,13 +159,13 @@ OUTCOME_WORDS = {
     PASSED: "No cell is slower",
     SLOWER: "Slower",
     MISSING: "Not decided: cells are missing",
-    NOT_COMPARABLE: "The runs do not compare",
+    NOT_COMPARABLE: "The runs are not comparable",
 }
 INTERVAL = ["ratio", "ratio_low", "ratio_high"]
 
 
 def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
-    """A gate as plain values, for programs; ratios above 1 mean that the second run is faster."""
+    """A gate as plain values, for programs; a ratio above 1 means that the second run is faster."""
     counts = ["trials_first", "trials_second", "status_first", "status_second"]
     return {
         "version": 1,
@@ -203,7 +203,7 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """Differences between the runs that do not decide a gate: of environment and code, and disturbed trials."""
+    """Notes on a gate that do not affect its outcome: differences in environment and code, and disturbed trials."""
     named = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []

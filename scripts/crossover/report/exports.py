@@ -1,4 +1,4 @@
-"""A finished run in the formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
+"""Export a finished run in the formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
-"""The Frictionless type of each pandas type; in a CSV file, lists are words."""
+"""The Frictionless type for each pandas type; lists are strings in a CSV file."""
 ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
-"""The Frictionless type of each Arrow type; all others are lists."""
+"""The Frictionless type for each Arrow type; all other types are lists."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells with a time, each with a name of all axes, so that it is the same in every run."""
+    """The cells with a time, each named by all its axes, so that names are the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

@@ -1,4 +1,4 @@
-"""The data behind the page's chart and its table of cells, as JSON."""
+"""The JSON data for the page's chart and its table of cells."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
-"""Significant digits of a number in the page; no screen shows more than three."""
+"""Significant digits of numbers in the data; at most three are displayed."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""Splits commands into parts, most of which cells have in common."""
+"""Splits commands into parts that most cells have in common."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
     """The data as JSON that is safe inside a script element: ASCII without `<`.
 
-    A link to a cell consists of its axes; like the path of its rows, it leaves out the machine where none is named.
+    A link to a cell consists of its axes; like the path of its rows, it omits the machine if it has no name.
     """
     cells, ratios = tables.cells, tables.ratios
     headlines = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
@@ -77,7 +77,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
 
 def _rank(item: tuple[str, Column]) -> int:
-    """Rank of a column: first those that identify a cell, then those always shown, then the rest."""
+    """Sort key of a column: first those that identify a cell, then those always shown, then the rest."""
     name, column = item
     return 0 if name in CELL_AXES else 1 if column.always else 2
 
@@ -94,7 +94,7 @@ def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
 
 
 def plain(values: Iterable[Any]) -> list[Any]:
-    """Values as JSON has them: missing ones None, numbers to eight digits, lists as words."""
+    """Values for JSON: missing ones as None, numbers with eight digits, lists as strings."""
     return [_plain(value) for value in values]
 
 
@@ -114,7 +114,7 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The command of each cell's first trial, in parts: one column per part."""
+    """The command of each cell's first trial, split into one column per part."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
@@ -123,7 +123,7 @@ def _commands(tables: RunTables) -> list[Any]:
 
 
 MOST_REPEATS = 3000
-"""Most trials for which the chart has dots."""
+"""Maximum number of trials for which the chart has dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -176,7 +176,7 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 
 
 def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int, list[Any]]]:
-    """The values of OVER_CPU by index of an accelerator's cell and number of CPU cores, if the CPU ran on several."""
+    """The values of OVER_CPU by index of an accelerator's cell and number of CPU cores, if several were measured."""
     ratios = ratios.dropna(subset=["baseline_threads"])
     by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
     return {
@@ -190,13 +190,13 @@ def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int
 
 
 MOST_FREEDOM = 30
-"""Degrees of freedom up to which the page has a quantile for each; the last quantile is for infinite freedom."""
+"""Degrees of freedom up to which the page has one quantile each; the last quantile is for infinity."""
 
 
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
     """For each cell, means of start-up and step in seconds, their covariances, and trials; None without a start-up.
 
-    The covariances are those of the means: of the start-up, of both, of the step; None with one trial.
+    The covariances (start-up, mixed, step) are those of the means; None with one trial.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
@@ -214,7 +214,7 @@ def _job(job: Jobs) -> list[Any]:
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a study's source published, as the chart marks it: crossover, and values with the axes that it states."""
+    """A study's published results for the chart: crossover, and values with the axes that the source states."""
     crossover = (spec["published"] or {}).get("crossover")
     runs = records(published_table(spec).dropna(subset=["size", "device"]))
     marks: list[dict[str, Any]] = []
@@ -242,11 +242,11 @@ PUBLISHED_AS = {
     "peak_allocated_bytes": "peak_bytes",
     "device_used_bytes": "device_used_bytes",
 }
-"""The column of cells that each published metric is drawn beside."""
+"""The column of cells with which each published metric is drawn."""
 
 
 def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    """The columns of cells that a published run has, with its values; the time of a run is divided by its steps."""
+    """A published run's values by column of cells; the time of a run is divided by its steps."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
     sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
     if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
@@ -264,18 +264,20 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether each cell has a split of its step's time."""
+    """Whether each cell has a split of the step time."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """Each crossover in time: a cell of its series here, and on each x axis its value, 95 % set or bracket, and words.
+    """Each crossover in time: a cell of its series on this machine, and for each x axis its value, 95 % set or
+    bracket, and text.
 
-    A crossover with a reference is only a range: its value allows for the CPU here, which the times do not.
+    A crossover with a reference is only a range: its value allows for this machine's CPU, which the reference's times
+    do not.
     """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
-    # The series here is the CPU's.
+    # The series on this machine is the CPU's.
     elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
     cells = tables.cells.reset_index(drop=True)
     return [

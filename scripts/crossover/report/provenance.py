@@ -1,6 +1,6 @@
 """Provenance: hardware, software, inputs and commands behind a run's numbers.
 
-For each machine that measured, a fact is a single value, a range, or each value with its number of rows.
+For each machine, a fact is a single value, a range, or each value with its number of rows.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ GROUPS = {
         *("torch_version", "cuda_version", "cudnn_version", "driver_version", "python_version"),
         *("packages", "crossover_version", "code_version"),
     ),
-    "How it ran": (
+    "Settings": (
         *("started_at", "threads", "interop_threads", "isolation", "attempts", "lease_wait_s"),
         *("memory_source", "energy_source", "backend_settings", "effort"),
     ),
-    "What went on beside it": (
+    "Conditions": (
         *("load_before", "load_after", "others_cpus", "host_others_cpus", "cpu_pressure_share", "steal_share"),
         *("cgroup_throttled_s", "foreign_processes", "foreign_gpu_share", "leased_beside"),
         *("sm_clock_before_mhz", "sm_clock_after_mhz"),
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }
-"""The columns that the page shows of a machine, in groups."""
+"""The columns about a machine that the page shows, in groups."""
 
 VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
 
@@ -59,16 +59,17 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Most values listed; further ones are counted."""
+"""Maximum number of values listed; others are counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
     *("pyyaml", "torch"),
 )
-"""Packages that make the tables, the figures and the page, and torch, which their jobs would use."""
+"""Packages used for tables, figures and page, and torch."""
 
 NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
-"""Keys of provenance.json that the page needs, with their types; an edited file or another version's may lack some."""
+"""Keys of provenance.json that the page needs, with their types; they may be missing if the file was edited or is of
+another version."""
 
 
 def provenance(
@@ -80,11 +81,11 @@ def provenance(
     folder: Path,
     made_at: str,
 ) -> dict[str, Any]:
-    """Plain values, as provenance.json has them and as the page shows them.
+    """The provenance as plain values, for provenance.json and the page.
 
     `tables` are those of trials and of trainings; `config` and `studies` are completed with defaults; the config is
-    None where runs were merged. Of `files`, those that are there are listed with their checksums, by their address
-    from `folder`, where the page lies.
+    None where runs were merged. Existing `files` are listed with their checksums, by path relative to `folder`, the
+    page's folder.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
@@ -102,16 +103,16 @@ def provenance(
         "example": commands[0] if commands else None,
         "rerun": rerun(checkout, invocation),
     }
-    # Tuples and numpy's numbers become what JSON holds.
+    # Converts tuples and NumPy numbers to JSON types.
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain, allow_nan=False))
     return plain
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
-    """The commands that reproduce this report, as far as they were recorded."""
+    """The commands that reproduce this report, as far as recorded."""
     commands = []
     if checkout.commit:
-        # A reader cannot clone a folder of this machine.
+        # Readers cannot clone a local folder.
         remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
         commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
         commands.append(f"git checkout {checkout.commit}")
@@ -124,7 +125,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """How many rows each version of the code measured; a version that was not recorded is None."""
+    """The number of rows measured by each version of the code; None for versions not recorded."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -136,14 +137,14 @@ def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The sources that the studies compare with, each once."""
+    """The distinct published sources of the studies."""
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
 
 
 def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's file without the rows of published results, which are in a separate file."""
+    """A study's file without the published rows, which are in a separate file."""
     published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
     return {**spec, "published": published}
 
@@ -160,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]]:
-    """Each run's `name`, `folder`, `provenance` (None: missing or unreadable), and `caveat`: why not to rely on it.
+    """Each run's `name`, `folder`, `provenance` (None: missing or unreadable), and `caveat` about it.
 
     A run that was itself merged is followed by the runs in it.
     """
@@ -192,9 +193,8 @@ def _with_merged(name: str, folder: str, content: dict[str, Any] | None, caveat:
 
 
 def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column.
-
-    A fact that no row has is empty. The CPU on fewer cores counts as the CPU.
+    """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column. Facts
+    missing from all rows are empty. The CPU on fewer cores counts as the CPU.
     """
     keys = ["machine", "device", "device_name", "hostname"]
     filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
@@ -203,7 +203,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
-    # A trial may end before it records where it ran; other trials on its device have recorded it.
+    # A trial may end before it records its host; other trials on its device have recorded it.
     rows[keys] = rows[keys].where(
         rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
     )
@@ -219,13 +219,14 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
-    """The other hosts that measured, as a text; None if there are none. `machines` is what `machine_facts` gives."""
+    """The names of other hosts in the results, as text; None if there are none. `machines` is the result of
+    `machine_facts`."""
     hosts = sorted({machine["host"] for machine in machines} - {"", here})
     return shortened(hosts) if hosts else None
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """Differences between machines beside their hardware: `what` differs, and the value on `each` machine."""
+    """Differences between machines other than hardware: `what` differs, and the value on `each` machine."""
     differing = []
     measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():
@@ -239,7 +240,7 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
-    """Columns by title, among them one per package and per number of the effort."""
+    """Columns by title, including one per package and per number of the effort."""
     columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
     for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
         texts = measurements[column].dropna()
@@ -251,12 +252,12 @@ def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _column_text(values: pd.Series, column: str) -> str:
-    """The values of one column in words; '' where none is present."""
+    """The values of a column as text; '' if there are none."""
     present = values.dropna()
     if present.empty:
         return ""
     unit = str(METADATA[column]["unit"])
-    # List each value of text, counts and switches.
+    # List each value of texts, counts and booleans.
     counts = present.map(lambda value: _value_text(value, unit)).value_counts(sort=False)
     if len(counts) == 1:
         return str(counts.index[0])

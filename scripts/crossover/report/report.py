@@ -1,4 +1,4 @@
-"""The report: one self-contained page, a Markdown summary to pass on, and the lines that a run ends with."""
+"""The report: a self-contained page, a Markdown summary, and the lines printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -42,34 +42,34 @@ from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, S
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""Characters that need no encoding in a data URI."""
+"""Characters that need no escaping in a data URI."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """The tables, configuration and figures that a report is made from."""
+    """The tables, config and figures from which a report is made."""
 
     tables: RunTables
     studies: Mapping[str, Mapping[str, Any]]
     """The files of the studies, completed with defaults."""
     config: Mapping[str, Any] | None = None
-    """The config, completed with defaults; None where runs were merged."""
+    """The config, completed with defaults; None if runs were merged."""
     figures: Sequence[Path] = ()
     """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
     """Shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
-    """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+    """For an unfinished run, the numbers done and requested by kind of work; None for a finished run."""
     problems: Sequence[Mapping[str, Any]] = ()
     """What `list_problems` gives."""
     merged: Sequence[Mapping[str, Any]] = ()
-    """What `read_provenances` gives of the runs that were merged."""
+    """The result of `read_provenances` for merged runs."""
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
     """Write report.html, summaries, thresholds and provenance.json beside the tables of a run.
 
-    `templates` is the folder report/; `invocation` says how the run was started, if a run makes the report.
+    `templates` is the folder report/; `invocation` describes how the run was started, if the report is made by a run.
     """
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
@@ -146,9 +146,9 @@ def figure_of(path: Path) -> dict[str, Any]:
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials, flags and failures; a flag's count is that of cells, the most frequent first.
+    """Counts of cells, trials, flags and failures; flags are counted by cell, the most frequent first.
 
-    `disturbed` counts the cells with any flag of a disturbance, however many have it.
+    `disturbed` counts the cells with any flag of a disturbance.
     """
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flags"] for flag in cell_flags)
@@ -168,7 +168,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats of more than half of the answers or cells (flags, a single trial), which the page says once."""
+    """Caveats of more than half of the answers or cells (flags, a single trial), which the page states only once."""
     caveats_of_answers = [answer["caveats"] for answer in answers if answer["trials"] is not None]
     counts = Counter(caveat for caveats in caveats_of_answers for caveat in caveats if caveat in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
@@ -222,7 +222,7 @@ STRIP_MARGIN = 0.12
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     """The positions of a claim's tested range and of the measured values on a strip from 0 to 1.
 
-    On a logarithmic scale, if all of them are above 0; None without a range or a measured value.
+    On a logarithmic scale if all values are above 0; None without a range or a measured value.
     """
     tested, measured = ("tested_low", "tested_high"), ("measured_low", "measured", "measured_high")
     names = (*tested, *measured)
@@ -237,7 +237,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of a step's time, on an accelerator if there is one, at the size where it is closest to the CPU."""
+    """The split of a step's time, on an accelerator if any, at the size where its time is closest to the CPU's."""
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
@@ -261,7 +261,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _references(tables: RunTables) -> list[dict[str, Any]]:
-    """The references with cells that match cells here, each machine once."""
+    """The distinct reference machines with cells that match measured cells."""
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
@@ -271,7 +271,7 @@ def _references(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _quality(tables: RunTables) -> list[dict[str, Any]]:
-    """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
+    """One row per cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if tables.quality.empty:
         return []
     cells = tables.quality.groupby(CELL_AXES, sort=False)
@@ -292,7 +292,7 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """The cost on each side by point of a line of table `machines`, this machine's first; None without rows."""
+    """Each side's cost at each point of a line of table `machines`, this machine's sides first; None without rows."""
     if rows.empty:
         return None
     ranked = records(rows)

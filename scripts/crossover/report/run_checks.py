@@ -1,6 +1,5 @@
-"""Checks that the files, rows and tables of a run, or of a reference, agree, and that none was edited.
-
-They find mistakes and careless edits, not those of somebody who computes every checksum and table anew.
+"""Check that the files, rows and tables of a run or a reference agree and were not edited. The checks find mistakes
+and careless edits, not forgeries with recomputed checksums and tables.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
 TOLERANCE = 1e-9
-"""Relative difference of two numbers that counts as rounding, as by another version of numpy."""
+"""Relative difference of two numbers that counts as rounding, for example by another version of NumPy."""
 
 KEYS = ("code_key", "model_key", "measurement_key")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An error in a file, or a check that cannot be made."""
+    """An error in a file, or a check that was not possible."""
 
     file: str
     what: str
@@ -62,7 +61,7 @@ def check_files(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe what is wrong with rows of trials: contradictions, and keys that differ within a model."""
+    """Describe errors in rows of trials: contradictions, and keys that differ within a model."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
     for (study, workload, _), same in rows.groupby(["study", "workload", "model"], dropna=False, sort=False):
@@ -72,7 +71,7 @@ def check_rows(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def check_numbers(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe cells of a run that lack a trial or have one twice; a reference leaves invalid trials out."""
+    """Describe cells of a run with a missing or duplicate trial; a reference omits invalid trials."""
     for key, cell in rows.groupby(CELL_AXES, sort=False):
         numbers = sorted(cell["trial"])
         if numbers != [*range(1, len(numbers) + 1)]:
@@ -90,7 +89,7 @@ def _check_row(row: Mapping[Any, Any]) -> Iterator[str]:
         yield f"unknown flag '{min(unknown)}'"
     for name in KEYS:
         if isinstance(row[name], str) and not re.fullmatch(r"[0-9a-f]{32}", row[name]):
-            yield f"{name} '{row[name]}' is no key of 32 hexadecimal digits"
+            yield f"{name} '{row[name]}' is not a key of 32 hexadecimal digits"
     if pd.notna(time_s) and isinstance(samples_s, np.ndarray) and len(samples_s):
         median_s = statistics.median(samples_s)
         if not math.isclose(time_s, median_s, rel_tol=TOLERANCE):
@@ -102,7 +101,7 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Report a CSV file that differs from the table of its name."""
+    """Report a CSV file that differs from the table of the same name."""
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
         write_csv(lists, Path(folder) / path.name)

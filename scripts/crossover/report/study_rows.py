@@ -1,4 +1,4 @@
-"""The rows that page, summary and terminal begin with: one answer a study, its bar, and the published value."""
+"""The first rows of page, summary and terminal output: one answer per study, its bar, and the published value."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ CROSSING = ("crossover", "reference", "best")
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to a study's question, without what the page says once for all studies: memory, and a missing GPU."""
+    """The answers to a study's question, without those that the page gives once for all studies: memory, and a missing
+    GPU."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
 
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A study's row from its main answers and claims, as the tables have them.
+    """A study's row, from its main answers and claims in the tables.
 
     `answer`: the first main answer. `also`: the same comparison in the study's other metrics. `last`: the time at the
     other end of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations,
@@ -53,7 +54,7 @@ def _series(answer: Answer) -> tuple[Any, Any]:
 
 
 def _changes_the_answer(best: Answer) -> bool:
-    """Whether the fastest configurations give another status than the plain ones, or another crossover."""
+    """Whether the fastest configurations give a different status or crossover than the plain ones."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:
@@ -64,16 +65,15 @@ def _changes_the_answer(best: Answer) -> bool:
 
 
 def _interval(answer: Answer) -> tuple[float | None, float | None]:
-    """The 95 % interval of a crossover; with one trial the sizes that bracket it."""
+    """The 95 % interval of a crossover; with one trial, its bracket."""
     if answer["low"] is None and answer["high"] is None:
         return answer["bracket_low"], answer["bracket_high"]
     return answer["low"], answer["high"]
 
 
 def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim nearest to the answer: on a crossover if the answer is, and on the same machine.
-
-    None where all claims are about another device.
+    """The published claim closest to the answer: about a crossover if the answer is, and on the same machine. None if
+    all claims are about another device.
     """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -91,10 +91,9 @@ def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, 
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """Which side is faster over the sizes measured: parts with side (cpu, gpu, inconclusive), ends, and share.
-
-    It is inconclusive within the interval, and where no crossover could be given. Shares are of the logarithm of the
-    size; without a crossover's axis there are no parts.
+    """The faster side over the measured sizes: parts with side (cpu, gpu, inconclusive), ends, and share. It is
+    inconclusive within the interval, and if there is no crossover. Shares are on the log scale; without a crossover's
+    axis there are no parts.
     """
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:

@@ -35,9 +35,8 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line for a study that has one trial a cell at `measured` of its `sizes`.
-
-    It reads as the study's row in the report, without the caveat of a single trial, which holds for all of it.
+    """The first answer of a study with one trial per cell at `measured` of its `sizes`, worded like its row in the
+    report, but without the caveat of a single trial, which applies to all first answers.
     """
     main = main_answers(records(answers))
     answers_shown = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
@@ -46,7 +45,8 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 class Templates(Environment):
-    """Templates in which `mapping[key]` is an item, and never a method of that name: a unit may be called "values"."""
+    """Environment in which `mapping[key]` is always an item, never a method of that name: a unit may be called
+    "values"."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
@@ -56,7 +56,7 @@ class Templates(Environment):
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
+    """Jinja environment for a folder of templates; with `html`, output is escaped."""
     environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -78,7 +78,7 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
 
 
 def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The answers in groups that have kind, status, cost and sides in common."""
+    """Group answers by kind, status, cost and sides."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for answer in answers:
         key = tuple(answer[name] for name in ("kind", "status", "cost", "winner", "loser", "device"))
@@ -93,7 +93,7 @@ def _asset(path: Path) -> Markup:
 
 
 def _packed(path: Path) -> str:
-    """A file as gzip in base64, the same in every page."""
+    """A file compressed with gzip and encoded as base64, reproducibly."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
@@ -103,23 +103,23 @@ def as_yaml(values: Any) -> str:
 
 
 def amount_text(value: float, unit: str) -> str:
-    """A value in its unit; a place on an axis without it."""
+    """Format a value with its unit; a position on an axis without unit."""
     return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
 
 
 def interval_text(values: Sequence[float], unit: str) -> str:
-    """Both ends of an interval in their unit; places on an axis as `place_texts` writes them."""
+    """Format both ends of an interval with their unit; positions on an axis as by `place_texts`."""
     texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
     return " to ".join(dict.fromkeys(texts))
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """Places on an axis as a list with their unit, once or, as `place_texts` has it, each."""
+    """List positions on an axis with their unit, once or, if `place_texts` does so, each."""
     return _with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
-    """The smallest and the largest of some places on an axis, with their unit as in `places_text`."""
+    """Format the smallest and the largest of some positions on an axis, with their unit as in `places_text`."""
     return _with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
@@ -128,30 +128,30 @@ def _with_unit(text: str, unit: str) -> str:
 
 
 def off_text(ratio: float) -> str:
-    """How far a ratio is from 1: under 1 %, 48 %, or as a factor."""
+    """Format how far a ratio is from 1: under 1 %, 48 %, or as a factor."""
     if abs(ratio - 1) < 0.01:
         return "under 1 %"
     return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}×"
 
 
 def signed_text(value: float) -> str:
-    """A difference with five places: +0.00012."""
+    """Format a difference with five decimals: +0.00012."""
     return f"{value:+.5f}"
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """The smallest and the largest value, formatted by the filter `name`; one text if both read the same."""
+    """Format the smallest and the largest value with the filter `name`; once if both look the same."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 
 
 def escaped_markdown(text: object) -> str:
-    """Text as Markdown shows it literally, in a table's cell too."""
+    """Escape text for Markdown, also in table cells."""
     return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~@&$])", r"\\\1", str(text)).split())
 
 
 def in_code(text: str) -> str:
-    """Text as code in Markdown, whatever it holds, on one line."""
+    """Format any text as code in Markdown, on one line."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     words = " ".join(text.splitlines())
     return f"{fence} {words} {fence}" if len(fence) > 1 else f"{fence}{words}{fence}"

@@ -1,1 +1,1 @@
-"""From rows to numbers."""
+"""Statistics: from rows to cells, ratios and crossovers."""

@@ -1,4 +1,5 @@
-"""Devices at their best: the fastest candidate of a device at each size, and the comparison of two such devices.
+"""Devices at their best: the fastest candidate of a device at each size, and comparisons of devices in their fastest
+candidates.
 
 A candidate is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
@@ -24,16 +25,16 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; `device` is its side, as `cpu-1`."""
+"""The columns that identify a candidate; `device` is its side, such as `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
-    """The axes of a series on which devices are compared at their best."""
+    """The axes of a series for comparing devices at their best."""
     return [axis for axis in series_axes(x_axis) if axis not in CANDIDATE_AXES]
 
 
 BEST = "best"
-"""Value of `pair` and `execution` in rows that compare devices at their best."""
+"""Value of `pair` and `execution` in rows about devices at their best."""
 
 CANDIDATE_MARGIN = 1.1
 """A candidate is in play if it takes at most this many times as long as the fastest."""
@@ -45,10 +46,10 @@ Candidate = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CandidatesAtSizes:
-    """The candidates of a device, each measured at some sizes, or other points of the x axis."""
+    """The candidates of a device, each measured at some points of the x axis."""
 
     logs: Mapping[int, Mapping[Candidate, Floats]]
-    """ln(seconds) of the ok trials of each candidate by size; empty where none is ok."""
+    """ln(seconds) of the ok trials of each candidate by size; empty if none is ok."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -58,7 +59,8 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """At each size with a time: the fastest candidate, corrected for selection bias, and the chance of each."""
+        """For each size with a time: the fastest candidate, corrected for selection bias, and each candidate's chance
+        of being the fastest."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
@@ -67,7 +69,8 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """Whether a candidate may be the fastest at a size; if not measured there, at the nearest that were."""
+        """Whether a candidate may be the fastest at a size, or if it was not measured at that size, at the nearest
+        sizes that were."""
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
         measured = [measured_size for measured_size, candidates in self.logs.items() if candidate in candidates]
@@ -87,9 +90,8 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at the sizes that count, corrected for selection bias.
-
-        Empty at a size where all trials failed.
+        """ln(seconds) of the fastest candidate's trials at complete sizes, corrected for selection bias. Empty at a
+        size where all trials failed.
         """
         return {
             size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
@@ -98,11 +100,11 @@ class CandidatesAtSizes:
         }
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """Numbers of the trials measured of a candidate at a size."""
+        """The trial numbers measured for a candidate at a size."""
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """Numbers of the trials, of 1 to `trials`, that candidates in play lack, by candidate and size."""
+        """The trial numbers, from 1 to `trials`, missing for candidates in play, by candidate and size."""
         return {
             (candidate, size): missing
             for size, of_candidates in self.logs.items()
@@ -132,13 +134,12 @@ class Device(CandidatesAtSizes):
         return cls(logs, device, trials)
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """Numbers of the trials measured of a candidate at a size, however they ended."""
+        """The trial numbers measured for a candidate at a size, with any status."""
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of the fastest candidates at the sizes that count, with times corrected for selection bias.
-
-        Where all failed, one trial without a time.
+        """The trials of the fastest candidates at complete sizes, with times corrected for selection bias. If all
+        failed, one trial without a time.
         """
         parts = []
         for size, logs in self.best_logs().items():
@@ -157,7 +158,7 @@ def _is_timed(trials: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True)
 class BestSeries:
-    """A series of a study with `candidates`, and its devices."""
+    """A series of a study with `candidates`, with its devices."""
 
     axes: dict[str, Any]
     x_axis: str
@@ -165,7 +166,7 @@ class BestSeries:
     devices: Mapping[str, Device]
 
     def pairings(self) -> Iterator[Pairing]:
-        """Each accelerator against the CPU, both at their best, if either has several candidates."""
+        """The pairings of each accelerator with the CPU, both at their best, if either has several candidates."""
         baseline = self.devices.get(BASELINE)
         for name, contender in self.devices.items():
             if baseline is None or is_cpu(name) or max(len(baseline.candidates), len(contender.candidates)) < 2:
@@ -229,7 +230,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells: `device` is the device compared, `side` also names its number of cores, as `cpu-1`."""
+    """The candidate cells: `device` is the compared device, `side` includes its number of cores, such as `cpu-1`."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

@@ -1,9 +1,10 @@
-"""What bounds a step, from the gain of each remedy that was tried and from the roofs of its device.
+"""Bottleneck of a step, from the gain of each remedy tried and from the roofs of its device.
 
 Remedies are tried one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step.
-Where no CUDA graph was replayed, the profiler's idle time of the GPU, in the step on a batch that stays on the device,
-stands for the graph's gain: host work if a graph cannot hold the step, else launch overhead, less the host's work
-between two operators. The rest is the device's work, explained by its measured bandwidth and peak or unexplained.
+If no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device is used in
+place of the graph's gain: it is host work if a graph cannot hold the step, otherwise launch overhead, minus the host's
+work between operators. The rest is the device's work, either explained by its measured bandwidth and peak or
+unexplained.
 """
 
 from __future__ import annotations
@@ -21,24 +22,25 @@ from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
 
 NEAR = 1 / 3
-"""Least share of a step's remaining work that a roof must explain to be its cause."""
+"""Minimum share of a step's remaining work that a roof must explain to count as its cause."""
 
 ALSO = 0.4
-"""A second cause is named if its share is at least this much of the first's, and at least LEAST of the step."""
+"""A second cause is reported if its share is at least this fraction of the first's, and at least LEAST of the step."""
 LEAST = 0.2
 
 PREDICTABLE = 0.1
-"""Least share of a step that must remain for a prediction: a short rest after a long wait runs on cold caches."""
+"""Minimum share of a step that must remain for a prediction: a short rest after a long wait runs on cold caches."""
 
 OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
 """Columns measured in the first trial only."""
 
 PIN_ENOUGH = 1.05
-"""Least gain for which pinned memory is the remedy for copies; else the batch must stay on the device."""
+"""Minimum gain for which pinned memory is the remedy for copies; otherwise the remedy is keeping the batch on the
+device."""
 
 
 class RoofTimes(NamedTuple):
-    """The least time of a step's work on its device, in seconds; NaN where it was not probed."""
+    """The minimum time of a step's work on its device, in seconds; NaN if the device was not probed."""
 
     memory_s: float
     products_memory_s: float
@@ -51,9 +53,9 @@ class RoofTimes(NamedTuple):
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns BOTTLENECKS to the cells where remedies were tried.
+    """Add the columns BOTTLENECKS to cells whose remedies were tried.
 
-    `cells` has the columns of ROOF_TIMES; `measurements` has one row a trial.
+    `cells` has the columns of ROOF_TIMES; `measurements` has one row per trial.
     """
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
@@ -69,7 +71,7 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
-    """The columns BOTTLENECKS of one cell, from the rows of its trials."""
+    """The columns BOTTLENECKS of a cell, from its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
@@ -99,7 +101,7 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # Loading costs at most its time alone; any other difference is noise, which is large in a long step.
+    # Loading costs at most its time measured alone; a larger difference is noise, which is large for a long step.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
     parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
@@ -129,12 +131,12 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
 
 
 def _operators_s(trial: Mapping[str, Any]) -> float:
-    """The sum of an eager step's operators, timed one by one; 0 where they were not."""
+    """The sum of the times of an eager step's operators, timed one by one; 0 if they were not timed."""
     return _or_0(or_nan(trial.get("products_s"))) + _or_0(or_nan(trial.get("others_s")))
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains them, from matrix products and other operators."""
+    """Seconds of the device's work by the roof that explains it, from matrix products and other operators."""
     products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}
@@ -152,7 +154,7 @@ def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> d
 
 
 class Remedy(NamedTuple):
-    """The time of a step before and after a remedy, and as predicted, in seconds for the same number of samples."""
+    """The time of a step before a remedy, after it, and as predicted, in seconds for the same number of samples."""
 
     name: str
     before_s: float
@@ -161,7 +163,7 @@ class Remedy(NamedTuple):
 
 
 def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
-    """The best remedy for a cause that a trial tried, or the remedy `name`; None where it tried none."""
+    """The best remedy for a cause that a trial tried, or the remedy `name`; None if it tried none."""
     tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
     return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
 
@@ -176,7 +178,7 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
     elif cause == "transfer":
         pinned_s = seconds["pinned_s"]
         if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
-            copying_s = _or_0(seconds["pinned_transfer_s"])  # the host runs ahead of these copies
+            copying_s = _or_0(seconds["pinned_transfer_s"])  # since the host runs ahead of these copies
             device_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else held_s
             yield Remedy("pin", prepared_s, pinned_s, max(held_s, copying_s + device_s))
         else:
@@ -202,14 +204,14 @@ TIMES = (
 def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> float:
     """The part of the operators' `work_s` that is call overhead.
 
-    It is the part of a step that does not grow with the batch, less host work and the time to move its weights. Where
-    no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
+    It is the part of a step that does not grow with the batch, less host work and the time to move its weights. If no
+    larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
     """
     larger_s = or_nan(trial.get("larger_s"))
     if larger_s > 0:
         fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
         overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
-    elif trial.get("execution") == "compile":  # has other operators than the eager step that was counted
+    elif trial.get("execution") == "compile":  # its operators differ from those of the eager step that was counted
         return 0.0
     else:
         operators_s = _operators_s(trial)

@@ -1,4 +1,4 @@
-"""Cells from their trials: times with intervals, memory, energy, price and utilisation."""
+"""Summarise trials as cells: times with intervals, memory, energy, price and utilisation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 
 OF_FIRST_TRIAL = ("size_name", "size_label", "sample_name", "device_name", "hostname", "threads")
 MEDIANS = ("peak_allocated_bytes", "device_used_bytes", "max_abs_error", "max_relative_error")
-"""The columns whose lower median over ok trials is a column of the cell."""
+"""Columns summarised by the lower median over ok trials."""
 NUMBERS = (
     *("step_time_s", "parameters", "batch_size", "samples_per_step", "flops_per_step", "host_bound_share"),
     *("energy_per_step_j", "peak_rss_bytes", "base_rss_bytes", "memory_bytes", "device_memory_bytes", "timed_steps"),
@@ -49,12 +49,12 @@ def summarise(
     prices: Mapping[str, float] | None = None,
     origin: str = "study",
 ) -> pd.DataFrame:
-    """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
+    """One row per cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
-    `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a cell
-    at any other point counts as refined, and none does in a study left out. `prices` is as `hourly_price` takes it.
-    `origin` is one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status of the first trial
-    that is not, and its time comes from the ok trials.
+    `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a
+    cell at any other point counts as refined; in studies not included, no cell does. `prices` is as `hourly_price`
+    takes it. `origin` is one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status of the
+    first trial that is not ok, and its time is from the ok trials.
     """
     # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
     columns = {
@@ -88,7 +88,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
     price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
-    # A counter that did not move measured nothing.
+    # A counter that did not change measured nothing.
     joules = _present(numbers_of_ok["energy_per_step_j"][numbers_of_ok["energy_per_step_j"] > 0])
     counts = _present(numbers_of_ok["samples_per_step"])
     samples = math.fsum(counts) / len(counts) if counts else numbers["batch_size"][first]
@@ -117,7 +117,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 
 
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
-    """Price of an hour on the whole machine, whatever part of it a step uses; NaN where none is given.
+    """Price per hour of the whole machine, regardless of the part that a step uses; NaN if none is given.
 
     A reference is looked up by its name, then by its device; this machine by its device, then as `here`.
     """
@@ -127,7 +127,7 @@ def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) 
 
 
 def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
-    """An amount, in `unit`, over a time; the upper end of the time gives the lower end of the rate."""
+    """An amount, in `unit`, per time; the upper end of the time gives the lower end of the rate."""
     low, high = (None if end is None else amount / end / unit for end in (time.high, time.low))
     return Interval(amount / time.mean / unit, low, high)
 
@@ -139,9 +139,8 @@ def _scaled(time: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all of the trial with the lower median peak.
-
-    The peak is the allocator's; on the CPU, which has none, the sum of the parts, or else the growth of the process.
+    """The peak memory and its parts, all from the trial with the lower median peak. The peak is the allocator's; on
+    the CPU, without one, the sum of the parts, or else the growth of the process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):
@@ -175,12 +174,12 @@ def _present(values: Floats) -> list[float]:
 
 
 def _most(values: Floats) -> float:
-    """The largest number; NaN where there is none."""
+    """The largest number; NaN if there is none."""
     measured = values[~np.isnan(values)]
     return float(measured.max()) if len(measured) else math.nan
 
 
 def _median(values: Floats) -> float:
-    """The lower median, a value that was measured; NaN where none was."""
+    """The lower median, which is a measured value; NaN without values."""
     measured = np.sort(values[~np.isnan(values)])
     return float(measured[(len(measured) - 1) // 2]) if len(measured) else math.nan

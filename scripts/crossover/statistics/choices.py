@@ -1,12 +1,12 @@
-"""The fastest of several cells that do the same work, whether it leads significantly, and its selection bias.
+"""The fastest of several cells that do the same work, the significance of its lead, and its selection bias.
 
 A choice among many is significant only by simultaneous intervals. With k cells, the k - 1 intervals of the chosen cell
-against the others hold together (Bonferroni): with a chance of at most 2.5 % it is called faster than a cell that is at
-least as fast.
+against the others hold together (Bonferroni): with a chance of at most 2.5 % it is called faster than a cell that is
+at least as fast.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
-"The optimizer's curse", 2006). How much is the expectation over means drawn anew from normal distributions around the
-measured ones, and is added to the trials of the chosen cell.
+"The optimizer's curse", 2006). This bias is estimated by its expectation over means drawn from normal distributions
+around the measured ones, and is added to the trials of the chosen cell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special  # its stats takes most of a second to import
+from scipy import special  # scipy.stats takes most of a second to import
 
 from crossover.statistics.intervals import (
     CLOCK_RESOLUTION,
@@ -31,17 +31,17 @@ from crossover.statistics.intervals import (
 
 POINTS = 601
 REACH = 6.0
-"""Standard errors around the smallest mean within which the distribution of the minimum is integrated."""
+"""Range, in standard errors around the smallest mean, over which the distribution of the minimum is integrated."""
 
 SHRINKAGE = 4
-"""Degrees of freedom that the pooled spread counts for beside a cell's; chosen by simulation."""
+"""Degrees of freedom given to the pooled spread when it is combined with a cell's; chosen by simulation."""
 SURE = 0.99
-"""Chance of the chosen cell above which the choice is certain."""
+"""Chance of the chosen cell above which the choice counts as certain."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The indices of the cell with the smallest mean and of the cell that it is compared with."""
+    """The indices of the cell with the smallest mean and of the cell with which it is compared."""
 
     chosen: int
     baseline: int
@@ -52,7 +52,8 @@ class Choice:
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of at least two cells, compared with cell `fixed`; if that is the fastest or None, with the next."""
+    """The fastest of at least two cells, compared with cell `fixed`; if that is the fastest or None, with the second
+    fastest."""
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen
@@ -68,7 +69,7 @@ class Fastest:
 
     index: int
     logs: Floats
-    """ln(seconds) of its trials, corrected for selection bias; only their mean and spread count."""
+    """ln(seconds) of its trials, corrected for selection bias; only their mean and spread are meaningful."""
     selection_bias: float
     """Selection bias in ln(seconds); 0 where no cell has two trials."""
     chances: Floats
@@ -76,7 +77,7 @@ class Fastest:
 
 
 def fastest(cells: Sequence[Floats]) -> Fastest:
-    """The fastest cell, each given by ln(seconds) of at least one trial.
+    """The fastest of several cells, each given by ln(seconds) of at least one trial.
 
     Where the choice is uncertain, the corrected trials have at least the shrunk spread.
     """
@@ -91,7 +92,8 @@ def fastest(cells: Sequence[Floats]) -> Fastest:
 
 
 def _spreads(cells: Sequence[Floats]) -> Floats:
-    """Standard deviation between the trials of each cell, shrunk to the pooled one: three trials alone say little."""
+    """Standard deviation between the trials of each cell, shrunk to the pooled one: three trials alone give a poor
+    estimate."""
     freedom = np.array([len(logs) - 1 for logs in cells])
     squares = np.array([((logs - logs.mean()) ** 2).sum() for logs in cells])
     if not freedom.any():
@@ -101,7 +103,7 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 
 
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
-    """The probability of each of several normal means to be drawn as the smallest, and the selection bias.
+    """The probability of each of several normal means to be the smallest, and the selection bias.
 
     The selection bias is E[mean of the chosen] - E[smallest draw].
     """

@@ -27,11 +27,12 @@ class Crossover:
     """One of CROSSOVER_STATUSES in `crossover.tables.registry`."""
     size: float | None = None
     low: float | None = None
-    """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
+    """Lower end of the connected part of the 95 % set around the crossover; None: open, or unknown."""
     high: float | None = None
     """Upper end. With `edge_tie`, the only end is a measured size: any crossover lies below `high`, or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
-    """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
+    """Neighbouring sizes between which the sign changes; without an interval, the nearest sizes with a sufficient
+    lead.
 
     With `edge_tie`, and without an interval, the end beyond the sizes measured is None.
     """
@@ -69,23 +70,23 @@ def estimate_crossover(
     """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
-    none). A size counts where both sides have a time; one that lacks a side is never filled in. Where a side has fewer
-    than two sizes with two trials, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several rows
-    of one trial count as one. `resolution` is the step between two costs that can be read, as a share of the cost
+    none). A size is used if both sides have a time; a missing side is never filled in. Where a side has fewer
+    than two sizes with two trials, no interval is given and the status is based on leads of ONE_TRIAL_LEAD. Several
+    rows of one trial count as one. `resolution` is the resolution of a cost, as a share of the cost
     (`crossover.statistics.intervals.RESOLUTIONS`). With `constant` the contender's trials are the same at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
     sizes = measurements["size"].to_numpy(float, na_value=np.nan)
     if not (np.isfinite(sizes) & (sizes > 0)).all():
-        raise ValueError("every measurement needs its size, a finite number above 0")
+        raise ValueError("every measurement needs a size: a finite number above 0")
     if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator")
     return crossover_of(advantages_of_table(measurements, baseline, contender, resolution, constant=constant))
 
 
 def crossover_of(advantages: Advantages) -> Crossover:
-    """The crossover where L changes its sign significantly."""
+    """The crossover if L changes its sign significantly."""
     slower_up_to, faster_from = advantages.significant_ends()
     unsure = tuple(advantages.sizes[advantages.sure_signs() == 0].tolist())
     return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from, unsure=unsure)
@@ -112,12 +113,13 @@ def _crossing(advantages: Advantages) -> Crossover:
 
 
 def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
-    """The fields of a caveat about some sizes; none without any."""
+    """The fields of a caveat about some sizes; empty without sizes."""
     return {"caveat": word, "caveat_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
 def _zeros(curve: Curve) -> list[_Zero]:
-    """Where the curve changes its sign, ascending; sizes of exact equality that it only touches are stepped over."""
+    """The zeros at which the curve changes its sign, ascending; sizes of exact equality that it only touches are
+    skipped."""
     signs = np.sign(curve.advantages.mean)
     zeros = []
     for below, above in pairwise(np.flatnonzero(signs).tolist()):
@@ -128,7 +130,7 @@ def _zeros(curve: Curve) -> list[_Zero]:
 
 
 def _middle(zeros: list[_Zero]) -> _Zero:
-    """The middle of the odd number of zeros between two sure signs: all but one may be noise."""
+    """The middle one of the odd number of zeros between two significant signs: all but one may be noise."""
     return zeros[len(zeros) // 2]
 
 
@@ -153,9 +155,8 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros, of which noise may make several.
-
-    Sure signs on both sides end it within the range, or at the ends of the range by rounding.
+    """The ends of the connected part of the 95 % set around the zeros, of which there may be several due to noise.
+    Significant signs on both sides end it within the range, or, by rounding, at the ends of the range.
     """
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
@@ -165,7 +166,7 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
 
 
 def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Crossover:
-    """The crossover where all sure signs agree."""
+    """The crossover if all significant signs agree."""
     signs = {float(sure[index]) for index in decided}
     beyond = [
         size
@@ -188,9 +189,8 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """The crossover with a tie at an end: bounded by the last significant size before it, by none if both ends tie.
-
-    The set would end closer to the tie, but the curve in the last gap rests on sizes on one side only.
+    """The crossover with a tie at an end: bounded by the last significant size before the tie; unbounded if both ends
+    tie. The set would end closer to the tie, but the curve in the last gap depends on sizes on one side only.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

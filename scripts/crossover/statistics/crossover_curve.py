@@ -1,4 +1,4 @@
-"""The contender's advantage over the size: its mean and uncertainty from trials, and the curve through the sizes.
+"""The contender's advantage as a function of size: mean and uncertainty from trials, and the curve through the sizes.
 
 Between sizes the curve is PCHIP (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
 interpolants", 1984), which neither overshoots nor adds a crossing between two sizes of one sign.
@@ -17,7 +17,7 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean,
 from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.025
-"""Upper bound of the chance that any size of a series has a wrong sure sign."""
+"""Upper bound of the probability that any size of a series has a wrong significant sign."""
 
 LEVEL = 0.96
 """Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
@@ -30,43 +30,44 @@ WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
 @dataclass(frozen=True)
 class Advantages:
-    """L = ln(baseline time) - ln(contender time) at every size that both sides have, sizes ascending."""
+    """L = ln(baseline time) - ln(contender time) at every size measured on both sides, in ascending order."""
 
     sizes: Floats
     mean: Floats
     variance: Floats
-    """Of the mean, with the spread of each side shared over the sizes; NaN where it is unknown."""
+    """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
     """Sum over both sides of (variance of the side's mean)^2 / its freedom; freedom = variance^2 / fourth."""
     incomplete: tuple[float, ...]
     """Sizes at which a side is missing."""
     shared: SampleMean = WITHOUT_ERROR
-    """The contender, where a single cell of it is compared at every size; `variance` and `fourth` leave it out."""
+    """The contender, if a single cell of it is compared at every size; not included in `variance` and `fourth`."""
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are intervals at two sizes, or at the only one."""
+        """Whether there are intervals at two sizes or more, or at the only size."""
         return has_intervals(self.variance + self.shared.variance)
 
     @property
     def simultaneous(self) -> tuple[int, float]:
-        """The number of simultaneous intervals and their level, for sure signs."""
+        """The number of simultaneous intervals and their level, for significant signs."""
         return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of L, from `variance` and `fourth` without the shared side."""
+        """Half widths of the intervals of L, from `variance` and `fourth` without the constant side."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
-        """-1, 0 or 1 at each size: the sign of L, or 0 where the trials leave it in doubt.
+        """-1, 0 or 1 at each size: the sign of L, or 0 where it is not significant.
 
-        Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes that of three,
-        which is stricter than the 95 % set. Without `has_intervals`, the sign of a lead of ONE_TRIAL_LEAD or more.
+        Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes the level for
+        three, which is stricter than the 95 % set. Without `has_intervals`, the sign of a lead of ONE_TRIAL_LEAD or
+        more.
         """
         return sure_signs(self.mean, self.errors(self.variance, self.fourth, *self.simultaneous))
 
     def significant_ends(self) -> tuple[float | None, float | None]:
-        """The largest size with a sure sign of -1 and the smallest with one of 1; None where there is none.
+        """The largest size with a significant sign of -1 and the smallest with 1; None if there is none.
 
         Both are None without `has_intervals`: single trials are not significant.
         """
@@ -83,11 +84,10 @@ def advantages_of_table(
     *,
     constant: bool = False,
 ) -> Advantages:
-    """The advantages in a table with columns size, side, trial and step_time_s; NaN, 0 and infinity are no times.
-
-    Several rows of one trial are one process and count as one, by the mean of their logarithms. `resolution` is the
-    step between two values that can be read, as a share of the value. With `constant` the contender's trials are the
-    same at every size.
+    """The advantages from a table with columns size, side, trial and step_time_s; NaN, 0 and infinity are ignored.
+    Several rows of one trial are from one process and count once, with the mean of their logarithms. `resolution` is
+    the resolution of a value, as a share of the value. With `constant` the contender's trials are the same at every
+    size.
     """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
@@ -121,7 +121,7 @@ def advantages_of_cells(
         [SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()] for side in (0, 1)
     )
     shared = contender[0] if constant and contender else WITHOUT_ERROR
-    # The error of a constant contender is common to all sizes.
+    # A constant contender's error is common to all sizes.
     fixed = [SampleMean(shared.mean, 0.0, 1)] * len(contender)
     sides = with_shared_spread(baseline, resolution), fixed if constant else with_shared_spread(contender, resolution)
     differences = [baseline_log - contender_log for baseline_log, contender_log in zip(*sides, strict=True)]
@@ -140,7 +140,7 @@ class Curve:
     smooth: Callable[[float | Floats], Floats]
     """L~ by ln(size)."""
     together: int = 1
-    """How many sets hold together (Bonferroni)."""
+    """Number of simultaneous sets (Bonferroni)."""
     level: float = LEVEL
 
     def root(self, gap: int) -> float:
@@ -151,11 +151,11 @@ class Curve:
         return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
-        """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
+        """|L~| minus its error, at given shares of the way through a gap; in the 95 % set this is at most 0.
 
         The error is t x se plus the bend: the distance of L~ from the straight line between both ends, or from the
-        nearer neighbouring line, extended into the gap, whichever is larger. se and its degrees of freedom are those of
-        a point on the straight line.
+        nearer neighbouring line, extended into the gap, whichever is larger. se and its degrees of freedom are those
+        of a point on the straight line.
         """
         advantages = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -170,10 +170,9 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
-        """The most that L can bend away from the line between a gap's ends if it bends one way only.
-
-        That is the nearer of the two neighbouring lines, extended into the gap; the line itself where these lie on
-        either side of it, or one is missing.
+        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
+        That is the nearer of the two neighbouring lines, extended into the gap, or the line itself if these lie on
+        opposite sides of it or one is missing.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -188,7 +187,7 @@ class Curve:
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
         """The size at which the part of the set around a point ends, to the left (step -1) or right (1).
 
-        None where it reaches the end of the measured range.
+        None if it reaches the end of the measured range.
         """
         while 0 <= gap < len(self.log_sizes) - 1:
             start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
@@ -200,31 +199,31 @@ class Curve:
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
-        """The share at which the set ends, between a share inside and one outside."""
+        """The share at which the set ends, between a share inside the set and one outside."""
 
         def excess(share: float) -> float:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if math.isinf(at_inside):  # uncertainty unknown next to a size where it is known
+        if math.isinf(at_inside):  # unknown at one of both sizes
             return outside
         return _root(excess, inside, outside, 1e-10)
 
 
 def curve_through(advantages: Advantages) -> Curve:
     """The curve through the advantages, at two sizes or more."""
-    from scipy import interpolate  # takes a third of a second, and tables with one size do not need it
+    from scipy import interpolate  # takes a third of a second to import, and tables with one size do not need it
 
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
-    from scipy import optimize  # takes a third of a second, and series without a crossover do not need it
+    from scipy import optimize  # takes a third of a second to import, and series without a crossover do not need it
 
     return float(optimize.brentq(function, start, end, xtol=tolerance))
 
 
 def _weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:
-    """(1 - share)^power low + share^power high; an unknown end counts only where it has a share."""
+    """(1 - share)^power low + share^power high; an unknown end is ignored where its weight is 0."""
     return np.where(share < 1, (1 - share) ** power * low, 0) + np.where(share > 0, share**power * high, 0)

@@ -34,7 +34,7 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """One row for each series, pair and cost with a value on either side; for the time of a headline pair always one.
+    """One row for each series, pair and cost with a value on either side; always one for the time of a headline pair.
 
     `prices` is as `hourly_price` takes it, `candidates` are those of the studies that compare devices at their best,
     and `runs` the steps per run of the studies with a run.
@@ -53,11 +53,10 @@ def crossovers_of(
 def with_costs(
     measurements: pd.DataFrame, prices: Mapping[str, float] | None, runs: StepsOfRuns | None = None
 ) -> pd.DataFrame:
-    """Add a column for each cost: seconds, joules and money of a step, in the currency of the prices; seconds of a run.
-
-    NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
-    measured nothing), its machine has no price, or its study no run. A price is that of the whole machine that holds
-    the device, so all sides of a CPU have the same.
+    """Add a column for each cost: seconds, joules and money per step, in the currency of the prices; seconds per run.
+    NaN if a trial lacks it: its status is not ok, its energy was not measured (a counter that stood still measured
+    nothing), its machine has no price, or its study no run. A price is for the whole machine with the device, so all
+    CPU sides have the same price.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -82,9 +81,8 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points; points without x and y above 0 do not count.
-
-    None for an x of None, and without points.
+    """Log-log interpolation from x to y, exact at the points; points without x and y above 0 are ignored. None if x is
+    None or there are no points.
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
@@ -102,7 +100,7 @@ class Interpolation:
 
 
 def crossover_of_pairing(pairing: Pairing, cost: str = "step_time_s", x: str | None = None) -> Crossover:
-    """The crossover of a pairing in a column of costs, over a column `x` of its trials; by default over its x axis."""
+    """The crossover of a pairing in a cost column, over a column `x` of its trials, by default the x axis."""
     trials = pairing.trials
     table = pd.DataFrame(
         {

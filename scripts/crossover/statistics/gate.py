@@ -1,7 +1,8 @@
-"""A test of whether a second run is slower than a first, cell by cell, with a family-wise error of 5 %.
+"""Test whether a second run is slower than a first, cell by cell, with a family-wise error rate of 5 %.
 
-If trials were the only source of variation, equal runs would fail the gate in at most one of forty. Runs also vary by
-temperature, memory layout and other tenants: `calibrated_limit` takes the limit from identical runs on a machine.
+If trials were the only source of variation, identical runs would fail the gate in at most one of forty comparisons.
+Runs also vary by temperature, memory layout and other tenants: `calibrated_limit` derives the limit from runs of
+identical code on a machine.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ ENVIRONMENTS = {
 }
 """The columns that must agree for runs to have the same hardware and torch."""
 COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
-"""What two runs must share, unless the gate tests a change of it."""
+"""What must be the same in two runs, unless a change of it is tested."""
 
 LEAST_IDENTICAL = 5
-"""Fewest runs to calibrate with: in simulations a further pair exceeds the limit of five once in twenty, of three once
-in five."""
+"""Minimum number of runs for calibration: in simulations, another pair exceeds the limit from five runs once in
+twenty, from three once in five."""
 
 POWER = 0.9
 """Probability that a gate detects a slowdown of size `detectable`."""
@@ -52,16 +53,16 @@ EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
 
 @dataclass(frozen=True)
 class Gate:
-    """The outcome of a gate, with its limit, cells and differences of the runs."""
+    """The result of a gate, with its limit, cells and differences between the runs."""
 
     outcome: str
     """One of EXIT_STATUSES."""
     limit: float
     """Slowdown above which a cell counts as slower, as a share: 0.05 is 5 %."""
     calibrated: float | None
-    """Slowdown between identical runs, as a share; None without such runs."""
+    """Slowdown between runs of identical code, as a share; None without them."""
     cells: pd.DataFrame
-    """What `compare_cells` gives, with the verdict at the limit."""
+    """The result of `compare_cells`, with the verdict at the limit."""
     differences: Mapping[str, Sequence[str]]
     """Differences between the runs that are not allowed, by COMPARABLE_IN."""
 
@@ -72,7 +73,7 @@ class Gate:
 
     @property
     def missing(self) -> pd.DataFrame:
-        """The cells that cannot be judged: not in both runs, without a time that the first has, or of one trial."""
+        """The cells that cannot be judged: not in both runs, with a time only in the first, or with a single trial."""
         verdicts, had_time = self.cells["verdict"], self.cells["trials_first"] > 0
         return self.cells[verdicts.isin([MISSING, SINGLE_TRIAL]) | ((verdicts == NO_DATA) & had_time)]
 
@@ -86,7 +87,8 @@ def gate_of(
 ) -> Gate:
     """Test whether any cell of the second run is slower than in the first by more than the limit.
 
-    The limit is `by`, or what `identical` runs show if that is more. `allowed` names what may differ, of COMPARABLE_IN.
+    The limit is `by`, or the slowdown between `identical` runs if that is larger. `allowed` names what may differ, of
+    COMPARABLE_IN.
     """
     cells = compare_cells(first, second)
     calibrated = calibrated_limit(identical) if identical else None
@@ -106,7 +108,7 @@ def gate_of(
 
 
 def _verdict(low: float, high: float, limit: float) -> str:
-    """The verdict at the limit from the ends of a ratio's interval."""
+    """The verdict at the limit, from the ends of a ratio's interval."""
     most = 1 + limit
     if high < 1 / most:
         return SLOWER
@@ -118,7 +120,7 @@ def _verdict(low: float, high: float, limit: float) -> str:
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """`compare_runs` with simultaneous intervals over all cells, from variances shared between the cells.
 
-    Column `detectable` is the least slowdown, as a factor beyond the limit, that the gate detects with a probability of
+    Column `detectable` is the smallest slowdown, as a factor beyond the limit, that the gate detects with probability
     POWER.
     """
     comparison = compare_runs(first, second)

@@ -16,7 +16,7 @@ LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
 """The columns that identify a line; another device or CPU model starts a new line."""
 
 LEAST_RUNS = 2
-"""Fewest runs of a level. A single run that stands out may be a disturbance; `compare_runs.py` tests it."""
+"""Minimum number of runs of a level. A single outlying run may be a disturbance; `compare_runs.py` tests it."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -43,12 +43,12 @@ def _line(trials: pd.DataFrame, lines: int) -> pd.DataFrame:
 
 
 def changes(logs: Floats, lines: int) -> list[int]:
-    """The indices at which the level of a line changes, from the logarithm of each run's time.
+    """The run indices at which the level of a line changes, from the logarithm of each run's time.
 
     By circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA
-    copy number data", Biostatistics 2004): of all stretches, to the end or back to where the rest goes on, the one that
-    differs most from the rest counts if its t statistic is significant over all stretches and `lines`; and so on within
-    the parts. Unlike a penalty, that has a known rate of false alarms. The spread is that between runs.
+    copy number data", Biostatistics 2004): of all segments, at the end or in between, the one that differs most from
+    the rest is a change if its t statistic is significant over all segments and `lines`; the parts are then searched
+    in the same way. Unlike a penalty per change, this has a known false-alarm rate. The spread is that between runs.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
@@ -72,7 +72,7 @@ def _changes(logs: Floats, tests: int) -> list[int]:
 
 
 def _stretches(runs: int) -> list[tuple[int, int]]:
-    """Start and end of each stretch to compare with the rest, with at least LEAST_RUNS runs in each part."""
+    """Start and end of each segment to compare with the rest, with at least LEAST_RUNS runs in each part."""
     return [
         (start, end)
         for start in range(LEAST_RUNS, runs)

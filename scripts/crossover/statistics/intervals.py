@@ -26,10 +26,9 @@ FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
 """How a contender compares with a baseline. For values other than times, callers rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
-"""How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
-
-Trials of a cell differ. Of 54 pairs of single trials of one H100 host, of the same step on the same device, 17 differed
-by over 1.25 times and none by twice.
+"""How many times as fast a side must be to count as ahead if fewer than two sizes were measured twice, since trials of
+a cell differ. Of 54 pairs of single trials of one H100 host, of the same step on the same device, 17 differed by over
+1.25 times and none by twice.
 """
 
 CLOCK_S = 1e-9
@@ -37,15 +36,13 @@ CLOCK_S = 1e-9
 BLOCK_S = 0.01
 """Shortest block of steps that the presets time, in seconds."""
 CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
-"""Step between two times that can be read, as a share of the time."""
+"""Resolution of a time, as a share of the time."""
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
-"""Step between two shares of a block: CUDA events tell 0.5 us apart (CUDA Runtime API, cudaEventElapsedTime)."""
+"""Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
-"""Step between two energies that can be read, as a share of the energy.
-
-A counter moves at each update by what the device drew since the last one, so it is the period over the window. GPUs
-update every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
-2024), CPU packages every millisecond.
+"""Resolution of an energy, as a share of the energy. A counter is increased at each update by the energy since the
+last one, so it is the update period over the window. GPUs update every 20 to 100 ms (Yang, Adamek and Armour,
+"Part-time power measurements: nvidia-smi's lack of attention", 2024), CPU packages every millisecond.
 """
 RESOLUTIONS = {
     "time": CLOCK_RESOLUTION,
@@ -53,14 +50,14 @@ RESOLUTIONS = {
     "money": CLOCK_RESOLUTION,
     "run": CLOCK_RESOLUTION,
 }
-"""By cost; money is time by a price."""
+"""By cost; money is time × price."""
 
 
 def reading_error(resolution: float) -> float:
-    """Standard error of a difference of two readings of a counter, in the unit of its step `resolution`.
-
-    Each may lie a step below the truth, so that the difference is triangular (JCGM 100:2008, "Guide to the expression
-    of uncertainty in measurement", 4.3.9). All trials may be rounded alike, so their number does not make it smaller.
+    """Standard error of the difference of two readings of a counter, in the unit of its `resolution`. Each reading may
+    be up to one step low, so the difference has a triangular distribution (JCGM 100:2008, "Guide to the expression of
+    uncertainty in measurement", 4.3.9). All trials may be rounded in the same way, so more trials do not make it
+    smaller.
     """
     return resolution / math.sqrt(6)
 
@@ -80,7 +77,7 @@ class Interval:
 
 
 ENDS = ("", "_low", "_high")
-"""The endings of an interval's columns: its mean, its lower and its upper end."""
+"""The suffixes of an interval's columns: mean, lower and upper end."""
 
 
 def columns_of(interval: Interval, name: str) -> dict[str, float | None]:
@@ -95,16 +92,15 @@ def interval_of(row: Mapping[str, Any], name: str) -> Interval:
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
-    """Student's t quantile of a two-sided interval, of the shape of `freedom`.
-
-    With `together` simultaneous intervals, Bonferroni's correction applies.
+    """Student's t quantile of a two-sided interval, with the shape of `freedom`. For `together` simultaneous
+    intervals, Bonferroni's correction is applied.
     """
     return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """The mean of a sample, its squared standard error (NaN of one value), and the degrees of freedom of the latter."""
+    """The mean of a sample, its squared standard error (NaN for one value), and the latter's degrees of freedom."""
 
     mean: float
     variance: float
@@ -114,7 +110,7 @@ class SampleMean:
     def of(cls, values: Sequence[float], resolution: float) -> SampleMean:
         """Summarise at least one value.
 
-        `resolution` is the step between two values that can be read; the standard error is at least that of reading.
+        `resolution` is the step between two readable values; the standard error is at least that of reading.
         """
         mean, freedom = math.fsum(values) / len(values), len(values) - 1
         if not freedom:
@@ -142,14 +138,14 @@ class SampleMean:
 
     @property
     def fourth(self) -> float:
-        """Squared variance over the freedom, which adds up over the sides of a difference; NaN of one value."""
+        """Squared variance over the freedom, additive over the sides of a difference; NaN for one value."""
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     def __sub__(self, other: SampleMean) -> SampleMean:
         """The difference of two means.
 
-        Its degrees of freedom are Welch's ("The generalization of 'Student's' problem when several different population
-        variances are involved", 1947). scipy's t test knows no error of reading.
+        Its degrees of freedom are Welch's ("The generalization of 'Student's' problem when several different
+        population variances are involved", 1947). scipy's t test has no reading error.
         """
         variance = self.variance + other.variance
         return SampleMean(self.mean - other.mean, variance, variance**2 / (self.fourth + other.fourth))
@@ -167,21 +163,22 @@ class SampleMean:
 
 
 def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
-    """Half widths of the intervals of differences by their `variance` and `fourth`; infinite where these are NaN."""
+    """Half widths of the intervals of differences, from their `variance` and `fourth`; infinite if these are NaN."""
     freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
     return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
 
 
 def has_intervals(half_widths: Floats) -> bool:
-    """Whether a series has intervals at two points, or at its only one; else its conclusions rest on single trials."""
+    """Whether a series has intervals at two points or more, or at its only point; otherwise its conclusions are based
+    on single trials."""
     return int(np.isfinite(half_widths).sum()) >= min(2, len(half_widths))
 
 
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where it is not significant.
 
-    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of ONE_TRIAL_LEAD or more is
-    sure.
+    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of ONE_TRIAL_LEAD or more
+    counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
@@ -190,7 +187,7 @@ def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
 def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:
     """Geometric mean of the trials' medians, in seconds, with its t interval on the log scale.
 
-    Energies are averaged in the same way, with a `resolution` of ENERGY_RESOLUTION; it is a share of the value.
+    Energies are averaged in the same way, with `resolution` ENERGY_RESOLUTION, which is a share of the value.
     """
     return _exp(SampleMean.of_times(medians_s, resolution).interval(together))
 
@@ -211,11 +208,10 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """Ratio of two independent values above 0, second over first, with its 95 % interval from those of both.
-
-    On logs, its half width to either side is the root of the sum of the squares of theirs on the sides that count
-    (Zou and Donner, "Construction of confidence limits about effect measures: a general approach", 2008). No interval
-    where either lacks an end.
+    """Ratio of two independent values above 0, second over first, with its 95 % interval from theirs. On the log
+    scale, each half width is the root of the sum of the squares of their half widths on the relevant sides (Zou and
+    Donner, "Construction of confidence limits about effect measures: a general approach", 2008). No interval if either
+    lacks an end.
     """
     ratio = second.mean / first.mean
     if first.low is None or first.high is None or second.low is None or second.high is None:
@@ -228,7 +224,7 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """How a contender compares with a baseline, as `decided` says: one of COMPARISONS, unless named otherwise.
 
-    `ratio` is time of the baseline over time of the contender; the margin's ends are 1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's; the margin's ends are 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)
@@ -252,9 +248,9 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Mean over at least one trial of the ratio of two of its values, with its interval.
+    """Mean over at least one trial of the ratio of two values of a trial, with its interval.
 
-    `resolution` is that of both, as in `time_over_trials`.
+    `resolution` is that of both values, as in `time_over_trials`.
     """
     ratios = [value / base for value, base in zip(of, over, strict=True)]
     return time_over_trials(ratios, together, math.sqrt(2) * resolution)

@@ -18,15 +18,15 @@ from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import table_of
 
 Trial = Mapping[str, Any]
-"""The samples of one trial by method, in seconds; None where it has none."""
+"""The samples of a trial by method, in seconds; None if it has none."""
 
 Samples = NDArray[np.float64]
 
 RIGHT = "latencies_s"
-"""The right method on every device: each pass synchronised, by the host's clock."""
+"""The correct method on every device: each pass synchronised, with the host's clock."""
 
 COLD = "latencies_cold_s"
-"""The first steps of a process, the only ones that do not alternate with the right method."""
+"""The first steps of a process, the only ones that do not alternate with the correct method."""
 
 LOWERS = "latencies_unsynchronised_s"
 """The mistake that can only lower a mean, since it leaves time out; the others can only raise it."""
@@ -34,15 +34,15 @@ LOWERS = "latencies_unsynchronised_s"
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
 POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
-"""Percentiles that describe the samples of all trials together; those with an interval are taken trial by trial."""
+"""Percentiles that describe the pooled samples of all trials; those with an interval are computed trial by trial."""
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `latencies`: one row a cell and method that an ok trial has."""
+    """Table `latencies`: one row per cell and method that an ok trial has."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
-    # Readers look for the largest mistake, so the intervals of all of a study on a machine hold together.
+    # Readers look for the largest mistake, so the intervals of all mistakes of a study on a machine are simultaneous.
     together: Counter[tuple[str, str]] = Counter()
     for cell, trials in cells:
         together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, method)) for method in MISTAKES)
@@ -57,13 +57,13 @@ def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
-    """The rows of a cell; `together` is the number of intervals of ratios that hold at once."""
+    """The rows of a cell; `together` is the number of simultaneous intervals of ratios."""
     for method in METHODS:
         samples_of_trials = [np.asarray(trial[method], float) for trial in trials if trial[method] is not None]
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # a shift to the other side is no error
+            error = "lowered" if method == LOWERS else "raised"  # a shift in the other direction is not an error
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",
@@ -81,7 +81,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """Percentiles with their intervals, without those for which a trial has too few samples.
+    """Percentiles with their intervals, except those for which a trial has too few samples.
 
     Intervals are over trials where there are several, since steps of one process are correlated.
     """
@@ -100,12 +100,12 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
 
 
 def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
-    """The trials with samples of both a mistake and the right method."""
+    """The trials with samples of both a mistake and the correct method."""
     return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
 
 
 def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
-    """Mean of a mistake over mean of the right method, paired by trial; None where no trial has both."""
+    """Mean of a mistake over mean of the correct method, paired by trial; None if no trial has both."""
     both = _with_right(trials, method)
     if not both:
         return None
@@ -115,8 +115,7 @@ def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval
 
 
 def right_samples(trial: Trial, method: str) -> Any:
-    """The samples that a trial's mistake is compared with: those of the right method.
-
-    Cold steps are compared with their own later half, since the right method ran later, perhaps at another pace.
+    """The samples with which a trial's mistake is compared: the correct method's. Cold steps are compared with their
+    own later half, since the correct method ran later, perhaps at another speed.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

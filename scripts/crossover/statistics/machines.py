@@ -1,4 +1,4 @@
-"""Machines ranked by what a step costs on each of their devices: those here, and those measured elsewhere."""
+"""Rank machines, this one and references, by the cost of a step on each of their devices."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ Side = tuple[str, str]
 
 TIME, MONEY = "time", "money"
 OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
-"""Columns of each cost per step, for money per million steps; braces stand for `_low` and `_high`."""
+"""Columns of each cost per step (money: per million steps); braces stand for `_low` and `_high`."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 """Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Fewest sides in a ranking; a crossover compares two."""
+"""Minimum number of sides in a ranking; a crossover compares two."""
 
 
 def line_axes(x_axis: str) -> list[str]:
-    """The axes of a line whose sides are ranked."""
+    """The axes of a line along which sides are ranked."""
     return [axis for axis in series_axes(x_axis) if axis != "machine"]
 
 
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
-    """Table `machines`: the ranks of a line's sides at each point where all of them have a time.
+    """Table `machines`: the ranks of a line's sides at each point at which all sides have a time.
 
-    `x_axes` are those of the studies to rank; over `cpu_threads` nothing is ranked. Sides are devices, a CPU on all its
-    cores. They are ranked by money where at least two have a price, which leaves the others out, else by time.
+    `x_axes` are those of the studies to rank; over `cpu_threads` nothing is ranked. Sides are devices, a CPU on all
+    its cores. They are ranked by money if at least two have a price, without the others; otherwise by time.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -70,8 +70,8 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
     """The rows of one point by rank.
 
-    The intervals of the ratios to the first place hold together, since it was chosen (`crossover.statistics.choices`).
-    Those of a reference hold for other hosts of its kind (`host_spread`).
+    The intervals of the ratios to the first place are simultaneous, since it was selected
+    (`crossover.statistics.choices`). Those of a reference hold for other hosts of its kind (`host_spread`).
     """
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
@@ -107,7 +107,7 @@ def _per_step(cell: Row) -> dict[str, float | None]:
 
 
 def _of_run(per_step: Row, steps: int) -> dict[str, float]:
-    """What a run costs, without its start-up."""
+    """The cost of a run, without its start-up."""
     return {
         OF_RUN[cost].format(end): value * (steps / MILLION if cost == MONEY else steps)
         for cost, name in OF_STEPS.items()
@@ -117,13 +117,13 @@ def _of_run(per_step: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost that a row is ranked by, per run where the study has one; braces as in OF_STEPS."""
+    """The columns of the cost by which a row is ranked, per run if the study has one; braces as in OF_STEPS."""
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides among which the first is, with all others significantly behind, and the first and last point of that."""
+    """Sides that may be the first, with all others significantly behind, and the first and last point of the range."""
 
     sides: frozenset[Side]
     low: float
@@ -133,8 +133,8 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, from left to right along the x axis.
 
-    Points where no side is significantly behind count for none. A stretch goes on as long as one of its sides is among
-    the first at all of its points, and another at none; its sides are all that are among the first at any.
+    Points where no side is significantly behind are left out. A range continues as long as at least one of its sides
+    is among the first at all of its points and another at none; its sides are all those among the first at any point.
     """
     every_side = sides_of(rows)
     leading: dict[float, frozenset[Side]] = {}

@@ -1,4 +1,4 @@
-"""The pairs of sides that are compared on a line: devices, precisions, executions and machines."""
+"""The pairs of sides compared on a line: devices, precisions, executions and machines."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Pairing:
     pair: str
     """device, precision, execution, machine or best."""
     series: dict[str, object]
-    """The series' axes; that of the pair has the contender's value."""
+    """The series' axes; the pair's axis has the contender's value."""
     device: str | None
-    """The contender's device; None where the machine has no accelerator."""
+    """The contender's device; None if the machine has no accelerator."""
     baseline: str
     contender: str | None
     trials: pd.DataFrame
-    """The trials of both sides, named in column `side`. Over `cpu_threads` they have that column, and the contender's
-    trials are repeated at every number of threads."""
+    """The trials of both sides, named in column `side`. Over `cpu_threads` they have a column of that name, and the
+    contender's trials are repeated at every number of threads."""
     x_axis: str
     """One of `X_AXES`."""
     other_machine: str | None = None
-    """The baseline's machine, where it is not the series'."""
+    """The baseline's machine, if it is not the series'."""
 
     @property
     def baseline_device(self) -> str | None:
@@ -43,7 +43,7 @@ class Pairing:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is the main question: an accelerator against all cores of the CPU beside it."""
+        """Whether this is the main question: an accelerator against all cores of its host's CPU."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 
@@ -82,7 +82,7 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
 def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
     """Whether the accelerators of a machine with `devices` are compared with the CPU of another machine.
 
-    Only where the first machine lacks a CPU, or the second an accelerator: when would that GPU pay off over this CPU?
+    Only if the first machine lacks a CPU, or the second an accelerator: when would that GPU pay off over this CPU?
     """
     return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
 
@@ -98,14 +98,15 @@ def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
             for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
                 both = rows[rows["device"].isin([baseline, contender])]
                 sides = at_common_points(both, "device", X_AXES[x_axis])
-                # An unfinished run may lack a common point, or the CPU; the crossover then is `incomplete`.
+                # An unfinished run may lack a common point, or the CPU; the crossover is then `incomplete`.
                 sides = next((table for table in (sides, both) if len(table)), rows)
                 trials = sides.assign(side=sides["device"])
                 yield Pairing("device", series, contender, baseline, contender, trials, x_axis)
 
 
 def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    """Each accelerator against the CPU on ever more cores; CPU sides with the same number of threads are pooled."""
+    """Each accelerator against the CPU over its number of cores; CPU sides with the same number of threads are
+    pooled."""
     axes = series_axes(CPU_THREADS)
     for key, rows in measurements.groupby(axes, sort=False):
         series = dict(zip(axes, key, strict=True))
@@ -136,7 +137,7 @@ def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pa
 
 
 def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    """The accelerators of a machine against the CPU of another one, where `compare_across` says so."""
+    """The accelerators of a machine against the CPU of another one, if `compare_across` allows it."""
     devices = rows.groupby("machine", sort=False)["device"].unique()
     for cpu_machine, cpu_machine_devices in devices.items():
         for machine, machine_devices in devices.items():
@@ -151,7 +152,7 @@ def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: 
 
 
 def _machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    """A device of each machine against that of the first one that has it."""
+    """Each machine's devices against those of the first machine that has them."""
     for device, of_device in rows.groupby("device", sort=False):
         first, *others = of_device["machine"].unique()
         for machine in others:
@@ -161,6 +162,6 @@ def _machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Ite
 
 
 def _sides(rows: pd.DataFrame, axis: str, values: Collection[str], x_axis: str) -> pd.DataFrame:
-    """The rows of two values of an axis at the points that both have, with column `side`."""
+    """The rows of two values of an axis at their common points, with column `side`."""
     sides = at_common_points(rows[rows[axis].isin(values)], axis, X_AXES[x_axis])
     return sides.assign(side=sides[axis])

@@ -1,7 +1,7 @@
 """Start-up of whole jobs, and the number of steps after which the side with the faster steps is ahead in total.
 
-A job of n steps takes `startup_s + n * step_s`. Seconds of several jobs add up, so that start-up and steps are averaged
-arithmetically here, not on the log scale as ratios are.
+A job of n steps takes `startup_s + n * step_s`. Seconds of several jobs add up, so start-up and steps are averaged
+arithmetically here, not on the log scale like ratios.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ STARTUP_COLUMNS = ("spent_s", "first_step_s")
 """Columns of measurements that `startups_of` reads; references lack them."""
 
 PHASE_RESOLUTION_S = 1e-4
-"""Step between two seconds of a phase, as `clock.timing.Phases` rounds them."""
+"""Resolution of a phase in seconds, as rounded by `clock.timing.Phases`."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Start-up and time of a step of each trial of a cell, in seconds."""
+    """Start-up and step time of each trial of a cell, in seconds."""
 
     startups_s: Sequence[float]
     steps_s: Sequence[float]
 
     @property
     def startup_s(self) -> float:
-        """Mean start-up; NaN where no trial has one."""
+        """Mean start-up; NaN if no trial has one."""
         return fmean(self.startups_s) if self.startups_s else math.nan
 
     @property
@@ -55,9 +55,8 @@ class Jobs:
         return SampleMean.of(totals_s, PHASE_RESOLUTION_S + steps * self.step_resolution_s)
 
     def covariances(self) -> tuple[float, float, float]:
-        """Of the two means: variance of the start-up, covariance, variance of a step's time; at least two trials.
-
-        The variances are at least those of reading the clock.
+        """Variances and covariance of the two means (start-up, mixed, step time); needs at least two trials. The
+        variances are at least those of reading the clock.
         """
         count = len(self.steps_s)
         startups = [startup - self.startup_s for startup in self.startups_s]
@@ -74,9 +73,9 @@ class Jobs:
 
 
 def startups_of(measurements: pd.DataFrame) -> Floats:
-    """Start-up of each trial in seconds: what its job pays beyond its steps; NaN where a part of it is unknown.
-
-    Context, build and what the first step takes beyond a later one: lazy loading, autotuning, compilation.
+    """Start-up of each trial in seconds: the time of its job in addition to its steps; NaN if a part is unknown. It
+    consists of context, build, and the excess of the first step over a later one (lazy loading, autotuning,
+    compilation).
     """
     if not {*STARTUP_COLUMNS} <= {*measurements}:
         return np.full(len(measurements), np.nan)
@@ -89,10 +88,10 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
 def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
     """Number of steps after which the side with the faster steps is ahead in total, with its 95 % interval.
 
-    0 where that side is ahead from the first step on. None without start-ups, or without a significant difference per
-    step. The interval holds all numbers of steps at which the jobs of both sides do not differ significantly (Fieller,
-    "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate; its upper end is
-    None where the set has no bound. No interval where a side has one trial.
+    0 if that side is ahead from the first step on. None without start-ups, or without a significant difference per
+    step. The interval contains all numbers of steps at which the jobs of the two sides do not differ significantly
+    (Fieller, "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate; its upper
+    end is None where the set has no bound. No interval if a side has one trial.
     """
     if not contender.startups_s or not baseline.startups_s:
         return None
@@ -113,5 +112,5 @@ def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
     root = math.sqrt(max(half_linear**2 - square * constant, 0.0))
     if square > 0:
         return Interval(steps, *(max((half_linear + side * root) / square, 0.0) for side in (-1, 1)))
-    # Without an upper bound; where start-ups differ significantly, all beyond the only root above 0.
+    # No upper bound: if start-ups differ significantly, the set is everything beyond the only root above 0.
     return Interval(steps, max((half_linear - root) / square, 0.0) if square and constant > 0 else 0.0)

@@ -20,28 +20,28 @@ from crossover.text import listed, spaced
 FLAGGED = "flagged"
 
 REMEDIES = {
-    "failed": "mend what the line names and run the same command again: only what is missing is measured",
+    "failed": "fix the cause given in the reason and run the same command again: only what is missing is measured",
     "missing": "run the same command again: only what is missing is measured",
     "unreadable": "delete the file and run the same command again",
-    "excluded": "run the same command again for other settings; delete the rows of another host or installation, or "
-    "give them a results folder of their own",
+    "excluded": "for other settings run the same command again; for another host or installation delete the rows or "
+    "move them to a separate results folder",
     **{status: STATUSES[status].remedy for status in ("invalid", "oom", "timeout", "unsupported")},
-    FLAGGED: "as the reason says",
+    FLAGGED: "see the reason",
 }
-"""The kinds of problems, the most urgent first, with their remedies; each flag has a remedy of its own."""
+"""The kinds of problems, the most urgent first, with their remedies; each flag has its own remedy."""
 
 CELL_FLAGS = ("trials_differ", "above_roof")
-"""Flags of a whole cell."""
+"""Flags of whole cells."""
 
 MOST_NAMED = 4
-"""The most values of an axis that are listed."""
+"""Maximum number of values of an axis listed."""
 
 
 def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:
-    """One entry for all cells of a study that share a kind of problem and its reason, apart from numbers in it.
-
-    An entry has the study, the kind of work (`work`: trial, training or search) and of problem (`kind`), the cells, how
-    many trials, trainings or searches (`count`), the reason and the remedy. `missing` are results that the run lacks.
+    """One entry for all cells of a study with the same kind of problem and the same reason, apart from numbers in it.
+    An entry has the study, the kind of work (`work`: trial, training or search) and of problem (`kind`), the cells,
+    how many trials, trainings or searches (`count`), the reason and the remedy. `missing` are results that the run
+    lacks.
     """
     tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
     named = [*CELL_AXES, "size_name", "size_label"]
@@ -84,7 +84,8 @@ def _reason(kind: str, reasons: Sequence[str]) -> dict[str, str]:
 
 
 def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> str:
-    """The devices and sizes of some cells, and what else their study varies: 'CPU: 2 and 5 linear layers, resident'."""
+    """The devices and sizes of some cells, and the other axes that their study varies: 'CPU: 2 and 5 linear layers,
+    resident'."""
     values = {axis: list(dict.fromkeys(loss[axis] for loss in group if not pd.isna(loss[axis]))) for axis in CELL_AXES}
     names = [values["workload"][0]] if "workload" not in axes else []
     labels = list(dict.fromkeys(filter(pd.notna, (loss.get("size_label") for loss in group))))

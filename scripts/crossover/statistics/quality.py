@@ -1,4 +1,5 @@
-"""Whether a device or a precision changes the model: scikit-learn's report of each training, compared seed by seed."""
+"""Quality of trained models: scikit-learn's report of each training, and differences between devices and precisions by
+seed."""
 
 from __future__ import annotations
 
@@ -17,20 +18,20 @@ from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
 from crossover.tables.run_tables import table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
-"""The axes that compared trainings share."""
+"""The axes common to compared trainings."""
 
 MARGIN = 0.01
-"""One percentage point: models whose accuracy differs by less are equivalent."""
+"""Equivalence margin of accuracy: one percentage point."""
 
 ADDED_ROWS = 4
 """Rows added to those that differ, half of them in each direction."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """One row a training, with scikit-learn's report as columns, and how its cell differs from the CPU in fp32.
+    """One row per training, with scikit-learn's report as columns, and its cell's differences from the CPU in fp32.
 
-    `class_names` holds the names of each study's classes, or None to number them. Raises UserError where a study names
-    fewer classes than there are.
+    `class_names` holds the names of each study's classes, or None to number them. Raises UserError if a study names
+    fewer classes than the data have.
     """
     baselines = {
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
@@ -55,9 +56,8 @@ def compared_cells(quality: pd.DataFrame) -> pd.DataFrame:
 def _differences(
     trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Each device and precision against the CPU in fp32, by cell: their metrics over the seeds ok on both sides.
-
-    The intervals of a metric, study and machine hold together. `class_names` and errors as in `quality_table`.
+    """Compare each device and precision with the CPU in fp32, by cell, over the seeds that are ok on both sides. The
+    intervals of a metric, study and machine are simultaneous. `class_names` and errors as in `quality_table`.
     """
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
@@ -72,7 +72,7 @@ def _differences(
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
-    """The metrics of a cell's trainings minus the CPU's; `together` cells are compared."""
+    """The differences of the metrics of a cell's trainings from the CPU's; `together` cells are compared."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
@@ -91,11 +91,10 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """For each metric, one number per row: their mean is the metric, and their variance gives its sampling error.
-
-    For accuracy it is 1 for a row that is right and else 0. For F1 it is the metric plus the row's influence on it, by
-    the derivative of F1 = 2 TP / (rows of the class + rows predicted to be of it) (the infinitesimal jackknife: Efron,
-    "Nonparametric estimates of standard error", 1981).
+    """For each metric, one number per row, whose mean is the metric and whose variance gives its sampling error. For
+    accuracy it is 1 for a correctly predicted row, otherwise 0. For F1 it is the metric plus the row's influence on
+    it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted to be of it) (the infinitesimal jackknife:
+    Efron, "Nonparametric estimates of standard error", 1981).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)
@@ -119,12 +118,12 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
     All seeds predict the same rows, so a mean over seeds keeps the rows' sampling error. There is a half width of the
     seeds' means by Student's quantile and one of the rows' means by the normal quantile; the interval's is the root of
-    the sum of their squares (Howe, "Approximate confidence limits on the mean of X + Y", 1974). What differs by seed
-    and row at once counts in both, which is conservative.
+    the sum of their squares (Howe, "Approximate confidence limits on the mean of X + Y", 1974). Variation by seed and
+    row together counts in both, which is conservative.
 
-    Few rows differ, perhaps none, so four are added that differ by `one_row`, two in each direction (after Agresti and
-    Min, "Simple improved confidence intervals for comparing matched proportions", 2005): where all predictions agree,
-    the interval reaches 3.9 rows to each side, and the exact one of a binomial 3.7. No interval with one seed;
+    Since few rows differ, perhaps none, four are added that differ by `one_row`, two in each direction (after Agresti
+    and Min, "Simple improved confidence intervals for comparing matched proportions", 2005): where all predictions
+    agree, the interval reaches 3.9 rows to each side, and the exact one of a binomial 3.7. No interval with one seed;
     `together` as in `t_quantile`.
     """
     seeds, rows = differences.shape
@@ -142,12 +141,12 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
 
 def decision(low: float | None, high: float | None) -> str:
-    """The conclusion from the interval of a difference in accuracy: as `decided` says, better or worse than MARGIN."""
+    """The conclusion from the interval of a difference in accuracy, by `decided`: better or worse than MARGIN."""
     return decided(low, high, MARGIN, "better", "worse")
 
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
-    """Which trainings are the baseline: those on the CPU in fp32."""
+    """Mask of the baseline trainings: those on the CPU in fp32."""
     return (rows["device"] == BASELINE) & (rows["precision"] == PLAIN_SIDES["precision"])
 
 
@@ -159,14 +158,14 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
     if classes > len(named):
         raise UserError(
             f"config/studies/{study}.yaml: quality.classes: {len(named)} names, but the data have {classes} classes; "
-            "name each one, or take null"
+            "name each one, or use null"
         )
     return list(named)
 
 
 def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
-    """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
-    from sklearn.metrics import classification_report  # takes a moment, and few runs train
+    """scikit-learn's classification report as columns; a class never predicted has precision 0."""
+    from sklearn.metrics import classification_report  # takes a moment to import, and few runs train
 
     report = classification_report(
         row["labels"],

@@ -1,4 +1,5 @@
-"""Speed-ups of one cell over another, and steps to pay back start-up: of devices, settings, protocols and machines."""
+"""Speed-ups of one cell over another, and the steps that pay back start-up, between devices, settings, protocols and
+machines."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):
-    """Two cells to compare, and the names of both sides."""
+    """Two cells to compare, with the names of both sides."""
 
     pair: str
     contender: Cell
@@ -35,15 +36,15 @@ class Times(NamedTuple):
 
     steps: SampleMean
     jobs: Jobs
-    """Of the trials whose start-up is known."""
+    """Trials whose start-up is known."""
 
 
 Cells = Mapping[Cell, Times | None]
-"""The times of each cell; None without any."""
+"""The times of each cell; None for a cell without."""
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `ratios`: one row a pair of cells that both have times."""
+    """Table `ratios`: one row per pair of cells that both have times."""
     cells, parameters, threads = _cells(measurements)
     rows = [
         _row(pair, contender, baseline)
@@ -56,7 +57,7 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
-    """Of every cell, its times, its parameters, and its number of threads if it is on a CPU."""
+    """For every cell, its times, its parameters, and on a CPU its number of threads."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
@@ -97,14 +98,15 @@ def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
-    """1 where the contender of a row of table `ratios`, tested alone, is significantly faster, -1 if slower, else 0."""
+    """1 if the contender of a row of table `ratios`, tested on its own, is significantly faster, -1 if slower, else
+    0."""
     log_ratio = np.log([row["ratio"]])
     log_high = np.log([np.nan if row["ratio_high"] is None else row["ratio_high"]])
     return float(sure_signs(log_ratio, log_high - log_ratio).item())
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and against other CPUs where `compare_across` says so."""
+    """Each accelerator against the CPU sides of its machine, and against other CPUs if `compare_across` allows it."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -134,9 +136,8 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: the plain one, or its only one.
-
-    Empty where the study has several but not the plain one.
+    """The baseline precision and execution of a study: the plain one, or the only one. Empty if the study has several
+    but not the plain one.
     """
     plain: dict[str, Any] = {}
     for axis, usual in PLAIN_SIDES.items():
@@ -156,7 +157,7 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
-    """A device of each machine against that of the first machine that has it on the line."""
+    """Each machine's devices against those of the first machine that has them on the line."""
     first: dict[Cell, str] = {}
     for key in _on_all_cores(cells):
         line = replace(_shared(key), device=key.device)
@@ -170,5 +171,5 @@ def _on_all_cores(cells: Cells) -> Iterator[Cell]:
 
 
 def _shared(key: Cell) -> Cell:
-    """The axes that the cells of a line share across machines and devices; the others are blank."""
+    """The axes common to the cells of a line across machines and devices; the others are blank."""
     return replace(key, size=0, machine="", device="")

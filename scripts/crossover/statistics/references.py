@@ -1,4 +1,4 @@
-"""This machine compared with references: where their GPU would pay off over the CPU here, and ratios of devices."""
+"""Compare this machine with references: crossovers of their GPUs over this machine's CPU, and ratios of devices."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
-"""The axes on which trials of a reference must agree with trials here, beside the model's code."""
+"""The axes on which a reference's trials must match this machine's, in addition to the model's code."""
 
 
 def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
-    """The trials of references that share study, model and its code, size, batch and settings with a trial here."""
+    """The trials of references that match a trial of this machine in study, model and its code, size, batch and
+    settings."""
     shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
     agreed = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
@@ -42,13 +43,13 @@ def compare_with_references(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    `rows` are what `agreeing` gives. Crossovers are those of a reference's accelerator over the CPU here, if there is
-    no accelerator here. Ratios compare the same sides, and each device here with the same device of the reference;
-    they are as measured.
+    `rows` are the result of `agreeing`. Crossovers are of a reference's accelerator over this machine's CPU, if this
+    machine has no accelerator. Ratios compare the same sides, and each device of this machine with the same device of
+    the reference, with times as measured.
 
-    The CPU launches the GPU's kernels, so the GPU's steps take a different time beside another CPU, small steps above
-    all. A crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times, and its interval
-    includes those of the steps as measured, and of either kind on hosts that are faster or slower by `host_spread`.
+    The CPU launches the GPU's kernels, so GPU steps take a different time beside another CPU, small steps most of all.
+    A crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval includes those
+    of the steps as measured, and both on hosts that are faster or slower by `host_spread`.
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -95,7 +96,7 @@ SMALL_SPEEDUP = 1.5
 
 
 def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
-    """Time of this CPU over that of a reference's CPU, for the host work of small GPU steps, by the axes of a series.
+    """Time of this CPU over a reference's CPU, for the host work of small GPU steps, by the axes of a series.
 
     The geometric mean over the points at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
     smallest. `ratios` are of pair `reference`; the machine of a series is the reference.
@@ -117,8 +118,8 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 def spanned(here: Row, there: Row) -> Row:
     """The crossover whose interval covers those of both rows; with a single trial, its bracket.
 
-    A size that is unsure in either is unsure. Where only one row crosses within the sizes measured, the result is that
-    row, with an interval open towards the other; `undecided` where neither end is left.
+    A size that is undecided in either row is undecided. If only one row crosses within the measured sizes, the result
+    is that row, with an interval open towards the other; `undecided` if no end is left.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -143,7 +144,7 @@ _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") f
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers that have an interval, though it may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
-"""All statuses, the least sure first."""
+"""All statuses, the least certain first."""
 
 
 def ends_of(row: Row, prefix: str) -> tuple[float, float]:
@@ -154,7 +155,7 @@ def ends_of(row: Row, prefix: str) -> tuple[float, float]:
 
 
 def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
-    """The trials, with the times of accelerators scaled to the CPU here."""
+    """The trials, with the times of accelerators scaled to this machine's CPU."""
     parts = []
     for study, rows in joined.groupby("study", sort=False):
         x_axis = x_axes[str(study)]

@@ -1,4 +1,4 @@
-"""What to measure next so that a crossover becomes narrower: sizes within its bracket first, then further trials."""
+"""Decide what to measure next to narrow a crossover down: first sizes within its bracket, then further trials."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from crossover.statistics.pairings import Pairing, XAxes, pairings
 from crossover.tables.frames import with_ok_times, x_axes_of
 
 REFINED = ("bracketed", "reversed")
-"""Statuses with one bracket to measure in; with any other it is unknown where more would help."""
+"""Statuses with a single bracket to refine; for others it is unknown where more measurements would help."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage adds for one pair of sides, and the reason."""
+    """What a stage adds for one pair of sides, with the reason."""
 
     decision: str
     """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
     sizes: tuple[int, ...] = ()
-    """New sizes, for both sides and as many trials as every size has at first."""
+    """New sizes, for both sides, with the initial number of trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
-    """Sizes already measured, and how many trials they shall have on both sides."""
+    """Sizes already measured, with the number of trials that both sides should get."""
 
     def numbers(self, first: int) -> dict[int, range]:
-        """Numbers of the trials to measure by size, where every size has `first` trials at first."""
+        """The trial numbers to measure by size, if every size has `first` trials initially."""
         new = {size: range(1, first + 1) for size in self.sizes}
         return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
 
@@ -58,15 +58,14 @@ def plan_refinement(
     sizes: tuple[int, ...] | None = None,
     to_x: Callable[[float], float | None] = float,
 ) -> Plan:
-    """Plan a stage, numbered from 1, from the crossover after the stages before it.
-
-    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
-    trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
-    measured size lies within. The next stage gives the run's `trials` to the sizes that the crossover depends on, while
-    its interval is wider than the target, or unknown, and to those at which it is in doubt which side is ahead. The
-    last one adds `extra_trials` to the former. `crossover` is on the size axis, `measured` are the sizes that need no
-    measuring. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build only these.
-    `to_x` maps a size to the x axis, on which the target width is defined.
+    """Plan a stage, numbered from 1, from the crossover after the previous stages. Each of the first `bisections`
+    stages adds the size nearest to the geometric middle of the bracket, unless more trials are needed instead: if the
+    interval is wider than the bracket or, without an interval, a measured size lies within the bracket. The next stage
+    gives the run's `trials` to the sizes on which the crossover depends, as long as its interval is unknown or wider
+    than the target, and to those where the faster side is undecided. The last stage adds `extra_trials` to the former.
+    `crossover` is on the size axis, `measured` are the sizes already measured. New sizes are multiples of
+    `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on
+    which the target width is defined.
     """
     if stage <= refinement.bisections:
         return _bisect(crossover, measured, granularity, sizes)
@@ -85,7 +84,7 @@ def plan_refinement(
 
 
 def _bracket(crossover: Crossover) -> tuple[int, int] | None:
-    """The sizes that bracket a single crossover; None where there is none to narrow down."""
+    """The sizes that bracket a single crossover; None if there is none to narrow down."""
     if crossover.status not in REFINED or crossover.bracket is None:
         return None
     low, high = (round(end) for end in crossover.bracket if end is not None)
@@ -109,9 +108,8 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The sizes within the bracket; without one, the sizes without a sure sign and their neighbours.
-
-    All of them where single trials cross several times, which may be chance.
+    """The sizes within the bracket; without one, the undecided sizes and their neighbours. All sizes if single trials
+    cross several times, which may be chance.
     """
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
@@ -136,7 +134,7 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
 
 
 def half_width(crossover: Crossover, to_x: Callable[[float], float | None]) -> float | None:
-    """Half the interval's width as a share of the crossover, both as `to_x` maps them; None if an end is open."""
+    """Half the interval's width as a share of the crossover, both mapped by `to_x`; None if an end is open."""
     low, middle, high = (
         None if size is None else to_x(size) for size in (crossover.low, crossover.size, crossover.high)
     )
@@ -153,9 +151,9 @@ def plan_stage(
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The trials that a stage, numbered from 1, adds to each cell, and the decision for each series and pair.
 
-    By study, `refinements` holds how it is refined, `x_axes` the x axis of its crossovers, `trials` the most trials of
-    a cell, before those that a wide interval asks for, and `candidates` those of studies that compare devices at their
-    best. A decision comes with the crossover that it rests on.
+    By study, `refinements` holds the refinement settings, `x_axes` the x axis of crossovers, `trials` the maximum
+    number of trials of a cell, without those added for a wide interval, and `candidates` those of studies that compare
+    devices at their best. A decision comes with the crossover on which it is based.
     """
     with_times = with_ok_times(measurements)
     timed = of_own_grid(with_times, candidates or {})
@@ -211,7 +209,8 @@ def plan_stage(
 def trials_of_candidates(
     device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
-    """The trials that a plan adds to a device's candidates, and those of the `first` that candidates in play lack."""
+    """The trials that a plan adds to a device's candidates, and those of the `first` trials missing for candidates in
+    play."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]

@@ -1,4 +1,4 @@
-"""Rooflines: the least time of a cell's work at the rates measured on its device, as a share of its time."""
+"""Rooflines: the minimum time of a cell's work at the rates measured on its device, as a share of its time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
 
 ALONE = 1.1
-"""Factor by which a single trial must exceed its roof to show that the roof is wrong."""
+"""Factor by which a single trial must be faster than its roof to show that the roof is wrong."""
 
 FUSED = ("compile",)
 """Executions that fuse operators, so that they move fewer bytes than an eager step."""
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """Add the least seconds of a step by each roof, and the highest of them as a share of the measured time.
+    """Add the minimum seconds of a step by each roof, and the largest of them as a share of the measured time.
 
     A CPU on fewer cores has no roof, since it was not probed.
     """
@@ -62,7 +62,7 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         "gaps_s": or_nan(kernels) * roofs.graph_gap_s,
     }
     highest_s = np.nanmax([row["memory_roof_s"], row["compute_roof_s"], 0.0]) or math.nan
-    # A longer step is a smaller share.
+    # A longer step gives a smaller share.
     ends = {"": "step_time_s", "_low": "step_time_high_s", "_high": "step_time_low_s"}
     return row | {f"roof_share{end}": highest_s / or_nan(cell[name]) for end, name in ends.items()}
 

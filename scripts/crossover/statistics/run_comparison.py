@@ -1,4 +1,4 @@
-"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict, and differences of code."""
+"""Compare two runs cell by cell: the ratio of their times with its interval, a verdict, and differences in code."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ MARGIN = 0.02
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
 """The parts of a cell's code, with the columns of measurements that tell whether they differ."""
 OTHER = "other"
-"""What only code_key covers: variables and modification times of files that a user's model reads."""
+"""Covered by code_key only: environment variables, and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = {
     "verdict": f"on the second run: {', '.join(COMPARISONS)}; {NO_DATA}: a run has no time; {MISSING}: nor the cell",
-    "ratio": "time of the first run over time of the second, above 1 the second is faster; empty where one has no time",
+    "ratio": "time of the first run over time of the second, above 1 the second is faster; empty if a run has no time",
     "ratio_low": "lower end of its 95 % interval; empty where a run has fewer than two ok trials",
     "ratio_high": "upper end of its 95 % interval; empty where a run has fewer than two ok trials",
-    "within": "whether the two agree within their trials' spread, i.e. the interval holds 1; empty without one",
+    "within": "whether the two agree within their trials' spread, i.e. the interval contains 1; empty without an "
+    "interval",
     "trials_first": "ok trials of the first run",
     "trials_second": "ok trials of the second run",
-    "status_first": "how the first run's trials ended, each way once",
-    "status_second": "how the second run's trials ended, each way once",
+    "status_first": "statuses of the first run's trials, without repeats",
+    "status_second": "statuses of the second run's trials, without repeats",
     "missing_in": "the run that lacks the cell: first or second",
     "differing_code": f"parts of the code that differ, of {', '.join([*CODE, OTHER])}; {OTHER}: code_key alone differs",
     "unrecorded_code": f"parts of the code that a run did not record, of {', '.join(CODE)}",
@@ -42,9 +43,9 @@ COMPARISON_COLUMNS = {
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell of either measurements table, in the order of the first; cells of the second alone come last.
+    """One row per cell of either measurements table, in the order of the first; cells of the second alone come last.
 
-    To compare cells that differ in an axis, as two studies that measure the same, give it the same value in both:
+    To compare cells that differ in an axis, such as two studies that measure the same, give it the same value in both:
     `compare_runs(first, second.assign(study="name in the first"))`.
     """
     firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
@@ -112,7 +113,7 @@ def _differing_packages(*runs: set[str]) -> str:
 
 
 def _values(cell: pd.DataFrame, column: str) -> set[str]:
-    """The values of a cell's trials; none where an older run lacks the column."""
+    """The values of a cell's trials; empty if an older run lacks the column."""
     return {value for value in cell[column] if pd.notna(value)} if column in cell else set()
 
 

@@ -17,19 +17,18 @@ from scipy import special  # its stats takes most of a second to import
 from crossover.statistics.intervals import Floats, SampleMean, reading_error
 
 MOST_PRIOR_FREEDOM = 4
-"""Most degrees of freedom that the common variance counts for; chosen by simulation.
-
-With few cells of three trials each, the fit finds too often that cells differ by chance only.
+"""Maximum degrees of freedom of the common variance; chosen by simulation. With few cells of three trials each, the
+fit too often finds that cells differ by chance only.
 """
 
 
 def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[SampleMean]:
     """The means of a series' cells, each with a variance and degrees of freedom from the trials of all cells.
 
-    A cell of one trial gets the common variance. Any other gets the mean of both, weighted by their freedom, but no
-    less than its own: a larger spread than at other sizes is real, by disturbance or by the size. The freedom is at
-    most that of all cells together. Unchanged where fewer than two cells have two trials. `resolution` is as in
-    `SampleMean.of`.
+    A cell of one trial gets the common variance. Any other cell gets the mean of the common variance and its own,
+    weighted by their degrees of freedom, but no less than its own: a larger spread than at other sizes is real, due to
+    a disturbance or the size. The degrees of freedom are at most those of all cells together. Unchanged where fewer
+    than two cells have two trials. `resolution` is as in `SampleMean.of`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0
@@ -49,10 +48,9 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
 
 
 def fit_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
-    """The common variance and its degrees of freedom, from at least two sample variances with theirs.
-
-    By the mean and variance of their logarithms. The freedom is infinite, and the variance that of all samples pooled,
-    where the samples differ no more than by chance.
+    """The common variance and its degrees of freedom, from at least two sample variances with theirs, by the mean and
+    variance of their logarithms. If the variances differ no more than by chance, the degrees of freedom are infinite
+    and the variance is that of all samples pooled.
     """
     half = freedom / 2
     logs = np.log(variances) - special.digamma(half) + np.log(half)

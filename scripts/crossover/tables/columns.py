@@ -1,6 +1,6 @@
 """The columns of one trial's row and of one training's row, with their units, and the file of a row.
 
-Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only where it is used.
+Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only where needed.
 """
 
 from __future__ import annotations
@@ -34,54 +34,54 @@ class Row:
     """The common columns of trials and trainings. Null means: not measured, or not known on this machine."""
 
     number: ClassVar[str]
-    """The column that numbers the rows of a cell."""
+    """The column with the number of a row within its cell."""
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    study: str | None = column("study, as its file is named in config/studies/")
-    workload: str | None = column("workload, as its module is named; `model`: one of the user's own")
-    model: str | None = column("the user's own model: file or module, and function")
-    variant: str | None = column("option of the workload, as channels_last; `plain`: none")
+    study: str | None = column("study, by the name of its file in config/studies/")
+    workload: str | None = column("workload, by the name of its module; `model`: the user's own")
+    model: str | None = column("the user's model: file or module, and function")
+    variant: str | None = column("option of the workload, such as channels_last; `plain`: none")
     protocol: str | None = column(
-        "what belongs to a step: `resident` data, as_published, `loaded` batch by batch, or copies of a batch and of "
-        "the results, `from_host` or `from_pageable` memory"
+        "what a step includes: `resident` data, as_published, batches `loaded` one by one, or copies of a batch and "
+        "the results, `from_host` (pinned) or `from_pageable` memory"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
     execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
     size: int | None = column("position on the workload's size axis")
-    machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
+    machine: str = field(default=HERE, metadata={"doc": "name of the machine or class of nodes", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
-    size_label: str | None = column("the name that the size stands for, as resnet18")
+    size_label: str | None = column("the name that the size stands for, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
-    status: str | None = column("how the trial, or the training, ended: " + ", ".join(STATUSES))
+    status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
     reason: str | None = column(
-        "why, where the status is not ok; else what to know of the step, and what after the timing was not done"
+        "reason for a status other than ok; otherwise notes on the step, and passes after the timing that were not done"
     )
 
     device_name: str | None = column("name of the device that ran")
     device_uuid: str | None = column("UUID of the GPU that ran")
     driver_version: str | None = column("GPU driver")
-    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
+    cuda_version: str | None = column("CUDA (or HIP) version that torch was built for")
     cudnn_version: str | None = column("cuDNN that torch runs")
     hostname: str | None = column("name of the host")
     operating_system: str | None = column("operating system and kernel")
     cpu_model: str | None = column("CPU of the host")
-    cpu_capability: str | None = column("instruction set that torch chose")
-    physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
-    threads: int | None = column("threads of torch within an operation, read back")
-    backend_settings: str | None = column("torch's switches and threads as read back at the end, JSON")
-    isolation: str | None = column("where it ran: a fork of the trial `server`, or a fresh `process`")
+    cpu_capability: str | None = column("CPU instruction set that torch chose")
+    physical_cores: int | None = column("physical cores that the process may use, by affinity, control group and Slurm")
+    threads: int | None = column("torch's threads within an operation, read back")
+    backend_settings: str | None = column("torch's settings and threads as read back at the end, JSON")
+    isolation: str | None = column("how the process was started: forked by the trial `server`, or a fresh `process`")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
-    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
+    code_version: str | None = column("git commit of the measuring code, `-dirty` if changed; null without git")
     code_key: str | None = column("hash of all files that the trial, or the training, imported, and of `packages`")
-    model_key: str | None = column("hash of the files that only the workload, or the user's own model, brings")
+    model_key: str | None = column("hash of the files that only the workload, or the user's model, adds")
     measurement_key: str | None = column("hash of all other files that the trial, or the training, imported")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
-    command: str | None = column("command that measures or trains this again")
+    command: str | None = column("command that repeats the trial or training")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,139 +92,173 @@ class Measurement(Row):
 
     trial: int | None = column("number of the trial, from 1")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
-    flags: list[str] | None = column("why an ok result deserves less trust")
+    flags: list[str] | None = column("reasons to trust an ok result less")
 
     step_time_s: float | None = column("median of the samples", "s")
     step_time_mean_s: float | None = column("mean of the samples", "s")
     step_time_iqr_s: float | None = column("interquartile range of the samples", "s")
     samples_s: list[float] | None = column("time of each block divided by its steps", "s")
-    severe_outliers: int | None = column("samples beyond the third quartile + 3 interquartile ranges; kept")
+    severe_outliers: int | None = column("samples beyond the third quartile + 3 interquartile ranges, which are kept")
     block_steps: int | None = column("steps between two synchronisations")
     timed_s: float | None = column("sum of all timed blocks", "s")
     timed_steps: int | None = column("steps in all timed blocks")
-    timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
-    samples_per_step: float | None = column("samples of a step, the mean over timed steps", "samples")
-    sample_name: str | None = column("what these samples are, as tokens; calls where a function counts nothing")
+    timed_cpu_s: float | None = column("CPU time of the process during the timing; divided by timed_s: busy cores", "s")
+    samples_per_step: float | None = column("samples per step, mean over timed steps", "samples")
+    sample_name: str | None = column("what the samples are, such as tokens; calls if a function has no count")
     first_step_s: float | None = column("the very first step, synchronised", "s")
-    compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
+    compile_s: float | None = column("time of compilation (part of the first step), or of capturing a CUDA graph", "s")
     dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")
     warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
     spent_s: str | None = column("seconds of each phase of the process, from its start (or its fork) on, JSON", "s")
 
     device_time_s: float | None = column("median of the device samples", "s")
-    device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")
-    device_busy_s: float | None = column("part of a step in which the device ran a kernel, by the profiler", "s")
-    device_work_s: float | None = column(
-        "the same without copies from host memory, nor those of results to it if the protocol asks for them", "s"
+    device_samples_s: list[float] | None = column(
+        "time of each block between two device events, divided by its steps", "s"
     )
-    host_bound_share: float | None = column("1 - device_busy_s / step_time_s: share of a step spent on the host alone")
+    device_busy_s: float | None = column("time per step in which the device ran a kernel or copy, by the profiler", "s")
+    device_work_s: float | None = column(
+        "the same without copies from host memory, and without copies of results to it if the protocol includes them",
+        "s",
+    )
+    host_bound_share: float | None = column(
+        "1 - device_busy_s / step_time_s: share of a step in which only the host works"
+    )
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
-    split_step_s: float | None = column("the step once more, in turns with the remedies below", "s")
-    loading_s: float | None = column("taking the next batch alone, with its copy to the device where it has one", "s")
-    transfer_s: float | None = column("copying a prepared batch to the device alone, from memory as the step's", "s")
+    split_step_s: float | None = column("the step again, in turns with the remedies below", "s")
+    loading_s: float | None = column("only taking the next batch, including its copy to the device if any", "s")
+    transfer_s: float | None = column(
+        "only copying a prepared batch to the device, from the same kind of memory as in the step", "s"
+    )
     pinned_transfer_s: float | None = column("the same from pinned memory", "s")
-    prepared_s: float | None = column("remedy: the step on a batch that is prepared in host memory", "s")
-    pinned_s: float | None = column("remedy: the step on a batch that is prepared in pinned memory", "s")
-    held_s: float | None = column("remedy: the step on a batch that the device holds", "s")
+    prepared_s: float | None = column("remedy: the step on a batch prepared in host memory", "s")
+    pinned_s: float | None = column("remedy: the step on a batch prepared in pinned memory", "s")
+    held_s: float | None = column("remedy: the step on a batch held on the device", "s")
     replayed_s: float | None = column("remedy: that step as one CUDA graph, without reading results back", "s")
-    fits_graph: bool | None = column("whether a CUDA graph can hold the step; empty where none was tried")
+    fits_graph: bool | None = column("whether a CUDA graph can hold the step; empty if not tried")
     host_work_s: float | None = column(
-        "part of the step on a held batch in which the host runs no operator, less 0.1 ms for calling each", "s"
+        "part of the step on a held batch in which the host runs no operator, minus 0.1 ms for calling each operator",
+        "s",
     )
     one_thread_s: float | None = column("remedy: the step on a held batch on one thread of the CPU", "s")
     half_threads_s: float | None = column("remedy: the same on half of the threads", "s")
     larger_s: float | None = column("remedy: the step on a held batch of four times the rows", "s")
     latencies_s: list[float] | None = column("individually synchronised steps", "s")
-    latencies_device_s: list[float] | None = column("span between two device events around each of as many steps", "s")
+    latencies_device_s: list[float] | None = column(
+        "time between two device events around each of the same number of steps", "s"
+    )
     latencies_cold_s: list[float] | None = column("mistake: the very first steps of the process, synchronised", "s")
-    latencies_unsynchronised_s: list[float] | None = column("mistake: host clock around steps not waited for", "s")
-    latencies_transfer_s: list[float] | None = column("mistake: steps that move input and result to and fro", "s")
+    latencies_unsynchronised_s: list[float] | None = column(
+        "mistake: the host's clock around steps, without waiting for the device", "s"
+    )
+    latencies_transfer_s: list[float] | None = column("mistake: steps that include transfers of input and result", "s")
     latency_p50_s: float | None = column("median of individually synchronised steps", "s")
-    latency_p50_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
-    latency_p50_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
+    latency_p50_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
+    latency_p50_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
     latency_p95_s: float | None = column("95th percentile of individually synchronised steps, of 72 or more", "s")
-    latency_p95_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
-    latency_p95_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
+    latency_p95_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
+    latency_p95_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
     latency_p99_s: float | None = column("99th percentile of individually synchronised steps, of 368 or more", "s")
-    latency_p99_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
-    latency_p99_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
-    flops_per_step: int | None = column("matmuls, convolutions, attention of an eager step, by torch's counter", "FLOP")
+    latency_p99_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
+    latency_p99_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
+    flops_per_step: int | None = column(
+        "operations of matmuls, convolutions and attention in an eager step, by torch's counter", "FLOP"
+    )
     products_bytes_by_working_set: list[float] | None = column(
-        "what matmuls, convolutions and attention of an eager step move, at place k if they touch 2^k to 2^(k+1) B", "B"
+        "bytes moved by matmuls, convolutions and attention in an eager step; element k is for operators that touch "
+        "2^k to 2^(k+1) B",
+        "B",
     )
-    others_bytes_by_working_set: list[float] | None = column("the same of all other operators", "B")
+    others_bytes_by_working_set: list[float] | None = column("the same for all other operators", "B")
     products_s: float | None = column(
-        "time of matmuls, convolutions and attention of an eager step, one by one, less a tiny product's each", "s"
+        "time of matmuls, convolutions and attention in an eager step, timed one by one, each minus the time of a "
+        "tiny product",
+        "s",
     )
-    others_s: float | None = column("the same of all other operators, less a tiny sum's each", "s")
-    working_s: float | None = column("the step without taking its batch, synchronised, within whole steps", "s")
+    others_s: float | None = column("the same for all other operators, each minus the time of a tiny sum", "s")
+    working_s: float | None = column("the part of a whole synchronised step after its batch is taken", "s")
     check: str | None = column("the numerical check of a cell's first trial: passed, failed, not_checked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
-    checked_rows: int | None = column("rows of the batch that the check compared; batch_size: all", "samples")
-    max_abs_error: float | None = column("largest absolute error, by the workload's own measure, after its source")
-    max_relative_error: float | None = column("largest relative error, by the workload's own measure, after its source")
+    checked_rows: int | None = column("rows of the batch compared in the check; batch_size: all", "samples")
+    max_abs_error: float | None = column("largest absolute error, as defined by the workload's source")
+    max_relative_error: float | None = column("largest relative error, as defined by the workload's source")
 
     base_bytes: int | None = column("memory allocated before the step", "B")
-    peak_allocated_bytes: int | None = column("peak of what tensors needed", "B")
-    peak_reserved_bytes: int | None = column("peak of what the allocator took", "B")
+    peak_allocated_bytes: int | None = column("peak memory of tensors", "B")
+    peak_reserved_bytes: int | None = column("peak memory reserved by the allocator", "B")
     device_used_bytes: int | None = column("memory in use on the whole device after the step", "B")
     process_device_bytes: int | None = column("device memory of the process, by the driver (NVML)", "B")
     base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
-    memory_source: str | None = column("what measured the peak: an allocator, VmHWM, sampled RSS")
+    memory_source: str | None = column("source of the peak: an allocator, VmHWM, sampled RSS")
     parameter_bytes: int | None = column("parameters at the step's peak", "B")
     gradient_bytes: int | None = column("gradients at the step's peak", "B")
     optimizer_bytes: int | None = column("optimizer state at the step's peak", "B")
     activation_bytes: int | None = column("activations kept for the backward pass at the step's peak", "B")
     resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
-    other_bytes: int | None = column("the rest of the peak: workspace and temporaries; on the CPU, of its growth", "B")
+    other_bytes: int | None = column("the rest of the peak (on the CPU, of its growth): workspace and temporaries", "B")
     energy_j: float | None = column("energy of the device over synchronised work of at least 10 s", "J")
-    energy_source: str | None = column("what measured the energy: NVML (the board), RAPL (all CPU packages, whole)")
+    energy_source: str | None = column("source of the energy: NVML (the board), RAPL (all CPU packages, whole)")
     energy_per_step_j: float | None = column("energy of a step", "J")
 
     affinity: list[int] | None = column("logical CPUs that the process may run on")
     cgroup_cpus: float | None = column("CPU quota of the control group, in CPUs; null without one")
-    numa_nodes: int | None = column("NUMA nodes behind these CPUs")
-    turbo: bool | None = column("whether the CPU may raise its clock")
+    numa_nodes: int | None = column("NUMA nodes of these CPUs")
+    turbo: bool | None = column("whether the CPU may raise its clock (turbo)")
     steal_share: float | None = column("share of the busy time of these CPUs' cores that the hypervisor took")
     cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while timing")
-    others_cpus: float | None = column("CPUs that others kept busy while timing, of the cores of `affinity`")
-    host_others_cpus: float | None = column("CPUs that others kept busy while timing, of all of the host")
-    children_cpus: float | None = column("CPUs that the trial's own children kept busy while timing: data loaders")
-    cgroup_throttled_s: float | None = column("time the CPU quota held tasks back while timing, summed over CPUs", "s")
-    involuntary_switches: int | None = column("involuntary context switches while timing")
+    others_cpus: float | None = column(
+        "CPUs that other programs kept busy during the timing, among the cores in `affinity`"
+    )
+    host_others_cpus: float | None = column(
+        "CPUs that other programs kept busy during the timing, among all of the host"
+    )
+    children_cpus: float | None = column(
+        "CPUs that the trial's child processes, such as data loaders, kept busy during the timing"
+    )
+    cgroup_throttled_s: float | None = column(
+        "time during which the CPU quota held tasks back in the timing, summed over CPUs", "s"
+    )
+    involuntary_switches: int | None = column("involuntary context switches during the timing")
     foreign_processes: int | None = column("other compute processes that had the device open, busy or idle")
-    foreign_gpu_share: float | None = column("share of the GPU that other processes used while timing, by its samples")
-    leased_beside: int | None = column("other GPUs of the host leased as timing began or ended, whichever is more")
+    foreign_gpu_share: float | None = column(
+        "share of the GPU that other processes used during the timing, by the driver's samples"
+    )
+    leased_beside: int | None = column(
+        "number of other GPUs of the host leased at the start or end of the timing, whichever is more"
+    )
     allocator_retries: int | None = column("allocator retries while timing")
     recompiles: int | None = column("recompilations while timing")
     mig: bool | None = column("whether the GPU is partitioned (MIG)")
     power_limit_w: float | None = column("power limit of the GPU", "W")
-    sm_clock_default_mhz: float | None = column("default SM clock for applications; null where the GPU has none", "MHz")
+    sm_clock_default_mhz: float | None = column("default SM clock for applications; null if the GPU has none", "MHz")
     sm_clock_max_mhz: float | None = column("highest SM clock", "MHz")
     sm_clock_before_mhz: float | None = column("SM clock when the trial started", "MHz")
     sm_clock_after_mhz: float | None = column("SM clock when the trial ended", "MHz")
     temperature_before_c: float | None = column("temperature of the GPU when the trial started", "°C")
     temperature_after_c: float | None = column("temperature of the GPU when the trial ended", "°C")
-    throttle_reasons: list[str] | None = column("why the GPU lowered its clocks while timing")
-    slowdown_s: float | None = column("time in which heat or the hardware slowed the GPU down while timing", "s")
-    power_capped_s: float | None = column("time in which the power limit lowered the clocks while timing", "s")
+    throttle_reasons: list[str] | None = column("reasons why the GPU lowered its clocks during the timing")
+    slowdown_s: float | None = column(
+        "time during which heat or hardware protection slowed the GPU down in the timing", "s"
+    )
+    power_capped_s: float | None = column("time during which the power limit lowered the clocks in the timing", "s")
 
     device_memory_bytes: int | None = column("memory of the GPU", "B")
     amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
     avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
-    affinity_cores: int | None = column("physical cores behind `affinity`, whatever quota or Slurm allow")
+    affinity_cores: int | None = column("physical cores in `affinity`, regardless of quota and Slurm")
     logical_cpus: int | None = column("logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")
     load_before: float | None = column("load average over one minute when the trial started")
     load_after: float | None = column("load average over one minute when the trial ended")
-    interop_threads: int | None = column("threads of torch across operations, read back")
+    interop_threads: int | None = column("torch's threads across operations, read back")
     effort: str | None = column("measuring effort, JSON")
-    repeat: int | None = column("times that the trial was measured before, and disturbed each time; 0: the first row")
-    attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
+    repeat: int | None = column("number of earlier measurements of the trial, all disturbed; 0: the first row")
+    attempts: int | None = column(
+        "number of attempts at this measurement: 2 if the first was invalid for a temporary reason"
+    )
     lease_wait_s: float | None = column(
         "seconds that the trial waited for its turn on the host, and for a free GPU", "s"
     )
@@ -232,17 +266,17 @@ class Measurement(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Row):
-    """One training of a model and what it predicts. Always `resident` and `eager`, which change no result."""
+    """One training of a model and what it predicts. Always `resident` and `eager`, which do not affect the result."""
 
     number = "seed"
 
     schema_version: int = field(default=TRAINING_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    epochs: int | None = column("passes over the training part")
-    test_share: float | None = column("share of the dataset's rows that is held out")
+    epochs: int | None = column("passes over the training set")
+    test_share: float | None = column("share of the dataset's rows held out")
     generated_data: bool | None = column("whether the dataset's rows are generated; empty unless the status is ok")
-    labels: list[int] | None = column("classes of the rows held out")
+    labels: list[int] | None = column("classes of the held-out rows")
     predictions: list[int] | None = column("classes that the trained model predicts for them")
-    loss: float | None = column("mean cross entropy of the rows held out", "nat")
+    loss: float | None = column("mean cross entropy of the held-out rows", "nat")
     steps: int | None = column("training steps")
     train_s: float | None = column("wall time of all epochs, shuffling included", "s")
 
@@ -292,5 +326,5 @@ def write_record(record: Row, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    # For a single row, dictionaries and statistics only take time to read.
+    # For a single row, dictionary encoding and statistics only slow reading down.
     pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False, write_statistics=False)

@@ -1,4 +1,4 @@
-"""Results of an unfinished run: the rows so far, and the reason for each missing result."""
+"""Results of an unfinished run: the rows so far, and why each other result is missing."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from crossover.tables.rows import collect_searches, joined, read_row, read_rows
 Key = TypeVar("Key")
 
 EXCLUDED = (
-    "its row was measured with other settings than the config has now, on another host than the newest rows, or with "
-    "another installation than the newest of its device"
+    "its row was measured with settings other than the config's, on a host other than that of the newest rows, or "
+    "with an installation other than that of its device's newest row"
 )
 NOT_YET = "not measured yet"
-STOPPED = "it is running now, or was stopped"
+STOPPED = "it is still running, or was stopped"
 
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of job, and where its results lie."""
+    """A kind of job, with the location of its results."""
 
     rule: str
     pattern: str
-    """Pattern of a result's path, below its folder and without its suffix."""
+    """Pattern of a result's path, relative to its folder and without its suffix."""
     read: Callable[[Path], Any]
-    """Raises UserError where a result is unreadable."""
+    """Raises UserError if a result is unreadable."""
 
 
 WORKS = {
@@ -67,11 +67,11 @@ def finished_rows(
     record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or of trainings) in existing files that were measured alike.
+    """The rows of trials (or trainings) in existing files that were measured under the same conditions.
 
     Rows of a device must come from the environment of its newest one, and all rows from the newest one's host.
-    `settings` holds the options that the trials of a study share today: a row that was measured without one of them is
-    left out, and so is what is missing or cannot be read; `missing_results` names all of these.
+    `settings` holds the current options of a study's trials: rows measured with other options are left out, as are
+    missing and unreadable ones; `missing_results` lists all of these.
     """
     rows, _ = read_rows(_newest_first(paths), record)
     facts = enumerate(rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist())
@@ -91,7 +91,7 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
 def missing_results(
     requested: Mapping[str, Sequence[Path]], collected: Mapping[str, pd.DataFrame]
 ) -> Iterator[MissingResult]:
-    """The results that are requested but not among those collected; both are by work (trial, training, search)."""
+    """The requested results that were not collected, both given by kind of work (trial, training, search)."""
     for name, paths in requested.items():
         work, table = WORKS[name], collected.get(name)
         keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
@@ -111,7 +111,7 @@ def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
-    """The files that exist now, newest first."""
+    """The existing files, newest first."""
     written = {}
     for path in paths:
         try:
@@ -122,9 +122,8 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
 
 
 def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """The keys of rows whose environment is that of their device's first, and whose host is that of their machine's.
-
-    A field that a row lacks may be anything.
+    """The keys of rows with the same environment as the first row of their device, and the same host as the first row
+    of their machine. A field missing from a row matches any value.
     """
     columns = [column for column in ENVIRONMENT_COLUMNS if column != "hostname" or not several_hosts]
     expected: dict[tuple[str, str | None, str], Any] = {}
@@ -140,13 +139,13 @@ def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[K
 
 
 def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
-    """The end of a path, from the study on and without suffix, and the values in it; classes of nodes add a level."""
+    """The end of a path (from the study on, without suffix) and the values in it; classes of nodes add a level."""
     for pattern in (work.pattern, work.pattern.replace("/{device}", "/{machine}/{device}")):
         tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
         regex = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
         if match := re.fullmatch(regex, tail.as_posix()):
             return tail, {"machine": HERE} | match.groupdict()
-    raise ValueError(f"{path} is no path of {work.rule}")
+    raise ValueError(f"{path} is not a path of {work.rule}")
 
 
 def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:

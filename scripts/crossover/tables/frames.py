@@ -1,4 +1,4 @@
-"""Tables as data frames: read, written as Parquet and CSV, and their rows selected."""
+"""Tables as data frames: reading, writing as Parquet and CSV, selecting rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
-"""The columns that name one device's line."""
+"""The columns that identify a device's line."""
 
 MARK = b"crossover"
-"""The key of a table's metadata that says which table it is, and of which version."""
+"""The metadata key with a table's name and version."""
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
-    """Write an Arrow table as Parquet, atomically; the file says which table it is."""
+    """Write an Arrow table as Parquet, atomically; its metadata names the table."""
     marked = table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: _mark(path)})
     with atomic_path(path) as temporary:
         pq.write_table(marked, temporary)
@@ -40,9 +40,8 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def read_arrow_table(path: Path, remedy: str = AGAIN) -> pa.Table:
-    """Read a table that this version of the workflow wrote.
-
-    Raises UserError, which ends with the remedy, where the file is unreadable, or another table, or of another version.
+    """Read a table written by this version of the workflow. If the file is unreadable, another table, or of another
+    version, raises a UserError that ends with the remedy.
     """
     table = read_arrow(path, "table", remedy=remedy)
     if (table.schema.metadata or {}).get(MARK) != _mark(path):
@@ -51,14 +50,14 @@ def read_arrow_table(path: Path, remedy: str = AGAIN) -> pa.Table:
 
 
 def _mark(path: Path) -> bytes:
-    """Name and version of a table, and of a derived one a digest of its columns with their types and units."""
+    """Name and version of a table; for a derived table, also a digest of its columns with their types and units."""
     columns = [(name, column.dtype, column.unit) for name, column in TABLES.get(path.stem, {}).items()]
     digest = f" {hashlib.sha256(repr(columns).encode()).hexdigest()[:16]}" if columns else ""
     return f"{path.stem} {SCHEMA_VERSION}{digest}".encode()
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV file that this workflow wrote; raises UserError where it is unreadable."""
+    """Read a CSV file written by this workflow; raises UserError if it is unreadable."""
     try:
         return pd.read_csv(path)
     except (OSError, ValueError) as error:
@@ -71,29 +70,28 @@ def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
 
 
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all trials, with the time only of those whose status is ok."""
+    """The rows of all trials, with times only for those whose status is ok."""
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
 
 
 def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
-    """The rows at points measured for every value of an axis; refinement may add a size for one device only."""
+    """The rows at points measured for all values of an axis; refinement may add a size for one device only."""
     return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows without the CPU on fewer cores, which only comparisons that name it use."""
+    """The rows without the CPU on fewer cores, which is only used in comparisons about it."""
     return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 
 def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a table that have a row's values on these axes."""
+    """The rows of a table that match a row on these axes."""
     return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """The rows of the main question: each accelerator's time against all cores of the CPU beside it.
-
-    With `second`, those over the second axis of a study.
+    """The rows about the main question: each accelerator against all cores of its host's CPU, in time. With `second`,
+    those over a study's second axis.
     """
     return crossovers[
         (crossovers["pair"] == "device")
@@ -107,21 +105,21 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the named columns filled in; `columns` has the values by the axes of a cell, others stay empty."""
+    """Cells with additional columns; `columns` has the values by the axes of a cell, other cells stay empty."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     given = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: given[name] for name in names}))
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The name of the device; None if no row has it, or if machines differ."""
+    """The device's name; None if no row has it, or if it differs between machines."""
     names = rows["device_name"].dropna().unique()
     return str(names[0]) if len(names) == 1 else None
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None, an array is a list."""
-    # Column by column: pandas' own way takes ten times as long for a few rows of a hundred columns.
+    # Column by column: pandas' method takes ten times as long for a few rows of a hundred columns.
     columns = {str(name): [_plain(value) for value in column.array] for name, column in table.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -172,9 +170,8 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """Trials, cells or ratios with column `x`, their point on an x axis.
-
-    Over threads that is a CPU's number of threads, of a ratio the baseline's; an accelerator has none.
+    """Trials, cells or ratios with column `x`, their point on an x axis. Over threads this is the CPU's number of
+    threads (in ratios, the baseline's); an accelerator has none.
     """
     if x_axis != CPU_THREADS:
         return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))
@@ -184,22 +181,21 @@ def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
 
 
 def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
-    """Trials with the parameters of their model; one that ended before it was built has those of others like it."""
+    """Trials with the parameters of their model; those that ended before it was built get the number from others of
+    the same model."""
     known = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
     return rows.assign(parameters=rows["parameters"].fillna(known))
 
 
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
-    """The x axis of each study: the requested one, or the size where parameters do not tell the sizes apart.
-
-    They do not where a model has none that are trainable, or as many at two sizes (pixels, tokens). `rows` are trials
-    or cells.
+    """The x axis of each study: the requested one, or the size if parameters do not distinguish the sizes: if a model
+    has no trainable ones, or the same number at two sizes (pixels, tokens). `rows` are trials or cells.
     """
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 
 
 def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The files of studies with the x axis that their rows allow."""
+    """The files of studies, with the x axis that their rows allow."""
     axes = x_axes_of({name: study["x_axis"] for name, study in studies.items()}, rows)
     return {name: {**study, "x_axis": axes[name]} for name, study in studies.items()}
 
@@ -208,7 +204,7 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     counted = rows.dropna(subset="parameters")
     if requested != "parameters" or rows.empty:
         return requested
-    if set(rows["size"]) > set(counted["size"]):  # of functions, and of sizes that no trial could build
+    if set(rows["size"]) > set(counted["size"]):  # functions and unbuildable sizes have none
         return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()

@@ -1,4 +1,4 @@
-"""Guards against mixed results: the rows of a device must come from the same environment.
+"""Guard against mixed results: the rows of a device must come from the same environment.
 
 All rows of a machine, whatever their device, must come from the same host, or from several of the same model.
 """
@@ -30,10 +30,11 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns that must be the same in all rows of a device; any of several equal GPUs may have run."""
+"""Columns that must be the same in all rows of a device, which may come from any of several identical GPUs."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns that must be the same in all rows of a machine; the cores of a GPU's rows are its share of the host's."""
+"""Columns that must be the same in all rows of a machine; not cores, of which a GPU's rows have a share of the
+host's."""
 
 
 def matching_rows(
@@ -42,9 +43,8 @@ def matching_rows(
     record: type[Row] = Measurement,
     processes: int = 1,
 ) -> pa.Table:
-    """The rows of trials (or of trainings) in all files, as `collect_rows` joins them.
-
-    Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
+    """The rows of trials (or trainings) in all files, joined by `collect_rows`. Raises UserError if a file is
+    unreadable, or if rows of a device come from different environments.
     """
     rows = collect_rows(paths, record, processes)
     check_environments(rows, several_hosts)
@@ -54,14 +54,13 @@ def matching_rows(
 def differing_environments(
     first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = ENVIRONMENT_COLUMNS
 ) -> list[str]:
-    """The fields in which the environments of two runs differ, with their values and the devices that this concerns.
-
-    Fields that a run's table does not hold are passed over, as are devices that only one run measured.
+    """The fields in which the environments of two runs differ, with their values and the devices affected. Fields
+    missing from a run's table are ignored, as are devices measured in only one run.
     """
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
-        # A column of whole numbers would read 2.0 on the side where one is null.
+        # An integer column would show as 2.0 on the side that contains a null.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
             values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
@@ -74,8 +73,8 @@ def differing_environments(
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     """Raise UserError naming the fields in which the rows of a machine differ; hosts may, if `several_hosts`.
 
-    Rows of different devices may differ in all but their host. Fields that the rows do not hold are passed over. The
-    workload that does nothing is apart from the others: torch, of which most fields are, has no part in its rows.
+    Rows of different devices may differ in everything except their host. Fields missing from the rows are ignored. The
+    `null` workload is treated separately: its rows do not involve torch, which most fields are about.
     """
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
@@ -87,9 +86,9 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 
 
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
-    """Raise UserError if the rows of a machine, in all tables together, come from unlike hosts.
+    """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
 
-    Hosts of the same model may have several names, if `several_hosts`. What is not known is passed over.
+    Host names may differ if `several_hosts`, but not their models. Unknown values are ignored.
     """
     hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in host_columns(several_hosts):
@@ -103,14 +102,14 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             whose = "" if machine == HERE else f" of machine '{machine}'"
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
-                f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give "
-                "each host a results folder of its own, or name kinds of nodes by cluster.classes"
+                f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, "
+                "give each host a results folder of its own, or name kinds of nodes by cluster.classes"
                 + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
             )
 
 
 def host_columns(several_hosts: bool) -> tuple[str, ...]:
-    """The columns that must be the same in all rows of a machine; names of hosts may differ if `several_hosts`."""
+    """The columns that must be the same in all rows of a machine; host names may differ if `several_hosts`."""
     return tuple(column for column in HOST_COLUMNS if column != "hostname" or not several_hosts)
 
 
@@ -130,5 +129,5 @@ def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
             advice = ["delete the rows of one", "use another results folder"]
             advice += [] if several_hosts else ["set cluster.several_hosts to true if only the names of hosts differ"]
             raise UserError(
-                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; {', or '.join(advice)}"
+                f"the rows of {whose} come from different environments: {'; '.join(unlike)}; {', or '.join(advice)}"
             )

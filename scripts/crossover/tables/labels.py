@@ -1,4 +1,4 @@
-"""Names of devices, sides, machines, lines and cells, as figures and reports show them."""
+"""Names of devices, sides, machines, lines and cells, for figures and reports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PROTOCOL_WORDS = {
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
-"""The axes that name a cell, in this order. The device is left to a panel, a group or a colour."""
+"""The axes in a cell's name, in this order. The device is shown by a panel, a group or a colour."""
 
 
 def side_word(device: str, threads: float | None = None) -> str:
-    """A device's short name; a CPU side's with its cores: 'GPU', 'CPU on 8 cores'."""
+    """A device's short name, with cores for a CPU side: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
     requested = threads_of_side(device)
     if not is_cpu(device) or (requested is None and threads is None):
@@ -39,7 +39,7 @@ def side_word(device: str, threads: float | None = None) -> str:
 
 
 def device_label(device: str, device_name: str | None, machine: str = HERE) -> str:
-    """A device with its product name, and its machine where machines have names: 'GPU (NVIDIA H200) of node7'."""
+    """A device with its product name, and its machine if machines have names: 'GPU (NVIDIA H200) of node7'."""
     word = f"{side_word(device)} ({short_name(device_name)})" if device_name else side_word(device)
     return word + machine_words("of", machine)
 
@@ -52,22 +52,22 @@ def short_name(device_name: str) -> str:
 
 
 def machine_words(preposition: str, machine: str) -> str:
-    """' of h200' or ' on h200'; empty where machines have no names."""
+    """' of h200' or ' on h200'; empty if machines have no names."""
     return "" if machine == HERE else f" {preposition} {machine}"
 
 
 def machine_side(device: str, machine: str) -> str:
-    """A device among those of several machines: 'this CPU', 'GPU of h200'."""
+    """Name of a device among several machines: 'this CPU', 'GPU of h200'."""
     return f"this {side_word(device)}" if machine == HERE else side_word(device) + machine_words("of", machine)
 
 
 def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:
-    """The axes in which the rows of a table differ."""
+    """The axes in which a table's rows differ."""
     return [axis for axis in axes if axis in table and table[axis].nunique() > 1]
 
 
 def name_by(row: Mapping[str, Any], axes: Iterable[str]) -> str:
-    """A row's values on the given axes: 'channels last, batch 8, amp-fp16'; missing values are left out."""
+    """A row's values on the given axes: 'channels last, batch 8, amp-fp16'; missing values are omitted."""
     return ", ".join(_value_words(row, axis) for axis in axes if axis in row and not pd.isna(row[axis]))
 
 
@@ -100,7 +100,7 @@ METRIC_TITLES = {
     "first_step_s": "time of the first step",
     "device_time_s": "time per step on the device",
 }
-"""Titles of metrics that the table of cells does not show."""
+"""Titles of metrics that are not in the table of cells."""
 
 
 def metric_title(metric: str) -> str:

@@ -1,4 +1,4 @@
-"""The rows of several machines' runs joined into one table, in which the machine is an axis."""
+"""Join the rows of several machines' runs into one table with the machine as an axis."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from crossover.tables.roofs import read_roofs_of
 from crossover.tables.rows import collect_rows, with_column
 from crossover.text import shortened
 
-AGAIN = "copy it anew, or measure again with this version"
+AGAIN = "copy it again, or measure again with this version"
 
 Run = tuple[str | None, Path]
-"""The name of a machine, if the user gives one, and its results folder."""
+"""A machine's name, if given by the user, and its results folder."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class JoinedRuns:
 def join_runs(runs: Sequence[Run]) -> JoinedRuns:
     """The rows and the roofs of all runs, in the order of the runs.
 
-    A run that names its machines itself keeps these names; otherwise a machine is named by the user, or after its host.
-    Raises UserError for a folder or name that two runs share, for a row that cannot be read, and for rows of one
-    machine that do not belong together.
+    If a run names its machines, the names are kept; otherwise a machine is named by the user, or after its host.
+    Raises UserError for a folder or name used by two runs, for an unreadable row, and for inconsistent rows of one
+    machine.
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}
@@ -52,7 +52,7 @@ def join_runs(runs: Sequence[Run]) -> JoinedRuns:
         for machine in pc.unique(tables[-1]["machine"]).to_pylist():
             if machine in owners:
                 raise UserError(
-                    f"{owners[machine]} and {folder} are both of machine '{machine}'; give each a name, as in "
+                    f"{owners[machine]} and {folder} are both of machine '{machine}'; give each a name: "
                     "laptop=results_a h200=results_b"
                 )
             owners[machine] = folder
@@ -69,7 +69,7 @@ def _check_folders(runs: Sequence[Run]) -> None:
 
 
 def _read_run(folder: Path) -> pa.Table:
-    """The rows of a run: its table of trials, or the rows in its cells/ if it was never collected."""
+    """The rows of a run: its table of trials, or the rows in cells/ if the table was never made."""
     table = folder / "measurements.parquet"
     files = sorted((folder / "cells").rglob("trial-*.parquet"))
     if not table.is_file() and not files:
@@ -87,7 +87,7 @@ def _read_run(folder: Path) -> pa.Table:
 
 
 def _names(table: pa.Table, name: str | None) -> dict[str, str]:
-    """The names of a run's machines among those of other runs, by their names in the run."""
+    """The names of a run's machines in the merged table, by their names in the run."""
     machines = table["machine"].unique().to_pylist()
     if machines == [HERE]:
         hosts = sorted(filter(None, table["hostname"].unique().to_pylist()))

@@ -1,7 +1,7 @@
-"""The report of a run and its files, set aside while they are outdated.
+"""Set a run's report and its files aside while they are outdated.
 
-A report of earlier measurements is set aside before new ones begin, so that it never lies beside them: Snakemake
-deletes or restores the outputs of a job that failed, and leaves those of jobs that never ran.
+A report of earlier measurements is set aside before new ones begin, so that it is never mistaken for theirs: Snakemake
+deletes or restores the outputs of a failed job, and leaves those of jobs that never ran.
 """
 
 from __future__ import annotations
@@ -13,36 +13,35 @@ from crossover.files import atomic_path
 from crossover.tables.run_tables import TABLES
 
 OUTDATED = "outdated"
-"""The folder below the results that an earlier report waits in until a new one is written."""
+"""Folder in the results that keeps an earlier report until a new one is written."""
 
 REPORT_FILES = {
     "report": "report.html",
     "markdown": "summary.md",
-    "closing": "summary.txt",  # what a run prints at its end
+    "closing": "summary.txt",  # the lines printed at the end of a run
     "provenance": "provenance.json",
     "columns": "datapackage.json",
     "rows": "measurements.schema.json",
     "thresholds": "thresholds.json",
 }
-"""The files that `write_report` makes, by the names of its rule's outputs."""
+"""The files written by `write_report`, by the names of its rule's outputs."""
 
 MARKED = {
     "report.html": ('<p class="note"><strong>', "</strong></p>"),
     "summary.md": ("**", "**\n\n"),
     "summary.txt": ("", "\n\n"),
 }
-"""The files that people read, with the markup around the mark."""
+"""The files for readers, with the markup around the mark."""
 
 MARK = (
-    "Outdated: a later run began to measure or to compute anew, and its report is not finished. "
-    "If a job failed, fix what its log says; then run Snakemake again."
+    "Outdated: a later run has started to measure or compute again, and has no report yet. "
+    "If a job failed, fix the cause given in its log; then run Snakemake again."
 )
 
 
 def set_aside(results: Path) -> None:
-    """Move the report, figures and derived tables of a results folder to `outdated/`, and say in the report why.
-
-    Tables and figures that no report was made of are deleted: the next analysis makes them anew.
+    """Move the report, figures and derived tables of a results folder to `outdated/`, and mark the report. Tables and
+    figures without a report are deleted: the next analysis makes them again.
     """
     names = [
         *REPORT_FILES.values(),
@@ -64,12 +63,12 @@ def set_aside(results: Path) -> None:
 
 
 def forget_outdated(results: Path) -> None:
-    """Delete what was set aside, once a new report is there."""
+    """Delete what was set aside, once there is a new report."""
     shutil.rmtree(results / OUTDATED, ignore_errors=True)
 
 
 def _mark(path: Path) -> None:
-    """Put the mark at the head of a file that people read: of a page, at the head of its body."""
+    """Insert the mark at the top of a file for readers; in a page, at the top of its body."""
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Reference machines: the trials of a finished run as a small folder, to compare other machines with.
 
-A run reads the facts of its references before it measures, so pandas is imported only to read trials.
+A run reads the facts about its references before it measures, so pandas is imported only to read trials.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LARGEST_BYTES = 200_000
 
 @dataclass(frozen=True)
 class Facts:
-    """Hardware, software, date and code of a reference."""
+    """Facts about a reference: hardware, software, date and code."""
 
     name: str
     device_name: str
@@ -51,7 +51,7 @@ class Facts:
     cpu_model: str
     physical_cores: int
     measured_on: str
-    """The day of its first trial."""
+    """Date of its first trial."""
     torch_version: str
     python_version: str
     driver_version: str | None
@@ -63,7 +63,7 @@ class Facts:
 
 
 def read_facts(folder: Path) -> Facts:
-    """The facts of a reference; raises UserError for a folder that is damaged or of another version."""
+    """Read the facts about a reference; raises UserError for a folder that is damaged or of another version."""
     path, trials = (folder / name for name in REFERENCE_FILES)
     content = read_json(path, "reference")
     if not isinstance(content, dict) or content.get("version") != VERSION:
@@ -72,9 +72,9 @@ def read_facts(folder: Path) -> Facts:
         facts = TypeAdapter(Facts).validate_python(content["facts"])
         expected = content["files"][TRIALS_FILE]
     except (KeyError, TypeError, ValidationError):
-        raise UserError(f"{shown_path(path)}: facts are missing or of another type; export it again") from None
+        raise UserError(f"{shown_path(path)}: facts are missing or have the wrong type; export it again") from None
     if facts.name == HERE:
-        raise UserError(f"{shown_path(path)}: name is '{HERE}', which stands for this machine; export it under another")
+        raise UserError(f"{shown_path(path)}: name is '{HERE}', which means this machine; export it under another name")
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
     if sha256_of(trials) != expected:
@@ -100,13 +100,13 @@ class Reference:
 
     facts: Facts
     trials: pd.DataFrame
-    """One row a trial, with all columns of measurements; those that were not kept are empty."""
+    """One row per trial, with all columns of measurements; columns not kept are empty."""
     roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
-    """Table `roofs` of its accelerator; empty where none were exported."""
+    """Table `roofs` of its accelerator; empty if none were exported."""
 
 
 def read_reference(folder: Path) -> Reference:
-    """The reference machine in a folder; raises UserError for one that is damaged or of another version."""
+    """Read the reference machine in a folder; raises UserError if it is damaged or of another version."""
     facts = read_facts(folder)
     trials = folder / TRIALS_FILE
     table = read_arrow(trials, "table")
@@ -121,19 +121,20 @@ def read_reference(folder: Path) -> Reference:
 
 
 def with_facts(cells: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
-    """The cells of references with the facts of their machines in column `reference`."""
+    """The cells of references, with the facts about their machines in column `reference`."""
     facts = {reference.facts.name: json.dumps(asdict(reference.facts)) for reference in references}
     return cells.assign(reference=cells["machine"].map(facts).astype("string"))
 
 
 def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
-    """The facts of the machines of some references' cells, by name."""
+    """The facts about the machines of some references' cells, by name."""
     facts = [Facts(**json.loads(text)) for text in cells["reference"].unique()]
     return {machine.name: machine for machine in facts}
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """The trials with all flags of their cells, some of which need more than a reference keeps (`above_roof`)."""
+    """The trials with all flags of their cells, some of which need data that a reference does not keep
+    (`above_roof`)."""
     import pandas as pd
 
     columns = [*AXES, "flags"]
@@ -157,7 +158,10 @@ def write_reference(
     valid = measurements[measurements["status"] != "invalid"]
     machines = sorted(valid["machine"].unique())
     if machines != [HERE]:
-        raise UserError(f"{', '.join(machines) or 'no trial'}: a reference is one machine without a name; take its run")
+        raise UserError(
+            f"{', '.join(machines) or 'no trial'}: a reference is one machine without a name; export that "
+            "machine's own run"
+        )
     devices = valid[valid["status"] == "ok"].drop_duplicates("device")
     accelerators = devices[[not is_cpu(device) for device in devices["device"]]]
     if BASELINE not in set(devices["device"]) or accelerators.empty:
@@ -165,7 +169,7 @@ def write_reference(
     if dirty := sorted({str(version) for version in valid["code_version"].dropna() if str(version).endswith(DIRTY)}):
         raise UserError(
             f"the run was measured with uncommitted changes (commit {dirty[0]}), which nobody else has; commit them, "
-            "or give them by --config or by a config file outside the checkout, and measure again in a new results "
+            "or set them by --config or in a config file outside the checkout, and measure again in a new results "
             "folder"
         )
     first, host = first_row(accelerators), first_row(valid.sort_values("started_at"))

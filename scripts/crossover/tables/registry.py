@@ -1,4 +1,4 @@
-"""The columns of every derived table: what each holds, its unit and type, and how the page shows it.
+"""The columns of every derived table: description, unit, type, and display on the page.
 
 The columns of one trial's row are in `crossover.tables.columns`. docs/reference is generated from both.
 """
@@ -18,11 +18,11 @@ from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
-"""The columns that name a cell."""
+"""The columns that identify a cell."""
 SERIES_AXES = series_axes("size")
-"""The columns that name a series over the size; `series_axes` has those over another x axis."""
+"""The columns that identify a series over the size; `series_axes` has those for another x axis."""
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
-"""The columns that name a search for the largest batch."""
+"""The columns that identify a search for the largest batch."""
 
 PAIRS = {
     "device": "an accelerator against a CPU side",
@@ -36,32 +36,32 @@ PAIRS = {
 """The kinds of comparison."""
 
 COSTS = ("time", "energy", "money", "run")
-"""Costs of a step in seconds, joules and the currency of the prices, and seconds of a whole run with its start-up."""
+"""Costs: seconds, joules or money per step, and seconds per whole run with its start-up."""
 
 CROSSOVER_STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
     "below_range": "the contender is ahead at every size measured on both sides",
     "above_range": "the contender is behind at every size measured on both sides",
-    "edge_tie": "one side is ahead, but at the smallest or largest size the trials do not tell which",
+    "edge_tie": "one side is ahead, but without a significant difference at the smallest or largest size",
     "reversed": "the contender is ahead at small sizes and behind at large ones",
     "multiple": "the sides cross more than once: no single answer",
-    "undecided": "the trials do not tell which side is ahead",
-    "incomplete": "a cell where the answer would lie is missing, out of memory or timed out",
+    "undecided": "no significant difference, so it is open which side is ahead",
+    "incomplete": "a cell near the answer is missing, out of memory or timed out",
     "no_accelerator": "only the baseline was measured",
 }
 """The outcomes of the search for a crossover."""
 
 CAVEATS = {
     "no_common_size": "no size has a result on both sides",
-    "lost_between": "a size between those that the crossover was found between lacks a side (`caveat_at`)",
+    "lost_between": "a size within the crossover's bracket lacks a side (`caveat_at`)",
     "lost_beyond": "a size beyond the measured range lacks a side, where the sides might cross (`caveat_at`)",
-    "may_cross_again": "the sides may cross once more, which the trials do not tell (`caveat_at`)",
-    "may_cross_back": "the sides may cross and cross back, which the trials do not tell (`caveat_at`)",
-    "unsure_sizes": "which side is ahead is not beyond doubt at some sizes (`caveat_at`)",
+    "may_cross_again": "the sides may cross once more, which the trials do not resolve (`caveat_at`)",
+    "may_cross_back": "the sides may cross and cross back, which the trials do not resolve (`caveat_at`)",
+    "unsure_sizes": "no significant difference at some sizes (`caveat_at`)",
     "baseline_unknown": "the baseline has times, but its energy was not measured or it has no price",
     "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
 }
-"""Why a crossover is uncertain, or cannot be given."""
+"""Reasons why a crossover is uncertain, or cannot be given."""
 
 METHODS = {
     "latencies_s": "host clock, synchronised",
@@ -70,14 +70,14 @@ METHODS = {
     "latencies_cold_s": "no warm-up",
     "latencies_unsynchronised_s": "no synchronisation",
 }
-"""Methods to measure a latency, by their column of measurements; the first two are right, the others mistakes."""
+"""Methods of measuring a latency, by column of measurements; the first two are correct, the others mistakes."""
 
 QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
-"""The metrics of trained models; all are shares, and more is better."""
+"""Quality metrics of trained models; all are shares, higher is better."""
 
 
 def claim_metrics() -> dict[str, bool]:
-    """Every metric that a claim may name; True if a trial holds a list of values, whose mean counts."""
+    """Every metric that a claim may use; True if a trial has a list of values, which is averaged."""
     metrics = dict.fromkeys(DERIVED_METRICS, False)
     for name, hint in typing.get_type_hints(Measurement).items():
         kinds = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
@@ -88,7 +88,7 @@ def claim_metrics() -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The tolerance of a value, to either side."""
+    """The tolerance of a value, in either direction."""
 
     absolute: float = 0
     """Absolute tolerance, in the column's unit."""
@@ -102,8 +102,8 @@ ALLOCATOR_BLOCK = Tolerance(absolute=512)
 DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
 """Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
 DRAW = Tolerance(share=0.25)
-"""Two standard deviations of a largest error over draws of the inputs: 20 products each of 256 and 1,024 rows, in fp32
-and bf16, had standard deviations of 9 to 14 %."""
+"""Two relative standard deviations of a largest error over draws of the inputs: 20 products each of 256 and 1,024
+rows, in fp32 and bf16, had standard deviations of 9 to 14 %."""
 
 DETERMINISTIC = {
     **dict.fromkeys(COUNTS, Tolerance()),
@@ -111,7 +111,7 @@ DETERMINISTIC = {
     **dict.fromkeys(("peak_reserved_bytes", "device_used_bytes", "process_device_bytes"), DEVICE_PAGE),
     **dict.fromkeys(("relative_error", "gradient_error", "max_abs_error", "max_relative_error"), DRAW),
 }
-"""Columns of a trial that repeat in each trial of a cell, so that the first alone has them, with their tolerance."""
+"""Deterministic columns of a trial, recorded only in a cell's first trial, with their tolerance."""
 
 MEMORY_PARTS = {
     "parameter_bytes": "parameters",
@@ -121,7 +121,7 @@ MEMORY_PARTS = {
     "resident_bytes": "resident data",
     "other_bytes": "workspace and rest",
 }
-"""The columns that split a peak of memory, from the bottom of a stack to its top."""
+"""The parts of a memory peak, from bottom to top of a stacked bar."""
 
 
 @dataclass(frozen=True)
@@ -131,24 +131,24 @@ class Column:
     doc: str
     unit: str = ""
     dtype: str = "Float64"
-    """Type in pandas; `object` for lists."""
+    """Pandas type; `object` for lists."""
     title: str = ""
-    """Title on the page; empty: its name."""
+    """Title on the page; empty: the name."""
     shown_unit: str = ""
     """Unit on the page."""
     factor: float = 1
     """Factor from the column's unit to `shown_unit`."""
     trials: str = ""
-    """Statistic over a cell's trials; empty for a value of another origin."""
+    """Statistic over a cell's trials; empty for other values."""
     chart: Literal["", "seconds", "rate", "bytes", "number"] = ""
-    """Format of its values in a chart; empty: no chart shows it."""
+    """Format of values in the chart; empty: not in the chart."""
     interval: tuple[str, str] | None = None
     """Columns with the ends of its 95 % interval."""
     always: bool = False
-    """Whether the page shows it even where all rows agree."""
+    """Whether the page shows the column even if all rows agree."""
 
     def title_of(self, name: str) -> str:
-        """The column's title on the page; `name` is its name in the table."""
+        """The column's title on the page, by default from its `name` in the table."""
         return self.title or spaced(name)
 
 
@@ -180,7 +180,7 @@ OVER_TRIALS = "end of its 95 % interval over trials; empty with one trial"
 
 
 def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **more: Any) -> dict[str, Column]:
-    """The columns of a value and of its interval's ends; `name` has a place for `_low` and `_high`."""
+    """The columns of a value and of its interval's ends; `name` has a placeholder for `_low` and `_high`."""
     low, high = name.format("_low"), name.format("_high")
     return {
         name.format(""): Column(doc, unit, interval=(low, high), **more),
@@ -190,13 +190,13 @@ def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **mo
 
 
 def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
-    """The columns of a latency's percentile and its interval."""
+    """The columns of a latency percentile and its interval."""
     doc = f"{name} of a trial's latencies, geometric mean over trials; empty if one has fewer than {least} steps"
     return _estimate(f"latency_p{percent}{{}}_s", doc, "s", ends="end of its 95 % interval; see `percentiles_over`")
 
 
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
-    """Columns of a trial's or a training's row, as they are."""
+    """Columns copied from a trial's or a training's row."""
     fields = {field.name: field for field in dataclasses.fields(record)}
     dtypes = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
     types_of = {name: str(fields[name].type).removesuffix(" | None") for name in names}
@@ -208,13 +208,14 @@ def _axes(names: Iterable[str]) -> dict[str, Column]:
     return {name: replace(column, **shown.get(name, {})) for name, column in _of_record(names).items()}
 
 
-MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
+MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial with the median "
+"peak"
 
 SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added it to the study's own points of the x axis"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
-    "reason": _text("why, where the status is not ok"),
+    "reason": _text("reason, if the status is not ok"),
     "step_time_s": _ms(
         "time of a step",
         title="time per step",
@@ -224,7 +225,9 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "step_time_low_s": _ms("lower end of its 95 % interval over trials; empty with one trial", title="from"),
     "step_time_high_s": _ms("upper end of its 95 % interval over trials; empty with one trial", title="to"),
-    **_estimate("samples_per_s{}", "samples of a step over its time", "1/s", title="samples per second", chart="rate"),
+    **_estimate(
+        "samples_per_s{}", "samples per step divided by the step time", "1/s", title="samples per second", chart="rate"
+    ),
     "flops_per_step": Column(
         "floating-point operations of a step",
         "FLOP",
@@ -235,21 +238,21 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "achieved_tflops{}",
-        "the same over the time of a step",
+        "the same, divided by the step time",
         "TFLOP/s",
         title="operations per second",
         shown_unit="TFLOP/s",
         chart="number",
     ),
     "peak_share": Column(
-        "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
+        "achieved TFLOP/s over the highest rate of workload matmul on the device in the precision",
         title="of the most reached",
         shown_unit="%",
         factor=100,
     ),
     **_estimate(
         "host_bound_share{}",
-        "share of a step in which the device waits for the host; mean of the ok trials that know it",
+        "share of a step in which the device waits for the host; mean over the ok trials that measured it",
         ends="end of its 95 % interval over trials, within 0 and 1",
         title="host alone",
         shown_unit="%",
@@ -258,7 +261,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "energy_per_step{}_j",
-        "energy of a step; of the ok trials that measured it",
+        "energy of a step, over the ok trials that measured it",
         "J",
         title="energy per step",
         shown_unit="J",
@@ -267,7 +270,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "price_per_million_steps{}",
-        "price of a million steps, in the currency of the config's prices; empty without a price of the machine",
+        "price of a million steps, in the currency of the config's prices; empty without a price for the machine",
         trials=MEAN,
     ),
     "peak_allocated_bytes": _bytes("peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN),
@@ -283,23 +286,27 @@ SUMMARIES = _axes(CELL_AXES) | {
         trials=MEDIAN,
     ),
     "peak_bytes": _bytes(
-        "what tensors needed at a step's peak; on the CPU the sum of the parts, or without them the growth of the "
+        "memory of tensors at a step's peak; on the CPU the sum of the parts, or without them the growth of the "
         "process",
         title="memory of a step",
         trials=MIDDLE,
         chart="bytes",
     ),
     **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
-    "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
-    "bytes_per_step": _bytes("what the operators of an eager step move at least", trials="the first ok trial"),
-    "memory_roof_s": Column("the least that moving a step's bytes takes, at the bandwidth measured", "s"),
-    "products_memory_roof_s": Column("the same of matmuls, convolutions and attention alone", "s"),
-    "compute_roof_s": Column("the least that a step's operations take, at the peak measured in the precision", "s"),
-    "launch_roof_s": Column("the least that a step's kernels take, however small, within one CUDA graph", "s"),
+    "capacity_bytes": _bytes("total memory of the GPU, or of the host for the CPU", shown_unit="GB", factor=1e-9),
+    "bytes_per_step": _bytes(
+        "minimum number of bytes moved by the operators of an eager step", trials="the first ok trial"
+    ),
+    "memory_roof_s": Column("minimum time to move a step's bytes, at the measured bandwidth", "s"),
+    "products_memory_roof_s": Column("the same for matmuls, convolutions and attention alone", "s"),
+    "compute_roof_s": Column("minimum time of a step's operations, at the measured peak of the precision", "s"),
+    "launch_roof_s": Column(
+        "minimum time to start a step's kernels within one CUDA graph, regardless of their size", "s"
+    ),
     "gaps_s": Column("the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(
         "roof_share{}",
-        "the longer of what memory and operations take at least, over the time of a step",
+        "the longer of the minimum times for memory and operations, over the step time",
         title="share of the roof reached",
         shown_unit="%",
         factor=100,
@@ -312,25 +319,24 @@ SUMMARIES = _axes(CELL_AXES) | {
         chart="number",
     ),
     "max_relative_error": Column("the same, relative", title="largest relative error", trials=MEDIAN, chart="number"),
-    "timed_steps": _count("fewest steps that an ok trial timed", trials="least of the ok trials"),
+    "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("trials that ended ok", always=True),
     "trials_not_ok": _count("trials that did not", title="trials not ok"),
-    "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
+    "flags": _many("flags: those of its trials, without repeats, and `trials_differ`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
-"""Summaries of a cell's trials; the columns of cells that the page shows."""
+"""Summaries of a cell's trials, with the columns that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
-        "what is compared: device, settings, protocol, machine; of `reference` a device of a machine measured "
-        "elsewhere with one here; of `bound` the least time that the roofs of such a device allow with the time here; "
-        "the axes hold the contender's values"
+        "what is compared: device, settings, protocol, machine; for `reference`, a device of a machine measured "
+        "elsewhere with one of this machine; for `bound`, the least time that the roofs of such a device allow with "
+        "the time on this machine; the axes hold the contender's values"
     ),
     "device": _text("the contender's device"),
     "baseline": _text(
-        "what is compared with: a CPU side, the plain settings, a protocol with data from the host, or the first "
-        "machine"
+        "baseline: a CPU side, the plain settings, a protocol with data from the host, or the first machine"
     ),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline"),
@@ -339,19 +345,19 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
         "the shortest eager step of any model there"
     ),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
-    "trials": _count("ok trials of the side that has fewer"),
+    "trials": _count("number of ok trials of the side with fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),
     "contender_s": Column("time of a step of the contender", "s"),
     "startup_s": Column(
-        "start-up of the contender: context, build, and what the first step takes beyond a later one; arithmetic mean "
-        "of the ok trials; empty, as are the next columns, for machines measured elsewhere or compared",
+        "start-up of the contender: context, build, and the excess of the first step over a later one; arithmetic "
+        "mean of the ok trials; empty, like the next columns, for references and comparisons of machines",
         "s",
     ),
     "baseline_startup_s": Column("start-up of the baseline", "s"),
     **_estimate(
         "payback_steps{}",
-        "steps from which on the side with the faster steps is ahead in all, start-up included; 0: from the first on; "
-        "empty without a significant difference per step",
+        "number of steps after which the side with the faster steps is ahead in total, start-up included; 0: from the "
+        "first step; empty without a significant difference per step",
         "steps",
         ends="end of its 95 % set; empty: open, or with one trial",
     ),
@@ -361,39 +367,39 @@ END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
 CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "pair": _text(
-        "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
-        "`execution` is best, `precision` the accuracy class, and `variant` best where there are several. Of "
-        "`reference`, the GPU of a machine measured elsewhere with the CPU here"
+        "what is compared: device, precision, execution, machine; that axis holds the contender's value. For `best`, "
+        "`execution` is best, `precision` the accuracy class, and `variant` best if there are several. For "
+        "`reference`, the GPU of a machine measured elsewhere with this machine's CPU"
     ),
     "cost": _text(
         "in what: "
         + ", ".join(COSTS[:-1])
-        + " of a step, or the time of the study's whole `run`, start-up included; money "
-        "only where the config gives prices, run where the study gives its steps; of `best` time alone"
+        + " cost of a step, or the time of the study's whole `run`, start-up included; money only if the config gives "
+        "prices, run only if the study gives its steps; only time for `best`"
     ),
-    "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
-    "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
-    "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
-    "contender": _text("what is compared; empty where the machine has no accelerator"),
-    "x_axis": _text("what the crossover is read over, whose own column is empty: " + ", ".join(X_AXES)),
-    "second_axis": _yes("whether that is the second axis of a study with several sizes and batch sizes"),
+    "device": _text("the contender's device; for two precisions or executions, the device of both"),
+    "baseline": _text("baseline: a CPU side, `fp32`, `eager`, or the first machine"),
+    "baseline_machine": _text("machine of the baseline; differs from `machine` if machines are compared"),
+    "contender": _text("contender; empty if the machine has no accelerator"),
+    "x_axis": _text("x axis of the crossover, whose own column is empty: " + ", ".join(X_AXES)),
+    "second_axis": _yes("whether the x axis is the second axis of a study with several sizes and batch sizes"),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
-    "caveat": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(CAVEATS)),
-    "caveat_at": _many("places on the x axis that the caveat is about"),
-    **_estimate("crossover{}", "the crossover on the x axis; empty unless one is found", ends=END_OF_SET),
+    "caveat": _text("caveat about the crossover, or reason why none is given: " + ", ".join(CAVEATS)),
+    "caveat_at": _many("points on the x axis that the caveat is about"),
+    **_estimate("crossover{}", "the crossover on the x axis; empty if there is none", ends=END_OF_SET),
     "bracket_low": Column(
-        "largest measured point on the x axis before the sign changes; with one trial, before the lead is in doubt"
+        "largest measured point on the x axis before the sign changes; with one trial, before the lead is insufficient"
     ),
-    "bracket_high": Column("smallest measured point after it"),
+    "bracket_high": Column("smallest measured point after the crossover"),
     "slower_up_to": Column(
         "largest measured point at which the contender is significantly slower, simultaneously over all points; empty "
-        "where there is none, and with one trial"
+        "if there is none, and with one trial"
     ),
-    "faster_from": Column("smallest measured point at which it is significantly faster"),
+    "faster_from": Column("smallest measured point at which the contender is significantly faster"),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all crossings found, on the x axis"),
-    "trials": _count("fewest ok trials that give the cost at a point; with one, the crossover is indicative"),
+    "trials": _count("smallest number of ok trials with the cost at a point; with one, the crossover is indicative"),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
@@ -401,23 +407,28 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
 
 MACHINES = _axes(CELL_AXES) | {
     **_of_record(["device_name", "size_name", "size_label", "parameters"]),
-    "measured_elsewhere": _yes("whether it is a reference, whose interval holds no spread between machines"),
-    "ranked_by": _text("what the ranks are by: time, or money where at least two sides of the line have a price"),
-    "rank": _count("rank among the sides of its line at the point, the least cost first"),
-    "behind": _yes("whether it is significantly behind the first; with one trial, by twice as much at least"),
+    "measured_elsewhere": _yes(
+        "whether it is a reference, whose interval does not include the spread between machines"
+    ),
+    "ranked_by": _text("cost by which sides are ranked: time, or money if at least two sides of the line have a price"),
+    "rank": _count("rank among the sides of its line at the point, lowest cost first"),
+    "behind": _yes(
+        "whether it is significantly behind the first; with one trial, whether it takes at least twice as much"
+    ),
     **_estimate(
         "ratio{}",
-        "its cost over that of the first",
-        ends="end of its 95 % interval, together with those of the other sides; empty with one trial, and of the first",
+        "its cost over the first side's",
+        ends="end of its 95 % interval, simultaneous with those of the other sides; empty with one trial, and for the "
+        "first",
     ),
     **{
         name: column
         for name, column in SUMMARIES.items()
         if name.startswith(("step_time", "energy_per_step", "price_per_million_steps"))
     },
-    "steps": _count("steps of the study's run; empty where it has none, and then so are the next columns"),
+    "steps": _count("steps of the study's run; empty, like the next columns, if it has none"),
     **_estimate("run_time{}_s", "time of the run, without its start-up", "s"),
-    **_estimate("run_energy{}_j", "energy of the run, where it was measured", "J"),
+    **_estimate("run_energy{}_j", "energy of the run, if measured", "J"),
     **_estimate("run_price{}", "price of the run"),
     "trials": _count("trials that ended ok"),
     "flags": _many("flags of its cell"),
@@ -428,17 +439,17 @@ ROOF_KINDS = {
     "memory": "streaming through memory",
     "launch": "starting a tiny kernel",
     "graph_launch": "starting a tiny kernel within a CUDA graph",
-    "graph_gap": "from one tiny kernel to the next within a CUDA graph",
+    "graph_gap": "gap between tiny kernels within a CUDA graph",
     "host_to_device_pageable": "copy to the device from pageable memory",
     "host_to_device_pinned": "copy to the device from pinned memory",
     "device_to_host_pageable": "copy from the device to pageable memory",
     "device_to_host_pinned": "copy from the device to pinned memory",
 }
-"""The roofs that are probed of a device."""
+"""The roofs that are probed on a device."""
 
 ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {
     "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
-    "precision": _text("arithmetic of a matrix product"),
+    "precision": _text("precision of a matrix product"),
     "working_set_bytes": Column("what the probe touches", "B"),
     "value": Column("median over the repeats of the probe, in `unit`"),
     "lowest": Column("lowest of them"),
@@ -468,45 +479,50 @@ REMEDIES = {
     "half_threads": "half of the threads",
     "larger_batch": f"{LARGER_BATCH} times the batch",
 }
-"""The remedies that are tried against a bottleneck."""
+"""The remedies tried against a bottleneck."""
 
 BOTTLENECKS = {
-    "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
-    "second_bottleneck": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
+    "bottleneck": _text("part that takes the largest share of a step: " + ", ".join(SPLIT)),
+    "second_bottleneck": _text(
+        "another part that takes at least 0.4 times as much, and a fifth of the step; empty: none"
+    ),
     **{
         key: column
         for name, words in SPLIT.items()
         for key, column in _estimate(f"{name}_share{{}}", f"share of {words} in a step").items()
     },
-    "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
-    **_estimate("gain{}", "how many times as fast it made the same samples, without the parts before it"),
-    "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
-    "remedy_trials": _count("ok trials that tried remedies"),
+    "remedy": _text("remedy tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
+    **_estimate("gain{}", "its speed-up for the same samples, of the step without the preceding parts"),
+    "predicted_gain": Column("the speed-up predicted from the times of the parts; empty above 10"),
+    "remedy_trials": _count("number of ok trials that tried remedies"),
 }
 """The bottleneck of a cell whose remedies were tried; empty for other cells."""
 
 CANDIDATES = {
-    "in_play": _yes("whether it is the fastest candidate of its device at the size, or nearly so"),
-    "counts": _yes("whether every candidate in play at the size was measured, so that the size counts"),
-    "chosen": _yes("whether it is the fastest candidate of its device at the size"),
-    "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
-    "selection_bias": Column("share by which the fastest looks faster than it is, being chosen; empty for the others"),
+    "in_play": _yes("whether the candidate is the fastest of its device at the size, or nearly so"),
+    "counts": _yes("whether every candidate in play at the size was measured, so that the size is used"),
+    "chosen": _yes("whether the candidate is the fastest of its device at the size"),
+    "chance": Column("probability that it would be the fastest in new trials; empty without a time"),
+    "selection_bias": Column(
+        "selection bias: share by which the fastest candidate appears too fast because it was "
+        "selected; empty for the others"
+    ),
 }
-"""The rank of a cell among the candidates of its device, of a CPU on any number of cores; else empty."""
+"""Columns of a candidate cell among its device's candidates (for a CPU, on any number of cores); otherwise empty."""
 
 ORIGINS = {
-    "study": "of the study's own grid, which all figures and answers are about",
+    "study": "of the study's grid, which figures and answers are about",
     "candidates": "added by the study's `candidates` alone, so that devices are compared at their best",
-    "reference": "of a machine measured elsewhere, that agrees with a cell here",
+    "reference": "of a machine measured elsewhere, matching a cell of this machine",
 }
-"""The origins of rows of `cells`."""
+"""Origins of rows in `cells`."""
 
 CELLS = (
     {"origin": _text("; ".join(f"`{origin}`: {words}" for origin, words in ORIGINS.items()))}
     | SUMMARIES
     | BOTTLENECKS
     | CANDIDATES
-    | {"reference": _text("facts of the machine that was measured elsewhere, JSON; else empty")}
+    | {"reference": _text("facts about the machine measured elsewhere, JSON; otherwise empty")}
 )
 
 LATENCIES = _axes(CELL_AXES) | {
@@ -525,17 +541,17 @@ LATENCIES = _axes(CELL_AXES) | {
     **_percentile(95, "95th percentile", 72),
     **_percentile(99, "99th percentile", 368),
     "percentiles_over": _text(
-        "what these three intervals are over: `trials` (Student's t of the logarithms), or with one trial its `steps` "
-        "(order statistics), which say nothing about another process"
+        "basis of these three intervals: `trials` (Student's t on logarithms), or with one trial its `steps` (order "
+        "statistics), which say nothing about other processes"
     ),
     **_estimate(
         "ratio{}",
-        "of a mistake: its mean over the right way's, paired by trial; the first steps over later ones",
-        ends="end of its 95 % interval; those of a study's mistakes on a machine hold together",
+        "for a mistake: its mean over the correct method's, paired by trial; for the first steps, over later ones",
+        ends="end of its 95 % interval, simultaneous over a study's mistakes on a machine",
     ),
-    "is_error": _yes("whether the interval shows that the mistake moves the mean, in the candidate that it can"),
+    "is_error": _yes("whether the interval shows that the mistake moves the mean, in the direction that it can"),
     "samples": _count("number of samples"),
-    "trials": _count("ok trials that hold them"),
+    "trials": _count("number of ok trials with samples"),
 }
 
 SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
@@ -544,27 +560,28 @@ WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 QUALITY = _axes(CELL_AXES) | {
     **_of_record(["seed", "size_name", "size_label", "parameters", "epochs", "test_share"], Training),
     **_of_record(["generated_data", "status", "reason"], Training),
-    "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
+    "accuracy": Column("share of held-out rows predicted correctly; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
-    "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
+    "weighted_f1": Column("mean of the classes' F1, weighted by their numbers of rows"),
     **_of_record(["loss"], Training),
-    "differing_share": Column("share of the rows held out that the CPU's training in fp32 predicts otherwise"),
-    "class_names": _many("the classes; a list, as are the next four columns, one value a class"),
-    "class_precision": _many("of the rows predicted to be of a class, the share that is"),
-    "class_recall": _many("of a class's rows, the share that is predicted to be of it"),
-    "class_f1": _many("harmonic mean of the two"),
-    "class_support": _many("a class's rows among those held out"),
-    "predicted_classes": _count("number of classes that are predicted at all"),
+    "differing_share": Column("share of held-out rows that the CPU's training in fp32 predicts differently"),
+    "class_names": _many("the classes; a list with one value per class, like the next four columns"),
+    "class_precision": _many("share of the rows predicted as a class that belong to it (precision)"),
+    "class_recall": _many("share of a class's rows predicted as the class (recall)"),
+    "class_f1": _many("harmonic mean of precision and recall (F1)"),
+    "class_support": _many("number of a class's rows among those held out"),
+    "predicted_classes": _count("number of classes predicted at least once"),
     "seeds_compared": _count(
-        f"seeds of its cell that ended ok, on the CPU in {PRECISIONS[0]} too; empty for that CPU, or without any"
+        f"number of seeds that ended ok for the cell and for the CPU in {PRECISIONS[0]}; empty for the latter, or if "
+        "there are none"
     ),
     **{
         name: column
         for metric, words in QUALITY_METRICS.items()
         for name, column in _estimate(
             f"{metric}_difference{{}}",
-            f"mean over these seeds of the {words} less that of the CPU in {PRECISIONS[0]} with the same seed",
-            ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
+            f"mean over these seeds of the difference in {words} from the CPU in {PRECISIONS[0]} with the same seed",
+            ends="end of its 95 % interval over seeds and rows, simultaneous over a study's cells",
         ).items()
     },
     **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
@@ -572,17 +589,17 @@ QUALITY = _axes(CELL_AXES) | {
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "status": _text("how the search ended: ok, oom (not even one row fits), timeout, invalid, unsupported"),
-    "reason": _text("why, where the status is not ok"),
-    "largest": _count("largest batch that fitted, every time it was tried; empty unless the status is ok"),
-    "largest_fitting": _count("largest batch that fitted before the search was stopped; empty unless it was"),
-    "smallest_failing": _count("smallest batch that did not fit; empty where all that were tried fit"),
-    "throughput_samples_per_s": Column("samples per second at the largest batch; empty where it was not timed", "1/s"),
-    "timed_batches": _count("batches that were timed for it"),
+    "reason": _text("reason, if the status is not ok"),
+    "largest": _count("largest batch that fitted every time it was tried; empty unless the status is ok"),
+    "largest_fitting": _count("largest batch that fitted before the search was stopped; empty if it was not stopped"),
+    "smallest_failing": _count("smallest batch that did not fit; empty if all tried fit"),
+    "throughput_samples_per_s": Column("samples per second at the largest batch; empty if not timed", "1/s"),
+    "timed_batches": _count("number of batches timed for it"),
     "timed_s": Column("time of these batches", "s"),
-    "throughput_reason": _text("why there is no throughput, where there was to be one"),
+    "throughput_reason": _text("reason why a requested throughput is missing"),
     "start": _count("first batch size to try"),
     "limit": _count("largest batch size to try; empty without a limit"),
-    "memory_limit_bytes": _count("memory that the cell was allowed to take; empty for all there is", "B"),
+    "memory_limit_bytes": _count("memory limit of the cell; empty for all", "B"),
     "tries_count": _count("tries of the search"),
     "search_s": Column("time of all tries", "s"),
     **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
@@ -591,81 +608,88 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
 
 CLAIMS = {
     "study": _text("study that the claim belongs to"),
-    "machine": _text("machine whose measurements it is held against"),
-    "statement": _text("what the source says, or we do"),
-    "source": _text("author, title and date of the source; `ours` for a statement of our own"),
-    "published": Column("value that the source gives, or the range that is tested", dtype="string"),
-    "measured": Column("the same, measured; empty where the data do not give it"),
-    "measured_low": Column("lower end of its 95 % interval, or of what is known of it; empty where there is none"),
-    "measured_high": Column("upper end of its 95 % interval, or of what is known of it; empty where there is none"),
+    "machine": _text("machine whose measurements the claim is compared with"),
+    "statement": _text("the statement, of the source or our own"),
+    "source": _text("author, title and date of the source; `ours` for our own statements"),
+    "published": Column("the published value, or the tested range", dtype="string"),
+    "measured": Column("the measured value; empty if the data do not give it"),
+    "measured_low": Column("lower end of its 95 % interval or known range; empty if there is none"),
+    "measured_high": Column("upper end of its 95 % interval or known range; empty if there is none"),
     "form": _text("the form of the claim in the study's file"),
-    "metric": _text("what is measured: a column of measurements or quality; empty for a crossover"),
-    "over_metric": _text("of a ratio: what it is divided by, if that is another metric"),
-    "side": _text("of a ratio: the side that is divided"),
-    "over": _text("of a ratio: the side that it is divided by"),
-    "where": _text("what both sides share, or where a crossover or a quality is looked at; empty: the whole study"),
-    "tested_low": Column("lower end of the range that is tested; empty where the form has none"),
-    "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
-    "x_axis": _text("what a crossover is read over; empty for other forms, or without rows"),
-    "unit": _text("what a crossover counts: parameters, or the name of the size"),
+    "metric": _text("the metric: a column of measurements or quality; empty for a crossover"),
+    "over_metric": _text("for a ratio: the metric of the divisor, if different"),
+    "side": _text("for a ratio: the side that is divided"),
+    "over": _text("for a ratio: the side by which it is divided"),
+    "where": _text(
+        "what both sides have in common, or the part of the study for a crossover or a quality; empty: the whole study"
+    ),
+    "tested_low": Column("lower end of the tested range; empty if the form has none"),
+    "tested_high": Column("upper end of the tested range; empty if the form has none"),
+    "x_axis": _text("x axis of a crossover; empty for other forms, or without rows"),
+    "unit": _text("unit of a crossover: parameters, or the name of the size"),
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
-    "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
+    "reason": _text("reason: a word of `crossover.claims.findings.REASONS`"),
     "place": _text("size, cell or value that the reason is about"),
 }
 
 ANSWERS = {
     "study": _text("the study"),
-    "machine": _text("machine that it was measured on"),
-    "series": _text("which lines of the study it is about, by what sets them apart; of a claim, its statement"),
-    "kind": _text("what is answered: one of `KINDS` in crossover.answers.vocabulary"),
-    "main": Column("whether it answers the study's question; the others stand beside it", dtype="bool"),
-    "status": _text("how the search for it ended"),
+    "machine": _text("machine on which it was measured"),
+    "series": _text(
+        "the series of the study that it is about, by their distinguishing axes; for a claim, its statement"
+    ),
+    "kind": _text("kind of answer: one of `KINDS` in crossover.answers.vocabulary"),
+    "main": Column("whether it answers the study's question; the others are secondary", dtype="bool"),
+    "status": _text("status: how the search for the answer ended"),
     "value": Column("the answer"),
-    "low": Column("lower end of its 95 % interval; empty: open, or none is given"),
-    "high": Column("upper end of its 95 % interval; empty: open, or none is given"),
+    "low": Column("lower end of its 95 % interval; empty: open, or no interval"),
+    "high": Column("upper end of its 95 % interval; empty: open, or no interval"),
     "unit": _text("unit of the value"),
-    "winner": _text("the side that is ahead; the contender where no side is"),
+    "winner": _text("the side that is ahead; the contender if neither is"),
     "loser": _text("the other side"),
     "winner_configurations": _many(
-        "at their best: the fastest configurations of the side ahead, beside the crossover or at both ends; of a "
-        "ranking, who is first, from left to right along the x axis"
+        "for devices at their best: the fastest configurations of the side ahead, next to the crossover or at both "
+        "ends; for a ranking, the sides in first place, from left to right along the x axis"
     ),
-    "loser_configurations": _many("and of the other side"),
+    "loser_configurations": _many("the same for the other side"),
     "moved_status": _text("how the search for the crossover of the plain candidates ended"),
     "moved_from": Column("that crossover"),
     "factor": Column(
-        "crossover at their best over that of the plain ones; of a machine measured elsewhere, time of the CPU here "
-        "over time of its CPU, geometric mean over the sizes of small steps; empty unless both are known"
+        "crossover of devices at their best over that of the plain candidates; for a machine measured elsewhere, time "
+        "of this machine's CPU over time of that machine's CPU, geometric mean over the sizes of small steps; empty "
+        "unless both are known"
     ),
     "device": _text("the device that it is about"),
-    "cost": _text("in what sides are compared: " + ", ".join(COSTS)),
-    "place": _text("the cell that gave the value, by what sets it apart"),
+    "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
+    "place": _text("the cell that gave the value, by its distinguishing axes"),
     "bracket_low": Column("largest measured size before a crossover"),
     "bracket_high": Column("smallest measured size after it"),
-    "smallest": Column("smallest place on the x axis with a time on both sides"),
+    "smallest": Column("smallest point on the x axis with a time on both sides"),
     "largest": Column("largest of them"),
     "reach": Column(
-        "where one side wins everywhere: the end of the measured sizes at which it would lose first; with a tie at "
-        "an end, of the sizes beyond all ties"
+        "if one side is faster at all sizes: the end of the measured sizes at which it would first lose; with a tie "
+        "at an end, the end of the sizes beyond all ties"
     ),
-    "ratio_low": Column("where one side wins everywhere: how many times as fast it is at least"),
+    "ratio_low": Column("if one side is faster at all sizes: its minimum speed-up"),
     "ratio_high": Column("and at most"),
-    "near": _many("sizes that the status or a caveat names; of a ranking, up to and from which the sides are first"),
+    "near": _many(
+        "sizes that the status or a caveat is about; for a ranking, the first and last sizes at which the "
+        "sides are first"
+    ),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
-    "startup_s": Column("what the start-up of the side ahead takes beyond that of the other", "s"),
+    "startup_s": Column("start-up of the side ahead minus that of the other", "s"),
     "capacity": Column(
-        "what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent; of a "
-        "run, its steps"
+        "total or limit of the value, in its unit; for quality, the equivalence margin; for a run, its steps"
     ),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
-    "quantity": _text("which mistake, metric, protocol or published quantity"),
-    "data": _text("of trained models: the rows held out that tell them apart, and whether these are generated"),
-    "reason": _text("why there is no value"),
-    "trials": _count("fewest ok trials, or seeds, behind it"),
-    "measured_on": _text("of a machine that was measured elsewhere: the day"),
+    "quantity": _text("the mistake, metric, protocol or published quantity"),
+    "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
+    "reason": _text("reason why there is no value"),
+    "trials": _count("minimum number of ok trials, or seeds, behind it"),
+    "measured_on": _text("for a machine measured elsewhere: the date"),
     "published": _text("the published value"),
     "verdict": _text("whether it holds here"),
-    "caveats": _many("why it deserves less trust: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
+    "caveats": _many("caveats: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
 }

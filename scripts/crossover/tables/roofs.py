@@ -1,4 +1,4 @@
-"""The roofs of devices, as scripts/probe_roofs.py wrote them, read into one table."""
+"""Read the roofs of devices, written by scripts/probe_roofs.py, into one table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_roofs_of(folder: Path) -> pd.DataFrame:
 
 
 def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row a roof, device by device; raises UserError naming all files that are unreadable or outdated."""
+    """One row per roof, device by device; raises UserError naming all files that are unreadable or outdated."""
     tables, torn = read_each(paths, _table)
     check_readable(torn)
     return pd.concat([table_of("roofs"), *tables.values()], ignore_index=True)
@@ -43,9 +43,9 @@ class Roofs:
     bandwidths: Sequence[float]
     """B/s at each of them."""
     graph_launch_s: float
-    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without."""
+    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without CUDA graphs."""
     graph_gap_s: float
-    """The part of it in which the kernel does not run."""
+    """The part of that time in which the kernel does not run."""
 
     @classmethod
     def best_of(cls, rows: pd.DataFrame) -> Roofs:

@@ -1,6 +1,7 @@
-"""Rows of trials, trainings and searches: read from their files, and joined.
+"""Read the rows of trials, trainings and searches from their files, and join them.
 
-Of a repeated trial a single row counts, and the check and profile of a cell's first trial apply to its later trials.
+For a repeated trial, a single row is used; the check and profile of a cell's first trial also apply to its later
+trials.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES
 from crossover.tables.run_tables import table_of
 
 ROWS_AT_ONCE = 500
-"""Files joined at once: tables of one row take far more memory than their rows joined."""
+"""Number of files joined at once: tables of one row take far more memory than their rows joined."""
 
 CUT_SHORT = {"incomplete", "not_checked"}
 """Flags of a row that lacks columns that another row of its trial may have."""
@@ -37,12 +38,12 @@ SIDE_BY_SIDE = "side_by_side"
 
 
 def reading_processes() -> int:
-    """Number of processes that read rows while nothing is measured, whatever --cores says."""
+    """Number of processes that read rows while nothing is measured, regardless of --cores."""
     return min(4, os.cpu_count() or 1)
 
 
 def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, processes: int = 1) -> pa.Table:
-    """Join rows of trials (or of trainings), ordered by cell and number.
+    """Join rows of trials (or trainings), ordered by cell and number.
 
     Raises UserError naming all files that are unreadable or outdated.
     """
@@ -54,7 +55,7 @@ def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, process
 def read_rows(
     paths: Sequence[Path], record: type[Row], processes: int = 1
 ) -> tuple[pa.Table, dict[Path, UnreadableError]]:
-    """The rows that can be read, in the order of their files, and why the other files cannot."""
+    """The rows that can be read, in the order of their files, and the errors of the others."""
     read = partial(_read_part, record=record)
     parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
     if processes == 1 or len(parts) < 2:
@@ -67,13 +68,13 @@ def read_rows(
 
 
 def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
-    """Rows ordered by cell and number; of trials those that count, with the first trial's check and profile applied."""
+    """Rows ordered by cell and number; for trials, one row each, with the first trial's check and profile applied."""
     rows = rows.sort_by([(axis, "ascending") for axis in (*AXES, record.number)])
     return apply_first_trial(least_disturbed(rows)) if record is Measurement else rows
 
 
 def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
-    """The row in a file; raises UserError where it is unreadable or outdated."""
+    """Read the row in a file; raises UserError if it is unreadable or outdated."""
     row, torn = _read_part([path], record)
     check_readable(torn)
     return row
@@ -97,9 +98,8 @@ def _read_row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
 
 
 def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence[str] = COLUMNS) -> pa.Table:
-    """Trials of any version: the needed columns, and those of `others` that the file has, with today's types.
-
-    Raises UserError, which ends with the remedy, where the file is unreadable or lacks a needed column.
+    """Read trials of any version: the needed columns, and those in `others` that the file has, with current types. If
+    the file is unreadable or lacks a needed column, raises a UserError that ends with the remedy.
     """
     trials = read_arrow(path, "table", [*needed, *others], remedy)
     for name in needed:
@@ -116,13 +116,13 @@ def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence
 
 
 def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    """A table with other values in a column, whose type stays."""
+    """A table with other values in a column of unchanged type."""
     field = table.schema.field(name)
     return table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
 
 
 def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row a search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
+    """One row per search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
     rows, torn = read_each(paths, _read_search)
     check_readable(torn)
     return table_of("largest_batches", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
@@ -144,7 +144,7 @@ def _read_search(path: Path) -> dict[str, Any]:
 
 
 def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
-    """Trials disturbed from outside: the flags that say so, by cell and trial number."""
+    """Flags of disturbances from outside, by cell and trial number."""
     disturbed: dict[Cell, dict[int, list[str]]] = defaultdict(dict)
     for row in trials.select([*AXES, "trial", "status", "flags"]).to_pylist():
         if flags := _disturbances(row):
@@ -153,7 +153,8 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:
-    """One row a trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
+    """One row per trial: if it was repeated, the repeat if it has a time and was less disturbed, else the first
+    row."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
     rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
@@ -174,7 +175,7 @@ def _replaces(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
     """How much a trial was disturbed: the number of flags, and of CPUs that others kept busy.
 
-    Not by its time: to choose the faster of two would make a machine look faster than it is.
+    Not based on its time: choosing the faster of two would make a machine look faster than it is.
     """
     flags = _disturbances(row)
     return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
@@ -188,10 +189,10 @@ def _disturbances(row: Mapping[str, Any]) -> list[str]:
 def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
-    Those that are ok become `invalid` where the first is and has a wrong answer, or none, as after a crash or a switch
-    that was changed. They are flagged `not_checked` where the first is missing, ended before the check, or was
-    disturbed and could not be checked. Those beside trials on other GPUs are flagged `side_by_side` where the first
-    one's profile shows a step that mostly waits for the host.
+    Trials that are ok become `invalid` if the first is invalid with a wrong result, or none, as after a crash or a
+    changed setting. They are flagged `not_checked` if the first is missing, ended before the check, or was disturbed
+    and could not be checked. Trials beside others on other GPUs are flagged `side_by_side` if the first one's profile
+    shows a step that mostly waits for the host.
     """
     sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0
@@ -216,7 +217,7 @@ def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]
         return row
     if first and first["status"] == "invalid" and first["check"] != "not_checked":
         return {**row, "status": "invalid", "reason": first["reason"]}
-    why = f"ended with status {first['status']}" if first else "is not among these rows"
+    why = f"ended with status {first['status']}" if first else "is missing"
     reason = row["reason"] or f"its first trial, which alone is checked, {why}"
     return {**row, "reason": reason, "flags": [*(row["flags"] or []), "not_checked"]}
 

@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
 
 def _table(columns: Mapping[str, Column], doc: str) -> Any:
-    """A table, with its columns and what a row of it is."""
+    """A table: its columns, and what a row stands for."""
     return field(metadata={"columns": columns, "doc": doc})
 
 
 @dataclass(frozen=True)
 class RunTables:
-    """The tables of a run, one file each; a table that no study asks for is empty, with its columns.
-
-    They stand in the order in which they are made: all but the measurements from these, the trainings and the searches.
-    Of the file `cells` each field has the rows of one origin.
+    """The tables of a run, one file each; a table that no study needs is empty, with its columns. They are listed in
+    the order in which they are made: all but the measurements are made from these, the trainings and the searches. For
+    file `cells`, each field has the rows of one origin.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
@@ -37,25 +36,25 @@ class RunTables:
     )
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
-    ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: how many times as fast one is as the other")
-    crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost: where they cross")
+    ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: the speed-up of one over the other")
+    crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost, with their crossover")
     machines: pd.DataFrame = _table(registry.MACHINES, "a device of a machine, ranked at a point of its line")
     latencies: pd.DataFrame = _table(registry.LATENCIES, "a cell and method to measure its latency")
     quality: pd.DataFrame = _table(
-        registry.QUALITY, "a training, and how its cell's models differ from the CPU's in fp32"
+        registry.QUALITY, "a training, with the differences of its cell's models from the CPU's in fp32"
     )
     largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
     claims: pd.DataFrame = _table(registry.CLAIMS, "a published statement and machine, with the verdict")
     answers: pd.DataFrame = _table(registry.ANSWERS, "a question and line")
 
     def of_study(self, study: str) -> RunTables:
-        """The tables with the rows of one study; the roofs are those of all studies."""
+        """The tables with the rows of one study; roofs are common to all studies."""
         names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
 
 CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "reference_cells"}
-"""The field of RunTables that has the cells of each of ORIGINS."""
+"""The field of RunTables with the cells of each of ORIGINS."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
 """Description of a row of each table, by the table's name."""
@@ -65,9 +64,8 @@ TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["column
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows or of a wider table; absent values are missing.
-
-    Raises KeyError for a row's column that has no entry.
+    """A derived table with all its columns and types, from rows or from a wider table; absent values are missing.
+    Raises KeyError for an unknown column in a row.
     """
     import pandas as pd
 
@@ -81,7 +79,7 @@ def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) 
 
 
 def run_tables(**given: pd.DataFrame) -> RunTables:
-    """The tables of a run; those that are not given are empty, with their columns."""
+    """The tables of a run; those not given are empty, with their columns."""
     import pandas as pd
 
     empty = {"measurements": pd.DataFrame(columns=list(COLUMNS))} | {name: table_of(name) for name in TABLES}

@@ -35,7 +35,7 @@ def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> li
 
 
 WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
-AT_AN_END = "no significant difference at an end of the sizes measured"
+AT_AN_END = "no significant difference at an end of the measured sizes"
 
 
 def of_kind(answered: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def test_without_an_accelerator_the_time_over_cores_is_that_of_one_cpu(row: Row)
     both = of_kind(answers(rows, spec), "step_time")
     assert [(answer["device"], answer["place"]) for answer in both] == [("CPU", "1 CPU core"), ("CPU", "8 CPU cores")]
     first = row_of(both, ())
-    assert WORDS.row_said(first).startswith("CPU takes 8.00 ms a step at 1 CPU core, 1.00 ms at 8 CPU cores")
+    assert WORDS.row_said(first).startswith("CPU takes 8.00 ms per step at 1 CPU core, 1.00 ms at 8 CPU cores")
     assert first["series"] == 1
 
 
@@ -109,7 +109,7 @@ def test_a_unit_may_be_called_as_a_method_of_a_mapping(series: Row) -> None:
 
 @pytest.mark.parametrize("steps", [None, 2000])
 def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
-    """At the largest size the CPU takes 10 ms and the GPU 2 ms a step, and 2 s more to start: 250 steps."""
+    """At the largest size the CPU takes 10 ms and the GPU 2 ms per step, and 2 s more to start: 250 steps."""
     rows = with_startups(series(2e-3), {"cpu": 0.5, "cuda": 2.5})
     answer = only(answers(rows, study(steps_per_run=steps)), "payback")
     assert (answer["main"], answer["winner"]) == (steps is not None, "GPU")
@@ -128,7 +128,7 @@ def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | 
     ],
 )
 def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, status: str, sentence: str) -> None:
-    """The GPU takes 2.5 s + 2 ms a step; the CPU 0.5 s + 0.1, 1 and 10 ms a step, so that steps cross at 2,000."""
+    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms per step, so that steps cross at 2,000."""
     rows = with_startups(series(2e-3), {"cpu": 0.5, "cuda": 2.5})
     answered = answers(rows, study(steps_per_run=steps))
     (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
@@ -278,7 +278,7 @@ def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(
     ]
     main = [answer for answer in answers(rows) if answer["kind"] == "step_time"]
     sentence = WORDS.row_sentence(row_of(main, []))
-    assert sentence == "batch 8, fp32: CPU takes 2.56 ms a step at 64 linear layers, 10.2 ms at 256 linear layers"
+    assert sentence == "batch 8, fp32: CPU takes 2.56 ms per step at 64 linear layers, 10.2 ms at 256 linear layers"
 
 
 @pytest.mark.parametrize(

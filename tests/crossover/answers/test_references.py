@@ -359,7 +359,7 @@ class TestThresholds:
             use_it(series_elsewhere, 100, precision="bf16")
         with pytest.raises(ValueError, match=r"no thresholds are given: .* run Snakemake with study 'disc', and read"):
             should_use_gpu([], "disc", 100)
-        with pytest.raises(ValueError, match="'batch' is no axis of a series; allowed: machine, variant, protocol"):
+        with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: machine, variant, protocol"):
             use_it(series_elsewhere, 100, batch=100)
 
     @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])

@@ -184,7 +184,7 @@ def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
 def test_energies_that_read_the_same_are_known_to_a_step_of_their_counter(
     row: Row, metric: str, limit: float, expected: str
 ) -> None:
-    """A ratio of 0.5 from two trials a side: t(0.975, 2) = 4.30 and 1 % of 1 / sqrt(3) reach 0.5125."""
+    """A ratio of 0.5 from two trials per side: t(0.975, 2) = 4.30 and 1 % of 1 / sqrt(3) reach 0.5125."""
     rows = [
         row(device=device, trial=trial, **{metric: value})
         for device, value in (("cpu", 1.0), ("cuda", 2.0))
@@ -335,7 +335,7 @@ def test_a_crossover_needs_an_accelerator_and_one_series(power_laws: PowerLaws) 
 
 
 def ratings(**accuracies: list[float | str]) -> pd.DataFrame:
-    """One row a training, tested on 1,000 rows.
+    """One row per training, tested on 1,000 rows.
 
     Keywords are device_precision, values the accuracies of seeds 0, 1, 2, or a status.
     """

@@ -60,7 +60,7 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3.0 is not allowed; allowed: null"),
         (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
         (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
-        (ratio(metric=...), "claims.0.ratio_between.of: name one metric, either inside of it or beside it"),
+        (ratio(metric=...), "claims.0.ratio_between.of: give one metric, either for each side or for both"),
         (ratio(where={}), "claims.0.ratio_between: the selection (size 2) leaves cells that differ in device; pin"),
         (ratio(metric="run_time_s"), "claims.0.ratio_between: run_time_s needs the steps of the published run"),
         (ratio(over={"size": 2}), "claims.0.ratio_between: both sides are the same cell (device cpu, size 2)"),

@@ -1,4 +1,4 @@
-"""Models of a user's own, as texts and studies name them."""
+"""Models of the user, as texts and studies name them."""
 
 from __future__ import annotations
 

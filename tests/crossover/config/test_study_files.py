@@ -72,7 +72,7 @@ def test_a_study_says_only_what_differs_from_the_run(folder: Any) -> None:
             {"candidates": {"sizes": [2, 3], "cpu_threads": [1]}, "timed": False, "quality": {}},
             "candidates: given, but the study times nothing; allowed: null, or timed: true",
         ),
-        ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
+        ({"timed": False}, "timed: false, and quality is null: nothing to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with"),
         (
             {"workload": "higgs_mlp", "quality": {}, "protocols": ["as_published"]},

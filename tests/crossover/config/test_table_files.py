@@ -49,7 +49,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
         ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
         ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
-        ({"file": "latin.csv"}, "here: file: latin.csv is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
+        ({"file": "latin.csv"}, "here: file: latin.csv is not text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
         ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),
         ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
     ],

@@ -55,7 +55,7 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
     ("text", "message"),
     [
         ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
-        ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
+        ("1: a", "line 1, column 1: not valid YAML: key '1' is not a string; put it in quotes"),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: Exceeds the limit (4300 digits)"),
         ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: maximum recursion depth exceeded"),
@@ -120,7 +120,7 @@ def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
-    words = "allowed: a text of 1 to 2000 characters, without control characters"
+    words = "allowed: a string of 1 to 2000 characters, without control characters"
     assert error_line(check, {"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE).endswith(words)
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 

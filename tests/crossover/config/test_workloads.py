@@ -45,7 +45,10 @@ def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
     ("text", "message"),
     [
         ("x = 1\x00\n", ""),
-        ("import torch\n", "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add at the top level: SIZE_NAME: a text"),
+        (
+            "import torch\n",
+            "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add at the top level: SIZE_NAME: a string",
+        ),
         (WHOLE + "def build(:\n", "line 5: not valid Python ("),
         (b"\xff\xfe", "line 1: not valid Python ("),
         (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),

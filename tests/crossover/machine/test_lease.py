@@ -202,7 +202,7 @@ def link_to_folder(path: Path) -> None:
     ("spoil", "reason"),
     [
         (link_to_folder, "it is a link"),
-        (lambda path: path.write_text(""), "it is a link, or no folder"),
+        (lambda path: path.write_text(""), "it is a link, or not a folder"),
         (lambda path: (path.mkdir(), (path / "GPU-1.lock").symlink_to(path / "x")), "GPU-1.lock: Too many levels"),
     ],
 )

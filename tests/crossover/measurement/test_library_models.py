@@ -123,8 +123,8 @@ def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
     ("name", "message"),
     [
         ("vit", "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height!"),
-        ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in a file of your own"),
-        ("resnets", "it has no model of that name (did you mean 'resnet'"),
+        ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in your own file"),
+        ("resnets", "there is no model of that name (did you mean 'resnet'"),
     ],
 )
 def test_a_model_of_other_inputs_is_one_line(library: str, name: str, message: str) -> None:
@@ -133,20 +133,20 @@ def test_a_model_of_other_inputs_is_one_line(library: str, name: str, message: s
 
 @pytest.mark.parametrize("library", ["torchvision"], indirect=True)
 def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> None:
-    message = "without its weights it computes in floating point; build it in a file of your own"
+    message = "without its weights it computes in floating point; build it in your own file"
     assert complaint(f"{library}:quantized_resnet", 64) == message
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ConvNextConfig", "this config has no num_hidden_layers; build it in a file of your own, or give no sizes"),
+        ("ConvNextConfig", "this config has no num_hidden_layers; build it in your own file, or give no sizes"),
         ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
-        ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in a file of your own"),
+        ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in your own file"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
         ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),
-        ("WhisperConfig", "its config does not describe its inputs (input_features); build it in a file of your own"),
-        ("BertConfg", "it has no model of that name (did you mean 'BertConfig'"),
+        ("WhisperConfig", "its config does not describe its inputs (input_features); build it in your own file"),
+        ("BertConfg", "there is no model of that name (did you mean 'BertConfig'"),
     ],
 )
 def test_a_config_without_an_effect_or_of_other_inputs_is_one_line(name: str, message: str) -> None:

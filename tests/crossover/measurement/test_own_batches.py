@@ -62,7 +62,7 @@ class TestSamples:
         with pytest.raises(UserError) as raised:
             count_of(batch)
         assert shown in str(raised.value)
-        assert "say how many samples a step has: Step(samples=...)" in str(raised.value)
+        assert "give the number of samples in a step: Step(samples=...)" in str(raised.value)
 
     def test_lie_second_only_for_layers_that_take_them_there(self) -> None:
         batch = (rows(7, 4, 3), None)
@@ -101,7 +101,7 @@ class TestLoaders:
     def test_an_epoch_without_a_batch_is_one_line(self) -> None:
         batches = batches_of(step(Stream(9)), 4, "here")
         assert [next(batches)[0].tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-        with pytest.raises(UserError, match="here: its loader gave no batch in epoch 2: its data can be read once"):
+        with pytest.raises(UserError, match="here: its loader gave no batch in epoch 2: its data can be read only"):
             next(batches)
 
     @pytest.mark.parametrize(

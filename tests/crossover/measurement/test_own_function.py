@@ -117,7 +117,7 @@ def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
     ("function", "text"),
     [
         ("lambda: None", "returns no numbers or arrays"),
-        ("lambda: torch.rand(8)", "made twice, it returns different results"),
+        ("lambda: torch.rand(8)", "built twice, it returns different results"),
     ],
 )
 def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
@@ -233,12 +233,12 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
     ("function", "message"),
     [
         ("def build(n, device):\n    return 1", "returns an int; allowed: a function without arguments"),
-        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "take the argument device out"),
+        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "remove the argument device"),
         ("def build(n, device):\n    return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
         ("def build(n, device):\n    return dict", "returns a type; allowed"),
         ("def build(n, device):\n    return Step(run=print, samples=0)", "an int as samples; allowed: a whole number"),
         ("def build(n, device):\n    return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
-        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a text"),
+        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a string"),
         ("def build(n, device):\n    return Step(run=print, result=3)", "an int as result; allowed: a function"),
         ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a share"),
         ("def build(n, device):\n    return Step(run=print, loss=print)", "a Step with loss"),
@@ -255,7 +255,7 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
     [
         (
             "def build(device):\n    return print",
-            "build(device): its first argument is no size; allowed: build(size, device)",
+            "build(device): its first argument is not a size; allowed: build(size, device)",
         ),
         ("def build(n, device, depth):\n    return print", "needs depth, which it is not given"),
         ("def build(n, m, k, device):\n    return print", "needs other arguments"),

@@ -50,7 +50,7 @@ def test_whole_numbers_for_a_regression_are_one_line(scores: torch.Tensor) -> No
     with pytest.raises(UserError) as raised:
         default_loss(scores, torch.tensor([0, 1, 2]), labels)
     assert str(raised.value) == (
-        "homes.csv: column 'price' has 900 different whole numbers, which are taken as classes, but the model has "
+        "homes.csv: column 'price' has 900 different whole numbers, which are treated as classes, but the model has "
         "1 output, for label 0; for a regression write them as 1.0; for classes give it 900 outputs"
     )
 

@@ -181,7 +181,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
             "def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3",
             "returns an int as the targets; allowed: a tensor, a list or dict of them",
         ),
-        ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
+        ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; use mode: infer"),
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
             "def build(): return nn.Linear(1, 1), Data(range(9))",
@@ -189,11 +189,11 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
-            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or say how many samples",
+            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or give the number of samples",
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
-            "its batch has 3 rows, not the 4 of the batch size; build it of batch_size rows",
+            "its batch has 3 rows, not the 4 of the batch size; build it with batch_size rows",
         ),
         (LINEAR.format("samples=0"), "an int as the samples; allowed: a number, or a function of inputs and targets"),
         (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
@@ -530,7 +530,7 @@ def test_lazy_modules_find_their_shapes_first(build: Build) -> None:
     task.step()
     fails = "def build():\n    return nn.Sequential(nn.Linear(9, 2), nn.LazyLinear(1)), torch.ones(4, 3)"
     with pytest.raises(
-        UserError, match="the first forward pass, which its lazy modules need, fails: RuntimeError: mat1"
+        UserError, match="the first forward pass, needed for its lazy modules, fails: RuntimeError: mat1"
     ):
         build(fails)
 

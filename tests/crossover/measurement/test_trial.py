@@ -403,7 +403,7 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
     ("counts", "status", "reason"),
     [
         ([1, 1, 1], "ok", ""),
-        ([0, 0, 0], "unsupported", "torch.compile compiled nothing, so that the eager step ran"),
+        ([0, 0, 0], "unsupported", "torch.compile compiled nothing, so the eager step ran"),
         ([1, 3, 3], "invalid", "recompilations while timing (2)"),
     ],
 )

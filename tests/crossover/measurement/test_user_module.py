@@ -97,7 +97,7 @@ def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_s
 
 
 IMPORT = "the import fails: "
-ENDS = f"; there are no options here, and it must not end the program: {user_module.GUARD}"
+ENDS = f"; no command-line options are available, and the file must not end the program: {user_module.GUARD}"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
             "parser.parse_args()",
             f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
         ),
-        ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
+        ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; there is no terminal: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
     ],
@@ -127,10 +127,8 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     """The step that waited for it is not the one that failed."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
     advice = cause_of(RuntimeError(text))
-    assert advice.startswith(
-        "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
-    )
-    assert advice.endswith("--device=cpu names the line")
+    assert advice.startswith("CUDA error: device-side assert triggered; an assertion failed on the GPU: usually labels")
+    assert advice.endswith("--device=cpu shows the line")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     Path(f"kernels{suffix}").write_bytes(b"no library")
     write(net="import kernels")
-    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: reinstall it")
 
 
 def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,9 +148,7 @@ def test_a_price_is_of_a_device_of_here_or_of_a_reference(shipped: Path) -> None
     assert unused_prices({"cpu": 1.0, "here": 0.8, "a100": 2.0}, [], shipped) is None
     assert unused_prices({"h200": 4.0}, [shipped / "h200"], shipped / "none") is None
     note = unused_prices({"here": 0.8, "h20": 4.0, "mine": 1.0}, [], shipped)
-    assert (
-        note == "prices: no reference is called 'h20' (did you mean 'h200'?) or 'mine'; such prices count for nothing"
-    )
+    assert note == "prices: no reference is called 'h20' (did you mean 'h200'?) or 'mine'; such prices are not used"
 
 
 @pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])

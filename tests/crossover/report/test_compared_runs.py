@@ -62,7 +62,7 @@ def test_a_run_is_a_folder_or_one_study_of_it(
 def test_what_cannot_be_compared_is_one_line(run: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"study 'tow' was not measured; allowed: one, two$"):
         read_pair(f"{run}:one", f"{run}:tow")
-    with pytest.raises(UserError, match="are one run"):
+    with pytest.raises(UserError, match="are the same run"):
         read_pair(run, run)
     with pytest.raises(UserError, match=r"measurements\.parquet: no such table; .*results folder of a finished"):
         read_pair(run, str(tmp_path / "none"))

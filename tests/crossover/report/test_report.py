@@ -63,7 +63,7 @@ def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
     return write_page(rows, tmp_path_factory.mktemp("page"))
 
 
-@pytest.mark.parametrize(("sizes", "rests_on"), [(4, "one trial a cell"), (11, "one trial at 4 of 11 sizes")])
+@pytest.mark.parametrize(("sizes", "rests_on"), [(4, "one trial per cell"), (11, "one trial at 4 of 11 sizes")])
 def test_a_first_answer_says_what_it_rests_on(rows: pd.DataFrame, sizes: int, rests_on: str) -> None:
     first = rows[(rows["study"] == "widths") & (rows["trial"] == 1)]
     answers = tables_of(first, {"widths": study()}).answers
@@ -120,7 +120,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
 def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
     """Five batch sizes, at one of which the GPU takes 1.8 times as long; what it pays back is counted apart.
 
-    It starts 2.5 s later, 0.125 ms for each step of the run, and at 4,000 neurons it gains 2 ms a step, or 0.4 ms.
+    It starts 2.5 s later, 0.125 ms for each step of the run, and at 4,000 neurons it gains 2 ms per step, or 0.4 ms.
     """
     timed = rows[(rows["study"] == "widths") & (rows["size"] < 8000)]
     slower = timed["step_time_s"].where(timed["device"] == "cpu", 1.8 * timed["step_time_s"])

@@ -25,7 +25,7 @@ SPREAD = (0.99, 1.0, 1.01, 1.0)
 
 @pytest.fixture
 def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU of 10 us a sample beside a GPU of 0.1 ms a step: they cross at a batch of 10, at size 3 at 20."""
+    """A CPU of 10 us a sample beside a GPU of 0.1 ms per step: they cross at a batch of 10, at size 3 at 20."""
 
     def build(sizes: tuple[int, ...] = (2,), batches: tuple[int, ...] = BATCHES) -> list[dict[str, Any]]:
         return [

@@ -40,7 +40,11 @@ CPU_ELSEWHERE = ({"device": "cpu", "hostname": "login"}, {"device": "cuda", "hos
 
 
 def test_rows_of_two_devices_must_come_from_one_host() -> None:
-    with pytest.raises(UserError, match=r"come from unlike hosts: hostname \(login for cpu, node7 for cuda\); measure"):
+    with pytest.raises(
+        UserError,
+        match=r"come from different hosts: hostname \(login for cpu, node7 for cuda\); "
+        "measure",
+    ):
         check_environments(rows(*CPU_ELSEWHERE), several_hosts=False)
     check_environments(rows(*CPU_ELSEWHERE), several_hosts=True)
 

@@ -106,7 +106,7 @@ def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, caps
     ("change", "finding"),
     [
         ({"model_key": ["a" * 32, "a" * 32, "a" * 32, "b" * 32]}, "2 values of model_key; expected: one"),
-        ({"model_key": ["a" * 31] * 4}, "is no key of 32 hexadecimal digits"),
+        ({"model_key": ["a" * 31] * 4}, "is not a key of 32 hexadecimal digits"),
         ({"step_time_s": [1.0, 1.0, 1.0, -1.0]}, "status ok with a step time of -1.0"),
         ({"status": "good"}, "status 'good'; allowed: ok"),
     ],
@@ -127,9 +127,9 @@ def test_an_edit_with_another_checksum_is_found(
         (lambda folder: (folder / TRIALS_FILE).unlink(), "no such table"),
         (lambda folder: (folder / FACTS_FILE).unlink(), "no such reference"),
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
-        (lambda folder: _without(folder, "cpu_model"), "facts are missing or of another type; export it again"),
-        (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or of another type; export it again"),
-        (lambda folder: _with(folder, "name", "here"), "name is 'here', which stands for this machine"),
+        (lambda folder: _without(folder, "cpu_model"), "facts are missing or have the wrong type; export it again"),
+        (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or have the wrong type; export it again"),
+        (lambda folder: _with(folder, "name", "here"), "name is 'here', which means this machine"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )
@@ -165,7 +165,7 @@ def _with_other_trials(folder: Path) -> None:
         ({"device": "cpu"}, "the run lacks the CPU or an accelerator; measure both on one machine"),
         (
             {"code_version": "abc-dirty"},
-            r"with uncommitted changes \(commit abc-dirty\), .*; commit them, or give them",
+            r"with uncommitted changes \(commit abc-dirty\), .*; commit them, or set them",
         ),
     ],
 )

@@ -73,7 +73,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
         (WRONG, ("invalid", "the answer is off", [])),
         (CRASHED, ("invalid", "it crashed", [])),
         (DISTURBED | {"check": "not_checked"}, ("ok", f"{WHY}ended with status invalid", ["not_checked"])),
-        (None, ("ok", f"{WHY}is not among these rows", ["not_checked"])),
+        (None, ("ok", f"{WHY}is missing", ["not_checked"])),
     ],
 )
 def test_later_trials_are_worth_what_the_first_allows(

@@ -1,11 +1,12 @@
 """Latency of single steps, measured correctly and with the common mistakes, interleaved.
 
-The mistakes are those of A. Geifman (Deci), "The correct method to measure inference time of deep neural networks": no
-warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth, a single
-sample, is any one of the correct latencies.)
+The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
+networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
+mistake, a single sample, corresponds to any one of the correct latencies.)
 
-The methods take turns of a few steps, in a shuffled order that is then run backwards; else a machine that changes its
-speed would look like a mistake. A turn begins synchronised and with a step that does not count.
+The methods take turns of a few steps, in a shuffled order that is then run backwards; otherwise a change in the
+machine's speed would look like the effect of a mistake. Each turn starts synchronised, with a step that is not
+counted.
 """
 
 from __future__ import annotations
@@ -28,30 +29,29 @@ from crossover.measurement.clock.timing import (
 from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 
 Method = Callable[[int], list[float]]
-"""Measures a number of steps and returns their seconds; the device is idle before and after."""
+"""Times a number of steps and returns their seconds; the device is idle before and after."""
 
 TURN_STEPS = 50
 """Enough for a deep network to fill a GPU's queue early in the turn, so that most steps have a full queue."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
-    """The number of `steps` that fit into `longest_s`, at least a turn."""
+    """The number of `steps` that fit into `longest_s`, at least one turn."""
     if steps * step_s <= longest_s:
         return steps
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
 
 
 def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
-    """Columns of `steps` latencies for each method, in turns whose order the seed sets, with percentiles.
-
-    Percentiles have intervals; few steps have no 95th or 99th.
+    """Measure `steps` latencies with each method, in turns ordered by the seed; returns the columns, with percentiles.
+    Percentiles have intervals; with few steps there is no 95th or 99th.
     """
     order, random = list(methods), Random(seed)
     latencies_s: dict[str, list[float]] = {method: [] for method in methods}
     with without_garbage_collection():
         for turn, done in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()  # a steady drift then affects all methods alike
+                order.reverse()  # a steady drift then affects all methods equally
             else:
                 random.shuffle(order)
             for method in order:
@@ -66,7 +66,8 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def right_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """The correct methods by column: host clock around synchronised steps, and device time on a device with marks."""
+    """The correct methods by column: the host's clock around synchronised steps, and on a device with timestamps the
+    device's time."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
@@ -74,7 +75,7 @@ def right_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
 
 
 def mistaken_methods(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Method]:
-    """The mistakes by column that are possible in a warm trial on an accelerator; on a CPU they make no difference."""
+    """The mistakes by column that are possible after warm-up on an accelerator; on a CPU they make no difference."""
     methods: dict[str, Method] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
     if step_with_transfers:
         methods["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)
@@ -83,12 +84,12 @@ def mistaken_methods(step: Step, step_with_transfers: Step | None, watch: Stopwa
 
 def time_latencies(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds of each of `steps` individually synchronised steps."""
-    plain = replace(watch, mark=None, between_s=None)  # a mark would be part of each latency
+    plain = replace(watch, mark=None, between_s=None)  # otherwise timestamps would be part of each latency
     return [time_block(step, 1, plain).wall_s for _ in range(steps)]
 
 
 def time_device_latencies(step: Step, steps: int, watch: Stopwatch) -> list[float]:
-    """Seconds between two marks in the device's queue around each of `steps` synchronised steps."""
+    """Seconds between two timestamps in the device's queue around each of `steps` synchronised steps."""
     spans_s = [time_block(step, 1, watch).device_s for _ in range(steps)]
     return [span_s for span_s in spans_s if span_s is not None]
 
@@ -103,7 +104,7 @@ def time_cold(
 ) -> tuple[float, ...]:
     """Seconds of the first `steps` steps of the process, at least two, each synchronised: no warm-up.
 
-    Only as many run as fit into `longest_s`. Raises TooSlowError if by the second step these and `later_steps` would
+    Runs only as many as fit into `longest_s`. Raises TooSlowError if by the second step these and `later_steps` would
     outlast `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
@@ -118,7 +119,7 @@ def time_cold(
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds of the host's clock for each of `steps` steps, synchronised only before the first and after the last.
 
-    Once a deep network has filled a GPU's queue of about a thousand launches, the latencies leap from the host's time
+    Once a deep network has filled a GPU's queue of about a thousand launches, the latencies jump from the host's time
     to the device's.
     """
     latencies_s = []

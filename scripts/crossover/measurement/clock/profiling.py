@@ -1,4 +1,4 @@
-"""Busy time of the device: a few steps under torch's profiler, in a pass of its own."""
+"""Busy time of the device, from a few steps under torch's profiler in a separate pass."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
+"""Slow steps are profiled for about this long, at least one step: torch is slow to process a large model's events."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""
 
 
 class DeviceProfile(NamedTuple):
-    """The device's time in a step."""
+    """Device time in a step, from the profiler."""
 
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """The same without transfers (CUDA only)."""
+    """Busy time without transfers (CUDA only)."""
     kernels: float
     """Number of kernels and copies."""
 
@@ -43,7 +43,7 @@ def profile_device(
 ) -> DeviceProfile | None:
     """Profile a device over a few steps of about `step_time_s`; None if no kernel or copy ran.
 
-    `transfers` are prefixes of the names of what is not the device's work.
+    `transfers` are name prefixes of operations that do not count as the device's work.
     """
     if device.type not in PROFILED:
         return None

@@ -21,7 +21,7 @@ CHECKED_EVERY = 10
 
 @dataclass
 class Course:
-    """The samples so far in seconds per step, with steps and seconds in total."""
+    """The samples so far in seconds per step, with their total steps and seconds."""
 
     samples_s: list[float] = field(default_factory=list)
     steps: int = 0
@@ -34,7 +34,7 @@ class Course:
 
 
 def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
-    """Whether a warm-up, whose samples are cycles, ran for enough steps and seconds and is steady.
+    """Whether a warm-up, with cycles as samples, has enough steps and seconds and is steady.
 
     A long warm-up of few slow steps compares groups of two.
     """
@@ -48,10 +48,10 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 def timed_enough(course: Course, effort: Effort) -> bool:
     """Whether the timing has reached its cap, or a check is due and blocks, seconds and precision are enough.
 
-    A quiet moment may end a timing too soon; that error shows in the spread between trials.
+    A quiet moment may end the timing too soon; that error shows in the spread between trials.
     """
     count = len(course.samples_s)
-    if count >= 2 and course.seconds >= effort.timed_max_s:  # a single block has no spread
+    if count >= 2 and course.seconds >= effort.timed_max_s:  # the spread needs at least two blocks
         return True
     if count < effort.blocks_min or course.seconds < effort.timed_min_s or count % CHECKED_EVERY:
         return False
@@ -59,7 +59,7 @@ def timed_enough(course: Course, effort: Effort) -> bool:
 
 
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
-    """Whether a check is due, and the medians of the last two groups of samples agree within `tolerance`.
+    """Whether a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
     A group is a quarter of the samples, at least `group`: two groups of 20 short steps are so close together that a
     clock which rises over seconds would look steady. The number of samples grows by 2 to 3 % between two checks,
@@ -77,7 +77,7 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 def relative_half_width(samples_s: Sequence[float]) -> float:
     """Half width of the 95 % t interval over the medians of 20 batches, over their mean; infinite below 20 samples.
 
-    A batch is a run of adjacent samples, which are correlated, so that an interval over samples would be too narrow.
+    A batch is a run of adjacent samples, which are correlated, so an interval over samples would be too narrow.
     """
     per_batch = len(samples_s) // 20
     if per_batch == 0:

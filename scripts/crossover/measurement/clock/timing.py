@@ -23,20 +23,22 @@ from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Steps of the numerical check, the memory pass, and the count of operations."""
+"""Number of steps in the numerical check, the memory pass and the count of operations."""
 
 PROBES = 2
-"""Steps in a row that must be too slow before a trial is given up: a single one may be a stall of the machine."""
+"""Consecutive steps that must be too slow before a trial is given up: a single slow step may be a stall of the
+machine."""
 
 DRIFT_SHARE = 0.25
 """Relative change of the median that is flagged; smaller ones do not predict how well a trial repeats."""
 
 BLOCK_TRIES = 2
-"""Tries of each block length; the faster one counts, because a stall must not shorten the blocks."""
+"""Tries of each block length; the fastest counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
-"""New objects after which garbage is collected between two blocks. A training leaves about one a step, so this is
-rarely due. A collection takes 4 us among 100 new objects, 0.1 s among all objects of a process with torch."""
+"""Number of new objects after which garbage is collected between two blocks. A training leaves about one per step, so
+a collection is rarely due. A collection takes 4 us among 100 new objects, 0.1 s among all objects of a process with
+torch."""
 
 Step = Callable[[], object]
 
@@ -49,16 +51,16 @@ class Stopwatch:
     cpu_ns: Callable[[], int]
     synchronise: Callable[[], None]
     mark: Callable[[], Any] | None = None
-    """Puts a mark into the device's queue; None for a device without marks."""
+    """Records a timestamp in the device's queue; None for a device without timestamps."""
     between_s: Callable[[Any, Any], float] | None = None
-    """Device time between two marks, in seconds, once the device has passed both."""
+    """Device time between two timestamps in seconds, once the device has passed both."""
     counts: Callable[[], Mapping[str, int]] = dict
     """Counters that only rise, by column name; read before the first and after the last timed block."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Wall time of a block, and device time between the marks around it, in seconds."""
+    """Wall time of a block, and device time between the timestamps around it, in seconds."""
 
     wall_s: float
     device_s: float | None
@@ -73,13 +75,13 @@ def time_steps(
     ran_s: Sequence[float] = (),
     later_steps: int = 0,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
+    """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
     Returns the columns of `Measurement` about the blocks, with the rise of each counter while they were timed, and
     flags, as in `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`;
-    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of all steps that ran
-    before; all but the first count as warm-up. Raises TooSlowError if by the next step the shortest possible trial,
-    with `later_steps` after the timing, would outlast `time_limit_s`.
+    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of steps that
+    already ran; all but the first count as warm-up. Raises TooSlowError if by the next step the shortest possible
+    trial, with `later_steps` after the timing, would outlast `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -124,7 +126,7 @@ def time_steps(
 def _probe(
     run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Seconds of the steps that ran and of one more, or of PROBES more if that one is too slow.
+    """Seconds of the steps that ran and of one more step, or of PROBES more if it is too slow.
 
     Raises TooSlowError if the last one is too slow too, or if the limit has passed.
     """
@@ -132,7 +134,7 @@ def _probe(
     while True:
         probed_s.append(run(1).wall_s)
         rest_steps = -len(probed_s) % cycle_steps
-        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # warm-up, two blocks
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
         if slow is None:
@@ -142,7 +144,7 @@ def _probe(
 
 
 def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
-    """The error if `steps` more steps after `spent_s` would outlast the limit."""
+    """Raise TooSlowError if `steps` more steps after `spent_s` would outlast the limit."""
     projected_s = spent_s + step_s * steps
     if projected_s <= time_limit_s:
         return None
@@ -163,7 +165,8 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Steps of a block that lasts long enough; found by trying, since queued steps are faster in a block than alone."""
+    """Number of steps in a block that lasts long enough; found by trying, since queued steps are faster in a block
+    than alone."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
@@ -176,7 +179,7 @@ def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort,
 
 
 def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
-    """Time `steps` steps between two synchronisations, then collect garbage if that is due."""
+    """Time `steps` steps between two synchronisations, then collect garbage if due."""
     watch.synchronise()
     begin = watch.mark() if watch.mark else None
     start_ns = watch.wall_ns()
@@ -190,9 +193,8 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
 
 
 def collect_if_due() -> None:
-    """Collect reference cycles that steps have left, else their tensors would stay until the timing ends.
-
-    Older generations are collected as rarely as Python does.
+    """Collect reference cycles left by steps, whose tensors would otherwise stay until the timing ends. Older
+    generations are collected as rarely as by Python.
     """
     young, *older = gc.get_count()
     if young > COLLECT_AFTER:
@@ -202,7 +204,7 @@ def collect_if_due() -> None:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Collect once, then switch the automatic collector off, whose pauses would be timed."""
+    """Collect once, then disable the automatic collector, whose pauses would be timed."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -242,7 +244,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Seconds of the phases so far; a phase begins where the one before it ended.
+    """Seconds of the phases so far; a phase begins where the previous one ended.
 
     `age_s` is the age of the process at the end of the first phase, the imports.
     """
@@ -253,7 +255,7 @@ class Phases:
         self._last_s = clock_s()
 
     def end(self, name: str) -> None:
-        """End a phase and give it its name."""
+        """End a phase under the given name."""
         now_s = self.clock_s()
         self.spent_s[name] = now_s - self._last_s
         self._last_s = now_s

@@ -20,7 +20,7 @@ from crossover.machine.nvml import GpuState, GpuUse, ask, gpu_between, open_gpu,
 from crossover.machine.trust import FOREIGN_SHARE, OTHERS_CPUS
 
 SAMPLED_EVERY_US = 1_000_000
-"""NVML samples the use of a GPU by processes every 1/6 to 1 s, so a shorter timing looks this far back."""
+"""Minimum period over which GPU use by processes is read: NVML samples it every 1/6 to 1 s."""
 
 MILLI = 1e-3
 MICRO = 1e-6
@@ -31,15 +31,15 @@ PACKAGE_MAX_W = 1000.0
 
 @dataclass(frozen=True)
 class Edge:
-    """Readings at one end of the timed blocks."""
+    """Readings right before or after the timed blocks."""
 
     at_us: int
-    """Microseconds of the system's clock, as in NVML's samples."""
+    """System time in microseconds, as in NVML's samples."""
     host: Counters
     gpu: GpuUse
     energy: Any
     beside: int | None
-    """Other GPUs of the host that were leased."""
+    """Number of other GPUs of the host that were leased."""
 
 
 class Surroundings:
@@ -55,9 +55,9 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters, right before and right after the timed blocks; returns those whose rise is a column.
+        """Read all counters, right before and right after the timed blocks; returns those whose increase is a column.
 
-        Energy is read next to the blocks, then the host's counters, so that the other readings are in neither.
+        Energy is read closest to the blocks, then the host's counters, so that both exclude the other readings.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -76,7 +76,7 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read clock, throttling and processes; call it with steps queued, because an idle GPU lowers its clock."""
+        """Read clock, throttling and processes; call with steps queued, because an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Surroundings:
         columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
         columns["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
         if is_cpu(self.device):
-            # The counters are of whole packages, with all processes on their CPUs.
+            # The counters cover whole packages, with all processes on their CPUs.
             shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
             return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
@@ -102,7 +102,7 @@ def _now_us() -> int:
 
 @dataclass(frozen=True)
 class RaplCounter:
-    """The energy counter of a CPU package in microjoules, which wraps beyond its range."""
+    """The energy counter of a CPU package in microjoules, which wraps around at its range."""
 
     energy_uj: int
     range_uj: int
@@ -149,9 +149,8 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement` for `steps` synchronised steps.
-
-    All None for a window under 10 s, if others used the device (`shared`), or without a counter.
+    """Energy columns of `Measurement` for `steps` synchronised steps. All None for a window under 10 s, if other
+    programs used the device (`shared`), or without a counter.
     """
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}

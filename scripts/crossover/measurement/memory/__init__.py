@@ -1,1 +1,1 @@
-"""Memory: peaks, what they are for, and the largest batch."""
+"""Memory: peaks, their parts, and a limit for the search for the largest batch."""

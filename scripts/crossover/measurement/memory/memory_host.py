@@ -1,8 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before and read after; `ru_maxrss` is inherited from the parent. The growth is not
-exactly the memory of the tensors: the mark comes from counters per CPU that lag (by at most 32 MiB on 64 CPUs), and the
-heap keeps freed memory and has gaps (up to 13 MB on most models tried).
+The kernel's high-water mark is reset before and read after; `ru_maxrss` is inherited from the parent. The growth is
+not exactly the memory of the tensors: the mark comes from per-CPU counters that lag (by at most 32 MiB on 64 CPUs),
+and the heap keeps freed memory and has gaps (up to 13 MB on most models tried).
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ SAMPLING_INTERVAL_S = 0.001
 
 
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
-    """Run a function and measure the resident memory of this process: columns of `Measurement`.
-
-    The source is the kernel's mark `VmHWM`, or else `sampled RSS`, which can miss a short peak.
+    """Run a function and measure this process's resident memory; returns columns of `Measurement`. The source is the
+    kernel's high-water mark `VmHWM`, or else `sampled RSS`, which can miss a short peak.
     """
     gc.collect()
     trim_heap()
@@ -40,7 +39,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
-    """Run a function and return how far the resident memory of this process rose above where it was."""
+    """Run a function and return by how much this process's resident memory rose."""
     columns = measure_host(run)
     return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 
@@ -72,14 +71,14 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 def trim_heap() -> None:
     """Return freed memory to the kernel, if the C library can (glibc).
 
-    Freed memory that the heap keeps would count as the base and hide what the next step needs.
+    Otherwise freed memory that the heap keeps would count as the base and hide the needs of the next step.
     """
-    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
+    with suppress(AttributeError, OSError, TypeError):  # no glibc: another C library, or Windows
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
 def status_bytes(process: Path, key: str) -> int | None:
-    """A value of the kernel's status file, which is in KiB; None if there is none."""
+    """A value from the kernel's status file in bytes; None if missing."""
     status = process / "status"
     text = status.read_text(encoding="utf-8", errors="replace") if status.is_file() else ""
     match = re.search(rf"^{key}:\s*(\d+)", text, re.MULTILINE)
@@ -87,9 +86,9 @@ def status_bytes(process: Path, key: str) -> int | None:
 
 
 def _reset_mark(process: Path) -> bool:
-    """Reset the high-water mark; False if the kernel does not allow that."""
+    """Reset the high-water mark; False if the kernel does not allow it."""
     try:
-        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # its owner may write it, but not read
+        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the owner may write but not read the file
     except OSError:
         return False
     try:

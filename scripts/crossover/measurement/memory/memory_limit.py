@@ -1,8 +1,8 @@
-"""A limit on the memory of a cell, so that a search for the largest batch ends before the machine runs out.
+"""A limit on the memory of a cell, so that a search for the largest batch stops before the machine runs out of memory.
 
 On the CPU the kernel enforces it through RLIMIT_DATA: torch's allocator is refused memory and raises its usual error.
-RLIMIT_AS would also count reserved addresses, of which a CUDA driver has more than any machine has memory. The limit is
-set after torch has started its threads, since a failure to load a library or to start a thread ends the process. An
+RLIMIT_AS would also count reserved addresses, of which a CUDA driver holds more than any machine's memory. The limit
+is set after torch has started its threads, since a failure to load a library or to start a thread ends the process. An
 allocation that bypasses torch's allocator may fail in another way (oneDNN: "could not create a primitive").
 """
 
@@ -19,13 +19,14 @@ from crossover.errors import UnsupportedError
 from crossover.measurement.memory.memory_host import status_bytes, trim_heap
 
 GRAIN = 32768
-"""Minimum number of elements that torch gives to a thread."""
+"""Minimum number of elements per thread in torch."""
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device that has `device_bytes`; raises UnsupportedError if nothing enforces it.
+    """Limit this process's memory on a device with `device_bytes`; raises UnsupportedError if the limit cannot be
+    enforced.
 
-    On the CPU the limit is on top of what the process holds now; on CUDA it is all that torch's allocator may take.
+    On the CPU the limit is in addition to what the process holds now; on CUDA it is the maximum for torch's allocator.
     """
     if device.type == "cpu":
         limit_host(limit_bytes)
@@ -40,7 +41,7 @@ def limit_host(limit_bytes: int) -> None:
     _start_torch()
     gc.collect()
     trim_heap()  # freed memory that the heap keeps would not count
-    data_bytes = status_bytes(Path("/proc/self"), "VmData")  # what the kernel compares with the limit
+    data_bytes = status_bytes(Path("/proc/self"), "VmData")  # the value that the kernel compares with the limit
     if data_bytes is not None:
         present = resource.getrlimit(resource.RLIMIT_DATA)
         lower = min([data_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])
@@ -59,7 +60,7 @@ def _start_torch() -> None:
 
 
 def _is_refused(size: int) -> bool:
-    """Whether the kernel refuses to map that much private memory; nothing is touched."""
+    """Whether the kernel refuses to map that much private memory; no page is touched."""
     try:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except OSError:

@@ -1,12 +1,12 @@
 """The memory pass: a step's peak memory and its parts (parameters, gradients, activations and others) at that moment.
 
-It runs after the timing and is never timed. Activations fall while gradients rise, so the peaks of the parts can sum to
-more than the peak. Therefore one eager step runs under observation, and the parts are read at the operation that sets
-the peak.
+It runs after the timing and is never timed. Activations fall while gradients rise, so the peaks of the parts can sum
+to more than the peak. Therefore one eager step runs under observation, and the parts are read at the operation that
+sets the peak.
 
-Memory belongs to storages, which several tensors may share, so each storage counts once. Its role may be known only
-after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are
-recorded and read when the step is over.
+Memory belongs to storages, which several tensors may share, so each storage counts once. Its role may become known
+only after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are
+recorded and evaluated after the step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
 
 STEPS = 2
-"""Steps under each mark: the second runs beside what the first leaves behind."""
+"""Number of steps under each mark: the second runs with the state that the first leaves."""
 
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
@@ -48,14 +48,14 @@ class Subject:
     model: nn.Module
     optimizers: tuple[torch.optim.Optimizer, ...] = ()
     resident: tuple[torch.Tensor, ...] = ()
-    """Tensors of the dataset that lie on the device."""
+    """Tensors of the dataset on the device."""
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure a step's peak on a device: the memory columns of `Measurement`, without the parts.
+    """Measure a step's peak on a device; returns the memory columns of `Measurement`, without the parts.
 
     On CUDA and XPU these are the marks of the caching allocator, whose cache is emptied first, so that the reserved
-    peak is what the step made it take. MPS keeps no peak, so it has no columns.
+    peak is due to the step. MPS records no peak, so it has no columns.
     """
 
     def steps() -> None:
@@ -87,13 +87,13 @@ def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | N
 
 
 def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]) -> dict[str, int]:
-    """Split the peak that `measure_memory` returned into its parts, by one eager step under observation.
+    """Split the peak that `measure_memory` returned into parts, by observing one eager step.
 
-    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
-    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
-    parts' growth: temporaries, workspaces, gaps in the heap. It is at least 0, since the kernel's counters lag. MPS has
-    no peak and so no rest. Raises whatever the observed step raises, as some that take derivatives in their forward
-    pass do.
+    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak minus the parts: temporaries,
+    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak minus the
+    parts' growth: temporaries, workspaces, gaps in the heap. It is at least 0, since the kernel's counters lag. MPS
+    has no peak and therefore no rest. Raises whatever the observed step raises, as some steps with derivatives in
+    their forward pass do.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -112,7 +112,7 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
-    None if NVML does not know: no NVIDIA driver, a process number of another namespace (a container), Windows.
+    None if NVML does not report it: no NVIDIA driver, a process id in another namespace (a container), Windows.
     """
     with open_gpu(uuid, pynvml) as gpu:
         running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
@@ -126,16 +126,17 @@ class Split:
 
     columns: dict[str, int]
     """Bytes by column, as `parameter_bytes`. Activations are what the backward pass needs, including autocast's copies
-    of weights, and the batch unless it is a view of resident data; resident are the dataset and the model's buffers."""
+    of weights, and the batch unless it is a view of resident data; resident are the dataset and the model's
+    buffers."""
     added_bytes: int
-    """Growth of these parts from the start of the step to its peak; negative if the step begins by freeing."""
+    """Growth of the parts from the start of the step to its peak; negative if the step starts by freeing memory."""
 
 
 def split_step(subject: Subject, device: torch.device, level: Callable[[], int] | None = None) -> Split:
     """Run one step under observation and split its memory on `device` at the step's peak.
 
-    `level` reads the device's high-water mark. Without one the peak is where the tensors' sum is largest, which leaves
-    out what kernels take for themselves.
+    `level` reads the device's high-water mark. Without it, the peak is where the tensors' sum is largest, which
+    excludes memory allocated by kernels.
     """
     ledger = Ledger(device.type, level)
     parameters = _parameters(subject)
@@ -149,7 +150,7 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         ledger.claim([tensor], "activation")
-        return tensor.detach()  # else an output and the node that saves it would keep each other alive
+        return tensor.detach()  # otherwise an output and the node that saves it would keep each other alive
 
     claim_roles()
     start = ledger.clock
@@ -183,7 +184,7 @@ class _Life:
 
 
 def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
-    """The dense tensors of a value: a tensor itself, or a sparse one's indices and values; else none."""
+    """The dense tensors of a value: the tensor itself, a sparse tensor's indices and values, or none."""
     if not isinstance(value, torch.Tensor):
         return ()
     if value.layout is torch.sparse_coo:
@@ -192,10 +193,10 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 
 
 class Ledger:
-    """The lifetimes of a device's storages, on a clock that ticks once an operation.
+    """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    `level` reads the device's high-water mark; by default it is the sum of the living storages. The peak is at the last
-    operation that raised it.
+    `level` reads the device's high-water mark; by default it is the sum of the live storages. The peak is at the
+    last operation that raised it.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -261,7 +262,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Records the tensors of all operations in a ledger, also of the backward pass and the optimizer."""
+    """Records the tensors of all operations in a ledger, including the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

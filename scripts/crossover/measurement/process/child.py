@@ -1,4 +1,4 @@
-"""The measuring process: does a job, sends messages to its parent, and ends with it."""
+"""The measuring process: runs a job, sends messages to its parent, and ends when the parent does."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ Tell = Callable[[dict[str, Any]], None]
 """Receives the messages of a job, which `do` lists."""
 
 KILLED_FIRST = 1000
-"""Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
+"""Score for the kernel's out-of-memory killer, so that it kills this process rather than its parent or the trial
+server."""
 
 MADV_POPULATE_WRITE = 23
-"""Advice of Linux 5.14 and later to copy pages at once, twice as fast as a write to each."""
+"""Flag for madvise in Linux 5.14 and later that copies pages, twice as fast as writing to each."""
 
 
 INTERNAL = (
@@ -45,17 +46,17 @@ INTERNAL = (
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
-"""Patterns of torch's warnings that no user can act on."""
+"""Patterns of torch's warnings that users cannot act on."""
 
 NO_MESSAGES = "99"
-"""A level above all of the profiler's messages."""
+"""A log level above all of the profiler's messages."""
 
 
 def end_with_parent(lifeline: int) -> None:
     """Let the kernel end this process once the parent's end of the pipe closes.
 
-    The parent never writes, so the pipe becomes readable only when the parent is gone. Then SIGIO comes, which by
-    default ends the process. No thread is needed, and nothing runs while measuring.
+    The parent never writes, so the pipe becomes readable only when the parent is gone. It then receives SIGIO, which
+    by default ends the process. No thread is needed, and nothing runs while measuring.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
@@ -69,10 +70,9 @@ def end_with_parent(lifeline: int) -> None:
 
 def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
-
-    Otherwise it would copy a page at the first write, within the timed steps: pybind11 links each of its objects into a
-    table that is spread over the heap. A copy interrupts every thread of the process, which made steps of 0.2 ms on two
-    threads 1.09x slower. Call it while there is only one thread.
+    Otherwise a page would be copied at the first write, within the timed steps: pybind11 links each of its objects
+    into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps of 0.2
+    ms on two threads 1.09x slower. Call it while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -84,7 +84,7 @@ def copy_heap() -> None:
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Do a job and tell the parent how it ended; raises UserError for a mistake of the user.
+    """Run a job and tell the parent how it ended; raises UserError for the user's mistakes.
 
     A job whose step fails, except on the CPU in fp32, ends as REFUSED, and the parent finds out why.
     """
@@ -95,17 +95,17 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     try:
         if isinstance(job, RowJob):  # the user's code may change the working folder
             job = replace(job, output=str(Path(job.output).absolute()))
-        confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
+        confine(job.cpus)  # set before any thread starts, since a thread keeps its parent's CPUs
         if job.isolation == "server":
             copy_heap()
         export_threads(job.threads)
         send(messages, _end_of(job, partial(send, messages)))
     except BaseException as error:
-        send(messages, {"failed": True})  # the error itself is printed
+        send(messages, {"failed": True})  # the error has been printed
         model = job.cell.model.shown if job.cell.model else job.cell.workload
         if not isinstance(error, Exception):
             kind = type(error).__name__
-            raise UserError(f"{model}: its step ends the program ({kind}: {error}); take that out") from error
+            raise UserError(f"{model}: its step ends the program ({kind}: {error}); remove that") from error
         if ASSERTED in str(error):
             raise UserError(f"{model}: {ASSERTION}") from error
         raise
@@ -122,7 +122,7 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
         return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))
     row, details = vars(result), {}
-    if isinstance(job, TrialJob) and result.status == "ok":  # for the line that the command prints
+    if isinstance(job, TrialJob) and result.status == "ok":  # values for the line that the command prints
         details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
         details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
         details["on"] = row["device_name"] or row["device"]
@@ -130,12 +130,12 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:
-    """Do a job with the present code; returns the result of its function, a row or a try's outcome.
+    """Run a job with the current code; returns its function's result, a row or a try's outcome.
 
-    `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
-    `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and before each
-    pass after the timing of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen
-    here, so that a fork of the trial server has no code of an older version or of another workload.
+    `tell` receives the job's messages: `begun`, with the columns known at the start; `known`, with further columns;
+    `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and `passing`,
+    before each pass after a trial's timing, with the row to keep if the pass does not finish. The job's imports happen
+    here, so that a fork of the trial server has no outdated code and no code of another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
@@ -158,7 +158,7 @@ def main() -> None:
 
 
 def keep_torch_quiet() -> None:
-    """Silence the INTERNAL warnings, and deprecations within torch's code, in this process."""
+    """Silence the warnings in INTERNAL and deprecations within torch's code, in this process."""
     for begins in INTERNAL:
         warnings.filterwarnings("ignore", message=begins)
     for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):

@@ -1,4 +1,4 @@
-"""The parent's side of measuring processes: fresh ones, and forks of the trial server, which it starts."""
+"""The parent's side of measuring processes: starts fresh processes, the trial server, and its forks."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ START_LIMIT_S = 120.0
 """Maximum time for the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""Maximum wait for a fork. A server that has not answered by then hangs."""
+"""Maximum wait for a fork. A server that has not answered by then is hanging."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started; they outlive it. Python warns if a running process is not referenced."""
 
 
 class NoServerError(Exception):
-    """No trial server can be used, for the reason given."""
+    """No trial server can be used, for the given reason."""
 
 
 class OutdatedServerError(NoServerError):
-    """A file that the server has imported was changed; it exits, and the next trial starts another one."""
+    """A file that the server imported has changed; the server exits, and the next trial starts another one."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Child(ABC):
         self.inbox = Inbox(messages)
 
     def close_childs_ends(self) -> None:
-        """Close them here, so that the parent sees the child close them."""
+        """Close the descriptors in the parent, so that it notices when the child closes them."""
         os.close(self.childs_lifeline)
         os.close(self.childs_messages)
 
@@ -74,7 +74,7 @@ class Child(ABC):
         """The ending; None if the process is still running after `wait_s`."""
 
     def kill(self) -> None:
-        """End it and everything it started, wait until it is gone, and release the descriptors."""
+        """End the process and everything it started, wait until it is gone, and release the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -86,7 +86,7 @@ class Child(ABC):
 
 
 class FreshProcess(Child):
-    """A measuring process that starts from nothing."""
+    """A measuring process started afresh."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         super().__init__()
@@ -109,7 +109,8 @@ class FreshProcess(Child):
 
 
 def preloaded_by(job: Job) -> str:
-    """The module that the server of a job has imported: that of a trial, or what the workload preloads beside it."""
+    """The module that the job's server has imported: the trial's, or the one that the workload preloads in
+    addition."""
     if work_of(job.kind, job.cell.workload) == NULL_TRIAL:
         return NULL_TRIAL[0]
     name = workload_traits(job.cell.workload).preloaded
@@ -117,7 +118,7 @@ def preloaded_by(job: Job) -> str:
 
 
 class ForkedProcess(Child):
-    """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
+    """A measuring process forked by the trial server; raises NoServerError if that is not possible."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
@@ -139,7 +140,7 @@ class ForkedProcess(Child):
 
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
-            job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
+            job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not the server's
         order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
@@ -150,7 +151,7 @@ class ForkedProcess(Child):
             raise OutdatedServerError
         if not answer and not self.answers.closed:
             with suppress(OSError):
-                path.unlink()  # it hangs; the next trial starts a server that answers
+                path.unlink()  # the server hangs; the next trial starts a new one
         raise NoServerError(str(answer.get("refused", "it gave no answer")))
 
     def ending(self, wait_s: float) -> Ending | None:
@@ -183,10 +184,10 @@ def server_folder() -> Path:
 
 
 def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> socket.socket:
-    """Connect to the server with this key, and start it if there is none; raises NoServerError if it does not start."""
+    """Connect to the server with this key, starting it if needed; raises NoServerError if it does not start."""
     if (connection := _connect_once(path)) is not None:
         return connection
-    from filelock import FileLock, Timeout  # only the first trial starts a server
+    from filelock import FileLock, Timeout  # so that only the first trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _connect_once(path)) is None:
@@ -238,7 +239,7 @@ def start_early(threads: int) -> None:
         with suppress(NoServerError):
             _connect(server_folder() / key, key, preloaded, environment).close()
 
-    threading.Thread(target=start, daemon=True).start()  # it holds the lock that a trial would start a server under
+    threading.Thread(target=start, daemon=True).start()  # it holds the lock that a trial needs to start a server
 
 
 def entry(module: str) -> list[str]:

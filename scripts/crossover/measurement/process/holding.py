@@ -1,4 +1,4 @@
-"""What each measuring command does around its work: wait for its turn and a GPU, set threads, handle signals."""
+"""Setup common to all measuring commands: wait for a turn and a GPU, set threads, handle signals."""
 
 from __future__ import annotations
 
@@ -34,18 +34,16 @@ class Resources:
     lease_wait_s: float | None
     """Seconds waited for a turn on the host and for a GPU."""
     cpus: list[int] | None
-    """Logical CPUs of the measuring process; None: those of this process."""
+    """Logical CPUs of the measuring process; None: this process's."""
 
 
 @contextmanager
 def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
-    """Hold a device while the block runs; `holder` is shown to others that wait for it.
-
-    With a CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or auto for
-    the usable cores (of a GPU, those that `cpus_of_gpus` gives it); a CPU side has its own number. The affinity of this
-    process, and so of a trial server that it starts, stays. A signal, or a measuring process that failed, ends the
-    program with the status that a shell expects. Raises UserError if a CPU is to be timed on all cores and has only a
-    part of its node.
+    """Reserve a device while the block runs; `holder` is shown to others that wait for it. For the CPU, or if `alone`,
+    nothing else is measured on this host meanwhile. `cpu_threads` is a number, or auto for the usable cores (of a GPU,
+    those that `cpus_of_gpus` gives it); a CPU side has its own number. The affinity of this process, and so of a trial
+    server that it starts, is not changed. A signal, or a failed measuring process, ends the program with the status
+    that a shell expects. Raises UserError if a CPU is to be timed on all cores but the job has only part of the node.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -54,7 +52,7 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         check_whole_node()
     with (
         exit_statuses(),
-        # The turn first, so that a trial that waits for it holds no GPU.
+        # Wait for the turn first, so that a waiting trial holds no GPU.
         host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
@@ -65,7 +63,7 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    """The fields that all jobs have, from the command line and the resources of the command."""
+    """The fields common to all jobs, from the command line and the reserved resources."""
     return {
         "cell": cell,
         "seed": options.seed,
@@ -79,14 +77,14 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
 
 
 def choose_isolation(wanted: str) -> str:
-    """The isolation; `auto` is the trial server on Linux outside of batch jobs, a fresh process elsewhere."""
+    """The isolation: for `auto`, the trial server on Linux outside of batch jobs, otherwise a fresh process."""
     if wanted != "auto":
         return wanted
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
 
 
 def ask_slurm(job: str) -> str:
-    """Slurm's description of a job; empty if it does not answer."""
+    """Slurm's description of a job; empty if Slurm does not answer."""
     command = ["scontrol", "--oneliner", "show", "job", job]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_PATIENCE_S, check=True).stdout
@@ -95,9 +93,8 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has more CPUs of its node than its step may use, as an exclusive job has.
-
-    CPUs as Slurm counts them, less those on cores that are in use already (a request is rounded up to whole cores).
+    """Raise UserError if this Slurm job has more CPUs of its node than its step may use, as in an exclusive job. CPUs
+    are counted as by Slurm, minus those on cores that are already in use (a request is rounded up to whole cores).
     Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.
     """
     job = os.environ.get("SLURM_JOB_ID")

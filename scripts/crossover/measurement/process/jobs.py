@@ -17,14 +17,14 @@ COLUMNS = (
     *("seed", "isolation", "code_key", "model_key", "measurement_key", "packages", "command", "code_version"),
     *("trial", "repeat", "attempts", "lease_wait_s", "epochs", "test_share"),
 )
-"""Fields of jobs that are columns of their rows too."""
+"""Fields of jobs that are also columns of their rows."""
 
 REFUSED = "refused"
-"""Status of a job whose step failed; a try on the CPU in fp32 tells why."""
+"""Status of a job whose step failed; a try on the CPU in fp32 finds out why."""
 
 
 def plain_cell(cell: Cell) -> Cell:
-    """The same step on the CPU in fp32, eagerly."""
+    """The same job on the CPU in fp32, eagerly."""
     sides: dict[str, Any] = {
         **(PLAIN_SIDES if cell.precision != AS_WRITTEN else {}),
         "device": cell.device if is_cpu(cell.device) else BASELINE,
@@ -47,7 +47,7 @@ class Job:
     uuid: str | None = None
     """The leased GPU."""
     cpus: list[int] | None = None
-    """Logical CPUs of the measuring process; None: those of its parent."""
+    """Logical CPUs of the measuring process; None: its parent's."""
     code_key: str | None = None
     """Hash of the code that does the job; this and the next three are filled in by the measuring process."""
     model_key: str | None = None
@@ -61,7 +61,7 @@ class Job:
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
-        """The columns of its row that the job itself gives."""
+        """The columns of the row that are known from the job."""
         model = self.cell.model.shown if self.cell.model else None
         fields_of_job = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
         return {**self.cell.values, **size_words(self.cell), "model": model, **fields_of_job}
@@ -110,7 +110,7 @@ class TrainingJob(RowJob):
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """One try of a search: whether some steps of the cell fit at its batch size. Writes no file."""
+    """One try of a search: whether a few steps of the cell fit at its batch size. Writes no file."""
 
     kind = "batch_try"
 
@@ -118,14 +118,14 @@ class TryJob(Job):
     """Step 2 includes gradients and optimizer state; step 3 has a steady heap."""
 
     memory_limit_bytes: int | None = None
-    """Memory that the cell may take of its device; None: all there is."""
+    """Device memory that the cell may use; None: all."""
     timed_batches: int = 0
     """Maximum number of batches to time after these steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """Peak rates of a device, the only field of its cell that counts. Writes no file."""
+    """A probe of a device's peak rates; only the device of its cell matters. Writes no file."""
 
     kind = "probe"
 
@@ -142,9 +142,9 @@ class Outcome:
     facts: dict[str, Any]
     """The columns of its row known so far, if it has not written the row."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe; of a trial what its command prints."""
+    """The result of a try or a probe; for a trial, what its command prints."""
     transient: bool = False
-    """Whether the reason why it is invalid may be gone when it is measured again."""
+    """Whether the reason why it is invalid may be temporary."""
 
 
 KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJob]] = {
@@ -153,7 +153,7 @@ KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJ
 
 
 def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
-    """The job that `to_json` wrote."""
+    """Read the output of `to_json`."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
     values["cell"] = Cell(**values["cell"] | {"model": _model(values["cell"]["model"])})

@@ -1,4 +1,4 @@
-"""Messages between processes: JSON lines on pipes and sockets, and a client's order to the trial server."""
+"""Messages between processes: JSON lines on pipes and sockets, and orders to the trial server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Inbox:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.closed = False
-        """Whether nothing more will come."""
+        """Whether the other end is closed."""
         self._rest = b""
         self._lines: list[bytes] = []
 
@@ -55,15 +55,16 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 
 
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
-    """Send the trial server a `job`, and the `environment`, `folder` and descriptors that its process inherits."""
+    """Send the trial server a `job`, with the `environment`, `folder` and descriptors for its process."""
     data = json.dumps(order).encode() + b"\n"
-    with suppress(OSError):  # a server that closes early may have answered before
+    with suppress(OSError):  # a server that closes early may have answered already
         sent = socket.send_fds(connection, [data], descriptors)
         connection.sendall(data[sent:])
 
 
 def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Read one order and its descriptors; raises ValueError or OSError if the client is gone before it has sent all."""
+    """Read one order and its descriptors; raises ValueError or OSError if the client disconnects before sending
+    all."""
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
     try:
         while not data.endswith(b"\n"):
@@ -73,6 +74,6 @@ def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]
             data += more
         return json.loads(data), descriptors
     except BaseException:
-        for descriptor in descriptors:  # or the client's log would stay open here
+        for descriptor in descriptors:  # otherwise the client's log would stay open in the server
             os.close(descriptor)
         raise

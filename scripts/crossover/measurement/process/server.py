@@ -1,9 +1,9 @@
-"""The trial server: has imported torch, and forks a measuring process for each trial that asks.
+"""The trial server: imports torch once, and forks a measuring process for each trial.
 
 Importing torch takes longer than most measurements. The server never touches a GPU and starts no thread before a fork,
-so each fork has its own CUDA context, allocator and thread pools, as a fresh process has. A workload and its imports
-are imported in the fork only. The server serves its user only, forks nothing once a file that it has imported was
-changed, and exits when it is idle.
+so each fork has its own CUDA context, allocator and thread pools, like a fresh process. Workloads and their imports
+are imported only in forks. The server serves only its user, stops forking once a file that it imported has changed,
+and exits when idle.
 """
 
 from __future__ import annotations
@@ -51,11 +51,10 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits.
-
-    It covers everything that a fork inherits and cannot set: user, interpreter, installed packages (by the time of
-    their folder), the folder of this library, variables that native libraries read when they are loaded, limits,
-    control group, namespaces and memory policy. The server itself notices changes of the library's files.
+    """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits. It covers everything
+    that a fork inherits and cannot change: user, interpreter, installed packages (by the time of their folder), the
+    folder of this library, variables that native libraries read when they are loaded, limits, control group,
+    namespaces and memory policy. The server itself notices changes of the library's files.
     """
     process = Path("/proc/self")
     facts = {
@@ -110,7 +109,7 @@ class Server:
         connection.close()
 
     def answer(self) -> None:
-        """Take one order; an error in it does not end the server."""
+        """Handle one order; an error in it does not end the server."""
         connection, _ = self.listener.accept()
         connection.settimeout(REQUEST_LIMIT_S)
         try:
@@ -129,7 +128,7 @@ class Server:
             self.children[pid] = connection
             self.selector.register(ended, selectors.EVENT_READ, partial(self.reap, pid, ended))
             _tell(connection, {"child": pid})
-        except (OSError, ValueError) as error:  # also if there can be no more processes
+        except (OSError, ValueError) as error:  # also if no more processes can be created
             _tell(connection, {"refused": str(error)})
             connection.close()
         finally:
@@ -141,7 +140,7 @@ class Server:
         pid = os.fork()
         if pid:
             with suppress(OSError):
-                os.setpgid(pid, pid)  # before the client learns of it
+                os.setpgid(pid, pid)  # before the client is told
             return pid
         code = 1
         try:
@@ -160,7 +159,7 @@ def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
-    """Take over the client's output, environment and folder, do its job, and return the exit code."""
+    """Take over the client's output, environment and folder, run its job, and return the exit code."""
     with suppress(PermissionError):
         os.setsid()
     output, error, lifeline, messages = descriptors
@@ -168,7 +167,7 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     os.dup2(error, 2)
     os.environ.clear()
     os.environ.update(order["environment"])
-    tempfile.tempdir = None  # or the server's would stay
+    tempfile.tempdir = None  # otherwise the server's would remain
     try:
         os.chdir(order["folder"])
         with one_line_errors():
@@ -187,20 +186,20 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
 
 
 def preloaded_with(module: str) -> list[str]:
-    """A module to preload, after that of a trial, unless it is the one that needs no torch."""
+    """Import a module after the trial's, unless it is the one that needs no torch."""
     return [module] if module == NULL_TRIAL[0] else list(dict.fromkeys([WORK["trial"][0], module]))
 
 
 def preload(module: str) -> None:
     """Import what all trials need and, with torch, construct an optimizer, which imports the rest of it.
 
-    A workload's imports stay in its trials, but for what it declares: they may start threads, open the GPU or set
-    variables.
+    A workload's imports happen in its trials, except those that it declares: they may start threads, open the GPU or
+    set variables.
     """
     for name in preloaded_with(module):
         importlib.import_module(name)
     write_record(Measurement(), Path(os.devnull))  # the first one takes longest
-    code_of("trial", NULL)  # so that a fork finds its own key sooner
+    code_of("trial", NULL)  # so that a fork computes its key faster
     if "torch" in sys.modules:
         from torch import nn, optim, zeros
 
@@ -211,20 +210,22 @@ def preload(module: str) -> None:
 def main() -> None:
     """Run a server; the arguments are its key, the path of its socket, and the module to preload."""
     key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    environment = dict(os.environ)  # imports may add to it
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else torch.cuda.is_available opens it, and no fork can use it
+    environment = dict(os.environ)  # since imports may change it
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = (
+        "1"  # otherwise torch.cuda.is_available opens the GPU, and no fork can use it
+    )
     imported = digests_of(SERVER, *preloaded_with(preloaded))
-    gc.disable()  # collections take a tenth of the time of the imports
+    gc.disable()  # garbage collections would take a tenth of the import time
     preload(preloaded)
     if server_key(environment, preloaded) != key:  # something changed while the imports ran
         sys.exit("the packages or the environment changed while the trial server started")
-    gc.freeze()  # the children share these pages, and a collection among them takes a fifth of a second
+    gc.freeze()  # the children share these pages, and collecting them would take a fifth of a second
     gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         listener.bind(str(temporary))
         listener.listen(64)
-        temporary.rename(path)  # so that a socket at this path is listening
+        temporary.rename(path)  # so that a socket at this path is already listening
         inode = path.stat().st_ino
         try:
             Server(listener, lambda: digests_of(SERVER, *preloaded_with(preloaded)) == imported).serve()

@@ -1,4 +1,4 @@
-"""The parent of a measuring process, which waits for it and finds out how it ended. Never imports torch."""
+"""Supervise a measuring process: wait for it and find out how it ended. Never imports torch."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
-"""Longest start of a process in seconds: importing torch from a cold network file system takes minutes."""
+"""Maximum time for the start of a process in seconds: importing torch from a cold network file system takes
+minutes."""
 
 ENDING_LIMIT_S = 20.0
-"""Longest end of a process after its last message in seconds: closing a CUDA context takes a second or two."""
+"""Maximum time from a process's last message to its end in seconds: closing a CUDA context takes a second or two."""
 
 POLL_S = 1.0
-"""Seconds between two checks whether the child still runs; it also ends the wait by closing its messages."""
+"""Seconds between two checks whether the child still runs; the wait also ends when it closes its messages."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ChildFailedError(Exception):
-    """The child ended by an error; with an `exit_code`, it has printed the error itself."""
+    """The child ended with an error; if there is an `exit_code`, the child has printed the error."""
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -38,11 +39,11 @@ class ChildFailedError(Exception):
 
 
 class ChildLostError(Exception):
-    """The child is gone, and its ending is unknown."""
+    """The child is gone, and how it ended is unknown."""
 
 
 def kernel_oom_kills(root: Path = Path("/")) -> int | None:
-    """Processes that the kernel's out-of-memory killer has ended so far on this host; None if it does not say."""
+    """Number of processes that the kernel's out-of-memory killer has killed so far on this host; None if unknown."""
     statistics = root / "proc/vmstat"
     match = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
     return int(match[1]) if match else None
@@ -54,16 +55,14 @@ def supervise(
     oom_kills: Callable[[], int | None] = kernel_oom_kills,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait for a child, at most `time_limit_s` from its beginning, end it, and return how it ended.
-
-    The child's messages are those that `child.do` lists. A trial that ends in a pass after its timing keeps its columns
-    so far, and its reason names the pass. Raises ChildFailedError if it ended by an error, ChildLostError if its end is
-    unknown.
+    """Wait for a child, at most `time_limit_s` from its start, end it, and return how it ended. The child's messages
+    are listed at `child.do`. A trial that ends in a pass after its timing keeps its columns so far, and its reason
+    names the pass. Raises ChildFailedError if it ended with an error, ChildLostError if how it ended is unknown.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
     finally:
-        child.kill()  # with processes that it left behind, such as data loaders
+        child.kill()  # including processes that it left behind, such as data loaders
 
 
 def _wait(
@@ -85,9 +84,9 @@ def _wait(
             return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
-        if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
+        if child.inbox.closed and not ended:  # the child is gone, but its end has not been reported yet
             if child.ending(ENDING_LIMIT_S) is None:
-                raise ChildLostError("the measuring process closed its messages, and its parent did not say why")
+                raise ChildLostError("the measuring process closed its messages, and its server did not report why")
             ended = True
         while (message := child.inbox.next(0)) is not None:
             if "begun" in message:
@@ -106,9 +105,9 @@ def _wait(
         status, transient = done["done"], done.get("transient", False)
         return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
     if ending is None or ending == Ending():
-        raise ChildLostError("the measuring process is gone, and its parent did not say how")
+        raise ChildLostError("the measuring process is gone, and its server did not report how it ended")
     if ending.signal is None:
-        reason = _during(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
+        reason = _during(doing, f"the measuring process ended with status {ending.exit_code} without a message")
         raise ChildFailedError(reason, ending.exit_code if has_failed else None)
     by = signal.Signals(ending.signal)
     if facts is None:
@@ -122,7 +121,7 @@ def _wait(
     elif by in CRASHES:
         reason = f"the measuring process crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
     else:
-        reason, transient = f"something outside ended the measuring process ({by.name})", True
+        reason, transient = f"the measuring process was ended from outside ({by.name})", True
     return _with_time(Outcome(status, _during(doing, reason), False, facts, transient=transient), passing)
 
 
@@ -132,7 +131,7 @@ def _during(doing: str | None, reason: str) -> str:
 
 
 def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
-    """The outcome of a trial; if its time was measured before (`passing`), with its row as far as it goes."""
+    """The outcome of a trial; if it was already timed (`passing`), with the columns so far."""
     if passing is None:
         return outcome
     failed, *later = passing["passing"]
@@ -146,14 +145,13 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program with the status that a shell expects, after cleaning up.
-
-    That is 128 + a signal's number, or the status of the measuring process.
+    """End the program with the status that a shell expects, after cleaning up: 128 + a signal's number, or the status
+    of the measuring process.
     """
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:
-            signal.signal(other, signal.SIG_IGN)  # a second one must not break the cleaning up
+            signal.signal(other, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, interrupt) for number in TERMINATING}

@@ -1,1 +1,1 @@
-"""A step on a device: precision, execution, task, and whether its answer is right."""
+"""A step on a device: precision, execution, task, and the numerical check of its result."""

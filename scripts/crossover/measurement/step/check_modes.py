@@ -22,8 +22,8 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
 
-    Torch's generators stay as they were, so a changed one shows a draw that this mode did not see: in compiled code, or
-    inside a function of torch.
+    Torch's generators are left unchanged, so a changed one reveals a draw that this mode did not see: in compiled
+    code, or inside a torch function.
     """
 
     state: torch.Tensor
@@ -51,7 +51,7 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Call the function, and replace its numbers by ones drawn on the host."""
+        """Call the function, and replace its random numbers by ones drawn on the host."""
         self.drew = True
         on_host = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in on_host:
@@ -67,21 +67,22 @@ class SameDraws(TorchFunctionMode):
 
 
 def _on_host(value: Any) -> Any:
-    """A copy of a tensor in a common device, type and layout, on which the numbers drawn depend."""
+    """A copy of a tensor with a fixed device, type and layout, on which the numbers drawn depend."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
 
 
 PERIOD = 65537
-"""Random numbers of the noise, used again from a random start; prime, so as not to align with a tensor's rows."""
+"""Number of random numbers for the noise, reused from a random start; prime, so as not to align with a tensor's
+rows."""
 
 
 class RoundingNoise(TorchDispatchMode):
     """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
 
     The effect on the result shows how well the model is conditioned (Monte Carlo arithmetic, Parker 1997). Whole
-    numbers, of which masks and counts are made, stay as they are: floating point holds them exactly.
+    numbers, as in masks and counts, are left unchanged: floating point represents them exactly.
     """
 
     def __init__(self, share: float, seed: int) -> None:
@@ -96,7 +97,7 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             for tensor, declared in zip(returned, func._schema.returns, strict=False):
-                # A view has no new values.
+                # Views have no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor)
         return results

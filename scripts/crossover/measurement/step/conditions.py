@@ -1,7 +1,7 @@
-"""Device, threads and torch's switches: set before a job imports a workload, and checked after its last step.
+"""Device, threads and torch's settings: set before a job imports a workload, and checked after its last step.
 
-Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set on
-the leaves only: a setting higher up would reach all backends below it.
+Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set
+only on the leaves: a setting higher up would apply to all backends below it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Keys of the config that replace a switch, by a pattern of the switch's name."""
+"""Keys of the config to use instead of a setting, by a pattern of the setting's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
-    """Why the device that ran is not the leased one; None if it is, or if that cannot be known.
+    """Why the device that ran is not the leased one; None if it is, or if that is unknown.
 
     `uuid` is the leased GPU or MIG instance, `board` the GPU that holds it: torch names an instance by either.
     """
@@ -73,7 +73,7 @@ def seed_all(seed: int) -> None:
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the threads and all switches; returns what `read_switches` must return from now on."""
+    """Set the threads and all settings; returns what `read_switches` must return from now on."""
     torch.set_num_threads(threads)
     # Inductor and `torch.backends.cudnn.flags` read the leaves' older names, which must agree with the new ones.
     with warnings.catch_warnings(action="ignore"):  # deprecation of the older names
@@ -87,12 +87,12 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 
 
 def read_switches() -> dict[str, Any]:
-    """The current switches and threads, as plain values."""
+    """The current settings and threads, as plain values."""
     return _read([*_switches("fp32"), *PARENTS]) | {name: read() for name, read in _not_set().items()}
 
 
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
-    """The switches that differ from those expected, in one line with the remedy; None if none does."""
+    """The settings that differ from the expected ones, in one line with the remedy; None if none does."""
     names = [name for name, value in expected.items() if current[name] != value]
     changed = ", ".join(f"{name} changed from {expected[name]} to {current[name]}" for name in names)
     keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
@@ -101,7 +101,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads switches and threads at each operator, to notice a step that sets one and sets it back."""
+    """Reads settings and threads at each operator, to detect a step that changes one and changes it back."""
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
@@ -115,7 +115,7 @@ class SwitchWatch(TorchDispatchMode):
 
 
 def _switches(precision: str) -> dict[str, Any]:
-    """The switches to set, by their path below torch.backends."""
+    """The settings to set, by their path below torch.backends."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS
@@ -127,15 +127,15 @@ def _read(names: Iterable[str]) -> dict[str, Any]:
 
 @cache
 def _attribute(name: str) -> tuple[Any, str]:
-    """The object that a switch is an attribute of, and the attribute's name."""
+    """The object and attribute name of a setting."""
     owner, _, key = name.rpartition(".")
     return (attrgetter(owner)(torch.backends) if owner else torch.backends), key
 
 
 def _not_set() -> dict[str, Callable[[], Any]]:
-    """Readers of the switches that are not set, but must keep their value of a fresh process.
+    """Readers of settings that are not set, but must keep the value of a fresh process.
 
-    Gradient mode is not among them: a training fails without gradients, and an inference switches them off.
+    Gradient mode is not among them: training fails without gradients, and inference disables them.
     """
     cuda = torch.backends.cuda
     return {

@@ -1,13 +1,13 @@
 """The numerical check: a step's result against the same computation in double precision on the CPU.
 
 Both sides start from the same fresh weights and the same batch. Compared are the results of the forward pass (a
-training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one vector.
-Where double precision would take long for the whole batch, some rows stand for it: a training runs on them only, an
-inference runs the whole batch as it was timed, provided that its rows do not depend on each other.
+training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one
+vector. If double precision would take long for the whole batch, some rows are compared instead: a training runs only
+on these; an inference runs the whole batch as timed, provided that its rows do not depend on each other.
 
-How large an error rounding may cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
-a fresh ResNet by up to 6e-2. So an error beyond the rounding of any model is compared with the effect that noise after
-each operation has on the exact result.
+How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
+of a fresh ResNet by up to 6e-2. An error larger than the rounding of any model is therefore compared with the effect
+of noise after each operation on the exact result.
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ ROUNDING = {
 many times, and twice that error in the others, which sum in fp32."""
 
 GREATER = {"fp64": 8.0, "fp32": 8.0}
-"""Factor on the noise beyond which an error is wrong; 4 in the other precisions. Rounding may carry a value across zero
-before a ReLU, which changes its gradient: that is rare, and more noise shows its effect."""
+"""Factor on the noise; an error that the larger noise does not explain is wrong; 4 in the other precisions. Rounding
+may carry a value across zero before a ReLU, which changes its gradient: this is rare, and larger noise shows its
+effect."""
 
 FACTOR = 3.0
 """Factor on the effect of noise up to which noise explains an error."""
 
 DRAWS = 2
-"""Maximum number of draws of the noise."""
+"""Maximum number of noise draws."""
 
 MOST = 0.5
-"""Largest relative error that may count as right."""
+"""Largest relative error that can count as right."""
 
 ATTEMPTS = 2
-"""Attempts, each with fresh weights and another batch; a result is wrong only if it is wrong in each."""
+"""Number of attempts, each with fresh weights and another batch; a result is wrong only if wrong in all."""
 
 REPEATS = 1e-9
 """Relative difference allowed between two runs in double precision, as the order of summation may differ."""
@@ -69,7 +70,7 @@ LONGEST_BATCH_S = 5.0
 """Time limit of the reference, in seconds, for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
-"""A batch for which the reference takes less time needs little memory."""
+"""A batch with a shorter reference time needs little memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -107,14 +108,14 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # of the comparison, since the step itself has run before
+    except Exception as error:  # the comparison's failure, since the step itself has already run
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
 def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
-    """One attempt; raises UncheckedError if nothing can be compared."""
+    """Make one attempt; raises UncheckedError if nothing can be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
@@ -123,7 +124,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def ours(inputs: Any) -> Values:
-        # Some rows of a training would be compiled anew; `timed_check` compares the whole compiled step.
+        # Compiled code would be recompiled for some rows of a training; `timed_check` compares the whole compiled
+        # step.
         is_other_graph = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
         with torch.compiler.set_stance("force_eager") if is_other_graph else nullcontext():
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
@@ -150,7 +152,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
                 )
 
         def moved(share: float, seed: int) -> Errors:
-            check_repeats()  # or randomness of the model would count as an effect of rounding
+            check_repeats()  # otherwise randomness of the model would count as an effect of rounding
             return errors_between(theirs(part.exact, RoundingNoise(share, seed)), exact)
 
         exact = first_results.get(id(part.exact)) or first(part.exact)
@@ -171,7 +173,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
 
 def _reference(task: Task, fresh: nn.Module) -> nn.Module:
-    """The fresh model in double precision; its weights and buffers go to the task's model too."""
+    """A fresh model in double precision, whose weights and buffers are copied to the task's model."""
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():
@@ -184,7 +186,7 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
 
 @contextmanager
 def _doubles_by_default() -> Iterator[None]:
-    """Make double precision the default type of new tensors."""
+    """Use double precision as the default type of new tensors."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -202,7 +204,7 @@ class Part:
     exact: Any
     """The inputs of the reference."""
     rows: torch.Tensor | None = None
-    """The rows of the step's outputs that belong to the reference's; None: all."""
+    """The rows of the step's outputs that correspond to the reference's; None: all."""
     count: int | None = None
     """Number of rows that are compared; None: all."""
 
@@ -244,7 +246,7 @@ def _part(
     except Exception as error:
         if is_out_of_memory(error):
             raise
-        return whole  # the model takes only this batch size
+        return whole  # the model accepts only this batch size
 
     def fits() -> bool:
         return whole_s <= NEGLIGIBLE_S or times * grown_bytes(run) < available_bytes() / 2
@@ -272,7 +274,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_stand_alone(
     batch: Any, count: int, rows: torch.Tensor, ours: Callable[[Any], Values], precision: str
 ) -> bool:
-    """Whether outputs have a row for each sample, and some rows stay the same when all other rows change."""
+    """Whether outputs have one row per sample, and the compared rows stay the same when all other rows change."""
     others = torch.full((count,), int(rows[0]))
     others[rows] = rows
     before = ours(batch)
@@ -284,23 +286,25 @@ def _rows_stand_alone(
 
 
 def _check_comparable(values: Values, exact: Values) -> None:
-    """Raise UncheckedError without finite numbers, or if the outputs differ in size, as where a model selects boxes."""
+    """Raise UncheckedError without finite numbers, or if the outputs differ in size, as for a model that selects
+    boxes."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
-        raise UncheckedError("the step gives no numbers to compare")
+        raise UncheckedError("the step returns no numbers to compare")
     if not any(bool(torch.isfinite(tensor).any()) for tensor in tensors):
-        raise UncheckedError("in double precision, too, the answer is not finite")
+        raise UncheckedError("the result is not finite in double precision either")
     sizes = [[list(tensor.shape) for tensor in outputs["result"]] for outputs in (values, exact)]
     if sizes[0] != sizes[1]:
         raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
 
 def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
-    """Right if noise as large as rounding explains the errors, wrong if greater noise does not.
+    """The verdict: right if noise as large as rounding explains the errors, wrong if larger noise does not.
 
     `moved(share, seed)` is the relative change of the exact result by noise, `again()` that between two runs.
     """
-    advice = "look for what computes otherwise" if precision in GREATER else "leave this precision out if fp32 is right"
+    advice = "find the operation that computes something else" if precision in GREATER else "leave this precision out "
+    "if fp32 is right"
     for name, error in errors.items():
         if math.isnan(error):
             return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
@@ -339,7 +343,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 def checked_rows(rows: int, most: int) -> torch.Tensor:
     """Indices of up to `most` rows, evenly spread from the first to the last.
 
-    A kernel divides a batch into tiles, with a remainder at the end: any of them may be wrong.
+    A kernel divides a batch into tiles with a remainder at the end, and any of them may be wrong.
     """
     return torch.linspace(0, rows - 1, min(rows, most), dtype=torch.float64).round().long()
 
@@ -405,15 +409,14 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """Gradients of all parameters, whose `grad` stays as it was; zeros where the loss does not depend on one.
-
-    They pass through `grad`, as reentrant checkpoints require.
+    """Gradients of all parameters, without changing their `grad`; zeros for parameters on which the loss does not
+    depend. They pass through `grad`, as reentrant checkpoints require.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]
     for parameter in parameters:
         parameter.grad = None
-    # As torch.autograd does, but within the modes, since checkpointed layers draw random numbers again in here.
+    # As in torch.autograd, but within the modes, since checkpointed layers draw random numbers again here.
     _engine_run_backward((loss,), (torch.ones_like(loss),), False, False, (), True, True)
     gradients = [torch.zeros_like(p) if p.grad is None else _dense(p.grad) for p in parameters]
     for parameter, gradient in zip(parameters, before, strict=True):
@@ -430,7 +433,7 @@ def errors_between(ours: Values, exact: Values) -> Errors:
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
     """Euclidean norm of the difference over that of the exact values.
 
-    Exact values that are not finite, as of masked positions, do not count. None without values, NaN if the sizes differ
+    Non-finite exact values, as at masked positions, are ignored. None without values, NaN if the sizes differ
     or a value is not finite where the exact one is.
     """
     difference = norm = 0.0
@@ -459,12 +462,11 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Set the dropout of all layers in training mode to 0, since both sides would draw different numbers.
-
-    Layers in evaluation mode drop nothing, and a change would compile them anew.
+    """Set the dropout of all layers in training mode to 0, since the two sides would draw different numbers. Layers in
+    evaluation mode drop nothing, and a change would recompile them.
     """
     training = [module for module in model.modules() if module.training]
-    # The probability is `p` in dropout layers, `dropout` in attention and recurrent layers.
+    # The probability is attribute `p` of dropout layers, `dropout` of attention and recurrent layers.
     names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in training]
     shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]
     for module, name, _ in shares:

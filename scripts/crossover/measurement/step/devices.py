@@ -1,4 +1,4 @@
-"""Devices as torch opens them: how to wait for them, and how to time their work."""
+"""Torch devices: how to wait for them, and how to time their work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""At least 0.1 ms of a GPU of up to 2.5 GHz; the host launches an operator in less."""
+"""Clock cycles that take at least 0.1 ms on a GPU of up to 2.5 GHz; the host launches an operator in less time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def open_device(kind: str) -> OpenDevice:
             torch.device("cuda", 0),
             torch.cuda.synchronize,
             name=properties.name,
-            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # as the driver's own tools write it
+            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # in the format of the driver's tools
             memory_bytes=properties.total_memory,
             mark=_cuda_mark,
             between_s=lambda begin, end: float(begin.elapsed_time(end)) / 1000,

@@ -1,7 +1,7 @@
-"""The status of a job that an error ended: unsupported, timeout, invalid or oom.
+"""The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
 Any other error is the user's mistake, a bug, or something that the device, the precision or the execution lacks.
-Messages do not tell which: `process.attempts` tries the same step on the CPU in fp32.
+Messages do not distinguish these: `process.attempts` tries the same step on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PERHAPS_OUT_OF_MEMORY = re.compile(
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that libraries give when memory is full, but for other reasons too."""
+"""Messages that libraries give when memory is full, but also for other reasons."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
@@ -45,13 +45,13 @@ LACKING = re.compile(
 """Messages of devices that lack an operation or a precision."""
 
 NEARLY_FULL_SHARE = 0.02
-"""Share of free memory below which a device counts as full: a library's workspace does not fit."""
+"""Share of free memory below which a device counts as full, since a library's workspace would not fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
 
 def early_end(error: BaseException) -> tuple[str, str] | None:
-    """The status and reason that an error stands for by its type and message; None for any other error."""
+    """The status and reason that follow from an error's type and message; None for other errors."""
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status, str(error)
@@ -63,7 +63,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """As `early_end`, but an unknown error on a device whose memory is full is `oom` too.
+    """Like `early_end`, but an unknown error on a device whose memory is full is `oom` too.
 
     Raises UserError for a full /dev/shm.
     """
@@ -79,7 +79,7 @@ def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None
 
 
 def free_memory_share(device: torch.device) -> float | None:
-    """Free share of a device's memory according to its driver; None if the driver does not say."""
+    """Free share of a device's memory according to its driver; None if unknown."""
     if device.type not in ("cuda", "xpu"):
         return None
     try:
@@ -90,14 +90,15 @@ def free_memory_share(device: torch.device) -> float | None:
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The error to raise for a step that may run on the CPU in fp32."""
+    """The error to raise for a failed step that may run on the CPU in fp32."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))
 
 
 def is_mistake(error: Exception) -> bool:
-    """Whether an error is the user's mistake on any device: a UserError without a cause in the step."""
+    """Whether an error is the user's mistake regardless of the device: a UserError not caused by an error of the
+    step."""
     return isinstance(error, UserError) and error.__cause__ is None
 
 
@@ -113,7 +114,7 @@ def first_line(error: BaseException) -> str:
 
 
 def is_lacking(error: BaseException) -> bool:
-    """Whether an error is a compiler's, or its message is that of a device without an operation or a precision."""
+    """Whether an error is a compiler's, or its message is typical of a device without an operation or a precision."""
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     return compiling or LACKING.search(str(error)) is not None
 

@@ -1,4 +1,4 @@
-"""Executions: a task's step run eagerly, with its model compiled, or as a CUDA graph."""
+"""Executions: run a task's step eagerly, with its model compiled, or as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CAPTURE_WARMUP_STEPS = 3
 
 COMPARED_BATCHES = 8
 COMPARED_S = 1.0
-"""Batches, and seconds at most, to find out whether shapes change before a step is compiled or captured."""
+"""Number of batches, and maximum seconds, for finding out whether shapes change before compiling or capturing."""
 
 RECOMPILED_MAX = 4
 """Recompilations allowed after the first step; torch gives up after 8 and runs eagerly."""
 
 READ_BY_HOST_MAX = 4096
-"""Maximum size of a tensor of whole numbers on the host that is compared by value, such as lengths."""
+"""Maximum size of an integer tensor on the host, such as lengths, that is compared by value."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Execution:
     dynamic_shapes: bool | None = None
     """Whether the step was compiled for changing shapes; None if it is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled repeatedly; to be called between steps."""
+    """Raises UnsupportedError for a step that is recompiled repeatedly; called between steps."""
     results: Callable[[], list[torch.Tensor]] | None = None
     """Results of a CUDA graph's last replay: a training's loss, an inference's outputs."""
 
@@ -62,14 +62,14 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; loss and optimizer stay eager, as is usual."""
+    """The step with its model compiled; loss and optimizer remain eager, as is usual."""
     import torch._dynamo.utils
     import torch._inductor.config
 
     if (reason := _compiler_missing(task.arithmetic.device)) is not None:
         raise UnsupportedError(reason)
     inductor: Any = torch._inductor.config
-    inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
+    inductor.force_disable_caches = True  # otherwise the second trial would seem to compile in no time
     is_dynamic = changing_batches(task)[1] is not None
     model: Any = task.model
     # Not model.compile(), which compiles nothing if `forward` is torch's, as a Sequential's is. Not dynamic=None: a
@@ -87,13 +87,14 @@ def _compiled(task: Task) -> Execution:
 
 
 def compiled_graphs() -> int:
-    """Graphs that torch.compile has made in this process; dynamo is not imported for that."""
+    """Number of graphs that torch.compile has made in this process; does not import dynamo."""
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
 def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
-    """A check that counts how often new graphs were compiled between its calls; the first time is the first step's."""
+    """A check that counts in how many intervals between its calls new graphs were compiled, the first being the first
+    step."""
     seen, times = compilations(), 0
 
     def check() -> None:
@@ -104,7 +105,7 @@ def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
         if times > 1 + RECOMPILED_MAX:
             raise UnsupportedError(
                 f"compile compiles the model anew in step after step ({times - 1} times after the first): its shapes "
-                "or its values in Python change; keep them fixed, or take execution: eager"
+                "or Python values change; keep them fixed, or use execution: eager"
             )
 
     return check
@@ -114,7 +115,7 @@ Signature = tuple[Any, ...]
 
 
 def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
-    """The signature of a task's first batch, and that of a later one that differs; None if there is none."""
+    """The signatures of a task's first batch and of a later, different one; None if all are the same."""
     first = signature(task.next_inputs(), device)
     deadline_s = time.perf_counter() + COMPARED_S
     for _ in range(COMPARED_BATCHES - 1):
@@ -126,9 +127,10 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 
 
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
-    """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
+    """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain
+    values.
 
-    With a device, also short tensors of whole numbers that lie elsewhere, such as lengths that the host reads.
+    With a device, also short integer tensors elsewhere, such as lengths that the host reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -180,7 +182,7 @@ def _compiler_missing(device: torch.device) -> str | None:
 
 
 def _captured(task: Task) -> Execution:
-    """The device's work of a step, captured once and replayed; inputs are copied into its buffers."""
+    """The device's work in a step, captured once and replayed; inputs are copied into its buffers."""
     if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
     device = task.arithmetic.device
@@ -204,7 +206,7 @@ def _captured(task: Task) -> Execution:
             task.results = results
 
     def step() -> None:
-        run(*task.next_batch())  # from host memory straight into the buffers
+        run(*task.next_batch())  # copy directly from host memory into the buffers
         task.bring_back()
         task.end_step()
 
@@ -219,18 +221,18 @@ def _changed(first: Signature, other: Signature) -> str:
 
     before, after = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
     return (
-        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches one "
-        "shape (padding, drop_last=True), or take execution: eager"
+        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches the same "
+        "shape (padding, drop_last=True), or use execution: eager"
     )
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     """A CUDA graph of the device's work of a step, whose replays read their inputs from `buffers`.
 
-    Raises UnsupportedError for a step that runs eagerly but cannot run in a graph, or not the same.
+    Raises UnsupportedError for a step that runs eagerly but not in a graph, or differently.
     """
     device = task.arithmetic.device
-    # A workload's sums over steps keep autograd's graph of the warm-up steps, which is harmless here.
+    # Sums that a workload accumulates over steps keep autograd's graph of the warm-up steps, which is harmless here.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
@@ -264,7 +266,7 @@ def why_not_captured(task: Task) -> str | None:
     if arithmetic.device.type != "cuda":
         return f"needs a CUDA device; this is {arithmetic.device.type}"
     if task.reads_back:
-        return "cannot hold a step whose results the host reads in its midst"
+        return "cannot hold a step in which the host reads results"
     if arithmetic.scaler is not None and isinstance(task, TrainingTask):
         return "cannot hold amp-fp16: the host reads the loss scaler's verdict in each step"
     if optimizer is not None and not all(group.get("capturable", True) for group in optimizer.param_groups):

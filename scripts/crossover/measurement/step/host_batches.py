@@ -1,7 +1,7 @@
 """Batches in host memory: each step copies its batch to the device and its results back, as a server does.
 
-From pinned memory the host does not wait for the copies of a batch. The results go to pageable memory, for which it
-waits.
+From pinned memory, the host does not wait for a batch to be copied. It waits for the copies of results, which go to
+pageable memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def copy_each_step(task: Task, pinned: bool) -> None:
         if not pinned:
             return tensor.cpu()
         if tensor.layout != torch.strided:
-            raise UnsupportedError("from_host pins dense tensors only; take from_pageable")
+            raise UnsupportedError("from_host pins dense tensors only; use from_pageable")
         return tensor.cpu().pin_memory()
 
     task.move_batches(move)
     if any(tensor.device.type != "cpu" for tensor in tensors_of(task.next_inputs())):
-        raise UnsupportedError("the workload makes its batches on the device; take protocol resident")
+        raise UnsupportedError("the workload makes its batches on the device; use protocol resident")
     task.copies, task.pinned = True, pinned
     device, host_ids = task.arithmetic.device, task.host_ids
     next_batch, observe = task.next_inputs, task.observe

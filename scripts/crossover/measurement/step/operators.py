@@ -1,9 +1,9 @@
 """Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
 
-FLOPs are those of products, convolutions and attention, as torch counts them; a multiplication and an addition are two.
-A step has no number if it has recurrent layers, transforms or decompositions, whose products torch does not count. It
-is counted as it runs eagerly, with accumulated batches, checkpoints' repeated forward passes and the optimizer's
-products, so the number does not depend on what a compiler or graph leaves out.
+FLOPs are those of products, convolutions and attention, as torch counts them; a multiplication and an addition are
+two. A step with recurrent layers, transforms or decompositions has no count, since torch does not count their
+products. A step is counted as it runs eagerly, with accumulated batches, repeated forward passes of checkpoints and
+the optimizer's products, so the count does not depend on what a compiler or graph eliminates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def count_work(
     target: OpenDevice,
     watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
 ) -> dict[str, Any]:
-    """Run a task's step once, eagerly, and count what its operators do, as columns of `Measurement`.
+    """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
 
     `watch` is another mode that sees each operator. The counters about triple the step's launch time.
     """
@@ -59,7 +59,7 @@ def count_work(
 
 
 class NoModules(nullcontext[None]):
-    """Replaces the counter's record of modules, whose hooks fail at derivatives within a forward pass."""
+    """Replaces the counter's module tracking, whose hooks fail with derivatives within a forward pass."""
 
     parents = frozenset({"Global"})
 
@@ -71,22 +71,22 @@ ONLY_WRITTEN = ("copy_", "zero_", "fill_")
 """In-place operators that do not read their target."""
 
 NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "set_")
-"""Operators that move nothing."""
+"""Operators that move no data."""
 
 
 BINS = 48
 TINY = 20
 """Number of tiny operators of each kind whose median time is subtracted."""
 GROUPS = {"products": True, "others": False}
-"""Prefixes of columns, each with whether its operators are products."""
+"""Prefixes of columns, and for each whether its operators are products."""
 
 
 class OperatorWork(TorchDispatchMode):
     """Sums of the bytes that operators move, and of their times, for products and for others.
 
-    An operator moves each of its tensors at least once. Bytes are binned by the operator's working set, since what fits
-    into a cache moves faster. On a device with a queue the host gets ahead before each operator, so that the time is
-    the device's.
+    An operator moves each of its tensors at least once. Bytes are binned by the operator's working set, since data
+    that fit into a cache move faster. On a device with a queue, the host gets ahead before each operator, so that the
+    time is the device's.
     """
 
     def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
@@ -97,7 +97,7 @@ class OperatorWork(TorchDispatchMode):
         self.occupy = target.occupy or (lambda: None)
         self.timed = target.mark is not None or target.device.type == "cpu"
         self.least: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
-        """Marks of tiny operators."""
+        """Timestamps of tiny operators."""
         self.uncounted = False
         """Whether an operator's products are not counted."""
         self._clear()
@@ -156,7 +156,7 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     is_view = not changed and all(key[0] in storages for key in outputs)
     leaves = tree_leaves((args, kwargs, results))
     device_types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()}
-    # A copy between host and device is not the work of either's memory.
+    # A copy between host and device is not a pass through either's memory.
     if name in NOT_TOUCHED or is_view or len(device_types) > 1:
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
@@ -174,7 +174,7 @@ def _tensor_bytes(value: Any) -> dict[Any, int]:
 
 
 def _elements(tensor: torch.Tensor) -> int:
-    """Elements in memory: repeated ones of an expanded tensor count once."""
+    """Number of elements in memory; repeated elements of an expanded tensor count once."""
     if tensor.is_nested:
         return tensor.numel()
     return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
@@ -206,7 +206,7 @@ CALLING_S = 1e-4
 """The part of each gap that counts as calling the next operator: Python takes up to some ten microseconds for that."""
 
 GAP_STEPS = 5
-"""Number of steps, of which the shortest counts, since a stall of the machine is not work."""
+"""Number of steps; the shortest counts, since a stall of the machine is not work."""
 
 
 class OperatorGaps(TorchDispatchMode):
@@ -230,9 +230,8 @@ class OperatorGaps(TorchDispatchMode):
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of a step that the host works outside of torch's operators: the least of a few steps.
-
-    Such work is an environment, NumPy, sampling, a tokenizer or a file.
+    """Seconds per step of host work outside of torch's operators: the minimum over a few steps. Examples are an
+    environment, NumPy, sampling, a tokenizer or a file.
     """
     seconds: list[float] = []
     for _ in range(GAP_STEPS):

@@ -18,7 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Updates in a row that a loss scaler may skip. It halves from 2^16; at 2^-14 the scale is not what overflows."""
+"""Updates in a row that a loss scaler may skip. The scale is halved from 2^16; at 2^-14 it is not the cause of an
+overflow."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Arithmetic:
         return torch.complex128 if self.dtype is torch.float64 else torch.complex64
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor on the device, floating-point ones in `dtype`, complex ones in `complex_dtype`."""
+        """Move a tensor to the device, floating-point ones in `dtype`, complex ones in `complex_dtype`."""
         if tensor.is_floating_point():
             return tensor.to(self.device, self.dtype)
         return tensor.to(self.device, self.complex_dtype) if tensor.is_complex() else tensor.to(self.device)
@@ -48,9 +49,9 @@ class Arithmetic:
         return torch.randn(shape, device=self.device, dtype=self.dtype)
 
     def place_model(self, model: Model) -> Model:
-        """The model with each parameter and buffer placed; tied ones stay tied, and optimizers keep their parameters.
+        """Move each parameter and buffer of a model; tied ones stay tied, and optimizers keep their parameters.
 
-        Not `model.to(dtype)`, which drops the imaginary parts of complex parameters.
+        `model.to(dtype)` would drop the imaginary parts of complex parameters.
         """
         for parameter in model.parameters():
             parameter.grad = None
@@ -77,8 +78,8 @@ class Arithmetic:
     def run_until_updated(self, step: Callable[[], object]) -> bool:
         """Repeat a step until the loss scaler does not skip its update; False if it skipped SKIPPED_MAX in a row.
 
-        The first update allocates the optimizer's state, so steps before it are not those to measure. Without a scaler
-        nothing runs.
+        The first update allocates the optimizer's state, so earlier steps should not be measured. Without a scaler no
+        step runs.
         """
         if self.scaler is None:
             return True
@@ -108,9 +109,9 @@ def _why_unsupported(precision: str, device: torch.device) -> str | None:
         return f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}"
     emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
     if precision.endswith("bf16") and emulated:
-        return "bf16 needs a GPU that computes in it; this one would emulate it"
+        return "bf16 needs a GPU with native support; this one would emulate it"
     if precision == "fp64" and device.type == "mps":
-        return "fp64 is not offered by MPS"
+        return "fp64 is not supported by MPS"
     if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
-        return "fp64 is not offered by this Intel GPU"
+        return "fp64 is not supported by this Intel GPU"
     return None

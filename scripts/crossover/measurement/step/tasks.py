@@ -1,7 +1,7 @@
 """Tasks: a workload's step in the parts that timing, CUDA graphs and the numerical check need.
 
 A step takes inputs (`next_inputs`), runs the device's work on them (`run`, which calls `forward`), then the host's
-(`end_step`). Where batches lie in host memory (`host_batches`), it also copies them to the device and the results back.
+(`end_step`). If batches are in host memory (`host_batches`), it also copies them to the device and the results back.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def trainable_parameters(model: nn.Module) -> int:
 
 
 def to_host(results: Sequence[torch.Tensor]) -> None:
-    """Copy results to pageable host memory; the host waits for each."""
+    """Copy results to pageable host memory; the host waits for each copy."""
     for result in results:
         result.to("cpu")
 
 
 Errors = dict[str, float]
-"""Relative errors of `result` and `gradient` in the Euclidean norm, where they were compared."""
+"""Relative errors of `result` and `gradient` in the Euclidean norm, if compared."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's result: right, unless a reason is given."""
+    """The verdict on a step's result: right, unless a reason is set."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
@@ -56,11 +56,11 @@ class Task(ABC):
     is_function: bool = False
     """Whether the step is a plain function, without a model."""
     checked_rows: int = 32
-    """Rows that the numerical check compares where the whole batch would take long in double precision."""
+    """Number of rows that the numerical check compares if the whole batch would take long in double precision."""
     batched: bool = True
     """Whether each row of each input is a sample."""
     not_comparable: str | None = None
-    """Why the numerical check is left out, for a step whose result cannot be reproduced."""
+    """Why the numerical check is skipped, for a step whose result cannot be reproduced."""
     samples_taken: int | None = None
     """Samples of all batches so far; None if each has the cell's batch size."""
     sample_name: str = "samples"
@@ -76,15 +76,15 @@ class Task(ABC):
     pinned: bool = False
     """Whether that batch lies in pinned memory."""
     host_ids: Collection[int] = frozenset()
-    """Tensors of that batch, by `id`, that the model takes in host memory."""
+    """Ids of the tensors of that batch that the model expects in host memory."""
     results: Sequence[torch.Tensor] = ()
-    """Results of the last forward pass that are still to be copied to the host."""
+    """Results of the last forward pass that have not been copied to the host yet."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         self.arithmetic = arithmetic
         self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """Tensors that batches are taken from; they stay on the device, or in host memory if each step `copies`."""
+        """Tensors from which batches are taken; they stay on the device, or in host memory if each step `copies`."""
 
     @property
     def on_device(self) -> tuple[torch.Tensor, ...]:
@@ -92,7 +92,7 @@ class Task(ABC):
         return () if self.copies else self.resident
 
     def move_batches(self, move: Change) -> None:
-        """Move all that batches are taken from."""
+        """Move the tensors from which batches are taken."""
         self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class Task(ABC):
         return self.resident
 
     def next_batch(self) -> tuple[Any, ...]:
-        """The next batch as it lies before a step: on the device, or in host memory if each step `copies`."""
+        """The next batch as it is before a step: on the device, or in host memory if each step `copies`."""
         return self.next_inputs()
 
     def place(self, batch: Any) -> Any:
@@ -115,18 +115,19 @@ class Task(ABC):
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         """The model's results for a batch, all of which `observe` receives.
 
-        A training's first is the loss (a scalar), which is checked; an inference's are the outputs, all checked.
+        In training, the first is the loss (a scalar), which is checked; in inference, they are the outputs, all of
+        which are checked.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
-        """Use the results of the forward pass within the step."""
+        """Process the results of the forward pass within the step."""
 
     @abstractmethod
     def run(self, *inputs: Any) -> None:
         """The device's work of one step."""
 
     def bring_back(self) -> None:
-        """Copy the results that are due to the host, which waits for the device."""
+        """Copy pending results to the host, which waits for the device."""
         if self.results:
             to_host(self.results)
             self.results = ()
@@ -140,7 +141,7 @@ class Task(ABC):
         self.end_step()
 
     def check(self) -> Answer | None:
-        """The verdict on the step's result where the task compares it itself."""
+        """The verdict on the step's result if the task checks it itself."""
         return None
 
     def own_errors(self) -> dict[str, float] | None:
@@ -149,14 +150,15 @@ class Task(ABC):
 
 
 class GradientTask(Task):
-    """Forward and backward pass; the gradients are dropped."""
+    """A forward and backward pass; gradients are discarded."""
 
     def run(self, *inputs: Any) -> None:
         self.add_gradients(*inputs)
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Both passes over a batch, or over one of its equal `parts`, whose gradients add up to the batch's."""
+        """Forward and backward pass over a batch, or over one of its equal `parts`, whose gradients add up to the
+        batch's."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
@@ -180,7 +182,7 @@ class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
     takes_gradients: bool = False
-    """Whether the forward pass takes derivatives itself, and needs gradients switched on."""
+    """Whether the forward pass itself takes derivatives, and needs gradients enabled."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
@@ -205,5 +207,5 @@ class InferenceTask(Task):
 
 
 def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """A training's loss, or an inference's outputs, of what `observe` receives; without autograd's graph."""
+    """A training's loss or an inference's outputs, from what `observe` received; without autograd's graph."""
     return [result.detach() for result in (results if isinstance(task, InferenceTask) else results[:1])]

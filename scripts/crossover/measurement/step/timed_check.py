@@ -1,7 +1,7 @@
-"""Checks that replays of a CUDA graph, or compiled steps, compute what the eager step does.
+"""Check that replays of a CUDA graph, or compiled steps, compute the same as the eager step.
 
 Both sides run some steps on one batch from the same weights, buffers and optimizer state. A model with state in Python
-(a counter, a schedule, a growing list) changes with each eager step, but not with a graph's replays.
+(a counter, a schedule, a growing list) changes with each eager step, but not with replays of a graph.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Number of steps of each side, which show what changes every second, third or fifth step."""
+"""Number of steps on each side, enough to show changes every second, third or fifth step."""
 
 FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
-COMPILED = "the compiled step computes otherwise than the eager one"
+COMPILED = "the compiled step computes something other than the eager one"
 
 
 class State:
@@ -78,10 +78,11 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
     """Compare timed steps with eager ones of the same precision and device; leaves the task's state as it was."""
     is_graph = execution.results is not None
     try:
-        # A graph draws the eager step's random numbers, compiled code others, so it is compared without dropout.
+        # A graph draws the same random numbers as the eager step, but compiled code does not, so it is compared
+        # without dropout.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # both have run before, but not in one process's memory
+    except Exception as error:  # either has run before, but the two were never in memory together
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {what}")
 
@@ -103,7 +104,7 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
     exact, course = eager(), timed()
     errors = errors_between(course.values, exact.values)
     if not errors:
-        return Answer(unchecked="the eager steps give no finite numbers to compare")
+        return Answer(unchecked="the eager steps return no finite numbers to compare")
 
     @cache
     def repeats() -> bool:
@@ -112,7 +113,7 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
         )
 
     def moved(share: float, seed: int) -> Errors:
-        # Eager steps that differ from run to run, as those that follow a counter, show no effect of noise.
+        # If eager steps differ from run to run, for example with a counter, noise shows no effect.
         noise = RoundingNoise(share, seed)
         return errors_between(eager(noise).values, exact.values) if repeats() else dict.fromkeys(errors, 0.0)
 
@@ -120,7 +121,7 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
     if answer.wrong is None:
         return answer
     if exact.drew:
-        return Answer(errors, unchecked="timed and eager steps draw random numbers, and not the same")
+        return Answer(errors, unchecked="timed and eager steps draw different random numbers")
     return Answer(errors, wrong=f"{answer.wrong.partition(';')[0]}; {FROZEN if is_graph else COMPILED}")
 
 
@@ -141,6 +142,6 @@ def _run(
 
 
 def _generators(device: torch.device) -> bytes:
-    """The states of the generators that a step on the device draws from."""
+    """The states of the random generators that a step on the device uses."""
     states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
     return b"".join(state.numpy().tobytes() for state in states)

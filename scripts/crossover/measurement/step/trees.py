@@ -1,6 +1,6 @@
 """Batches as nested containers with tensors and other values as leaves.
 
-Beside the containers of torch's pytrees: subclasses of dict, dataclasses, packed sequences, and objects with a method
+In addition to torch's pytree containers: subclasses of dict, dataclasses, packed sequences, and objects with a method
 `to`, such as a BatchEncoding of transformers or a graph of torch_geometric.
 """
 
@@ -33,7 +33,7 @@ def tensors_of(values: Any) -> list[torch.Tensor]:
 
 
 def map_tensors(change: Change, values: Any) -> Any:
-    """The same nesting with each tensor changed, outside of autograd's graph.
+    """Apply a function to each tensor in a nesting, outside of autograd's graph.
 
     A tensor that requires gradients becomes a leaf that requires them.
     """
@@ -45,7 +45,7 @@ def map_tensors(change: Change, values: Any) -> Any:
 
 
 def map_plain(change: Change, values: Any) -> Any:
-    """The same as `map_tensors`, without a walk through plain tuples, which takes 15 us of a timed step."""
+    """Like `map_tensors`, but fast for plain tuples, whose traversal takes 15 us of a timed step."""
     if values is None:
         return None
     if isinstance(values, torch.Tensor) and not values.requires_grad:
@@ -54,15 +54,15 @@ def map_plain(change: Change, values: Any) -> Any:
 
 
 def change_tensors(change: Change, values: Any) -> Any:
-    """The same nesting with each tensor changed, recorded by autograd."""
+    """Apply a function to each tensor in a nesting, recorded by autograd."""
     return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=lambda leaf: isinstance(leaf, PackedSequence))
 
 
 def _changed(change: Change, leaf: Any) -> Any:
-    """A leaf of torch's pytrees with the tensors in it changed."""
+    """Apply a function to the tensors in a leaf of torch's pytrees."""
     if isinstance(leaf, torch.Tensor):
         return change(leaf)
-    if isinstance(leaf, PackedSequence):  # whose batch sizes must stay in host memory
+    if isinstance(leaf, PackedSequence):  # its batch sizes must stay in host memory
         order = (leaf.sorted_indices, leaf.unsorted_indices)
         changed_order = [None if indices is None else change(indices) for indices in order]
         return PackedSequence(change(leaf.data), leaf.batch_sizes, *changed_order)

@@ -5,13 +5,14 @@ It has four literal constants, which are read without importing it:
 - SIZE_NAME: what its size axis counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
-- PROTOCOLS: the protocols it offers; `resident` brings `from_host` and `from_pageable` along, which move the tensors in
-  its task's `resident`
+- PROTOCOLS: the protocols it offers; `resident` implies `from_host` and `from_pageable`, which move the tensors in its
+task's `resident` to host memory
 
 and, if needed, SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (of which sizes are multiples), VARIANTS
 (beside the plain one), CLASSES (of the dataset's labels) and PRELOADED (a module here that takes long to import). It
 defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a host's
-memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is read without importing it too.
+memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is also read without importing the
+module.
 
 In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the model's inputs and the
 labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with them.
@@ -40,7 +41,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages that `process.child.do` lists."""
+"""Receives the messages listed at `process.child.do`."""
 
 
 def not_told(_message: Mapping[str, Any]) -> None:
@@ -51,7 +52,7 @@ def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
     """The builder of a cell's model and task: a module here, or the user's model, which calls `tell`."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
-    # A computed name, which `machine.code_key` does not follow: the module counts for users' models only.
+    # Imported by a computed name, which `machine.code_key` does not follow: the module counts for users' models only.
     if cell.model.is_function:
         return importlib.import_module("..own_function", __name__).OwnFunction(cell, tell)
     return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
@@ -66,7 +67,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None for a model that cannot be built here, as the trial will find, and for a user's, which tells it when built.
+    None for a model that cannot be built on this machine, which the trial will report, and for a user's model, whose
+    number is reported when it is built.
     """
     if cell.model is not None:
         return None
@@ -83,7 +85,9 @@ def count_parameters(cell: Cell) -> int | None:
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
     task: Task = workload_code(cell, tell).build(cell, data, arithmetic)
-    copies = cell.protocol in COPYING and not (cell.model and cell.model.is_function)  # a function copies itself
+    copies = cell.protocol in COPYING and not (
+        cell.model and cell.model.is_function
+    )  # a function copies its own inputs
     if copies and arithmetic.device.type != "cpu":
         copy_each_step(task, pinned=cell.protocol == PINNED)
     return task
@@ -92,19 +96,19 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
     """The tensors of a workload's safetensors file, on the host; none without a path.
 
-    Raises UserError for an unreadable file, and for the file of another workload's dataset.
+    Raises UserError for an unreadable file, and for another workload's dataset.
     """
     if path is None:
         return {}
     if not Path(path).is_file():
-        raise UserError(f"--dataset: {path} is no file; make it with scripts/make_dataset.py's rule")
+        raise UserError(f"--dataset: {path} is not a file; make it with scripts/make_dataset.py's rule")
     try:
         with safe_open(path, framework="pt") as file:
             dataset = (file.metadata() or {}).get("dataset")
         data = load_file(path)
     except SafetensorError as error:
         raise UserError(
-            f"--dataset: {path} is not a readable safetensors file: {error}; delete it, and the run makes it again"
+            f"--dataset: {path} is not a readable safetensors file: {error}; delete it, and the run will make it again"
         ) from None
     wanted = workload_traits(workload).dataset
     if wanted is not None and dataset not in (None, wanted):

@@ -1,4 +1,4 @@
-"""Inputs that a workload draws itself on the device, with torch's seeded generator of that device."""
+"""Random inputs drawn on the device, with torch's seeded generator of that device."""
 
 from __future__ import annotations
 

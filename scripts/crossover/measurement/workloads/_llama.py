@@ -1,6 +1,6 @@
 """A small language model with random weights and a static cache: transformers' Llama, 8 layers of width 512.
 
-The cache's place for new tokens stays where it is, so that each step does the same work.
+The position of new tokens in the cache is fixed, so that each step does the same work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ with _left_out("sklearn", "scipy", "pandas"):
 
 LAYERS, HEADS, HEAD_WIDTH, VOCABULARY = 8, 8, 64, 8192
 LONGEST = 32768
-"""Tokens of the longest context."""
+"""Number of tokens in the longest context."""
 SHAPE = {
     "hidden_size": HEADS * HEAD_WIDTH,
     "num_attention_heads": HEADS,
@@ -35,9 +35,8 @@ SHAPE = {
 
 
 class Rotary(nn.Module):
-    """The rotary embedding of Llama; its frequencies stay in single precision in a model of another.
-
-    So do the angles, also in the double precision of the numerical check, which then has the same ones.
+    """Llama's rotary embedding, with frequencies in single precision whatever the model's precision. So are the
+    angles, even in the double precision of the numerical check, which therefore uses the same ones.
     """
 
     bits: torch.Tensor
@@ -54,9 +53,8 @@ class Rotary(nn.Module):
 
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
-    """Keys and values in two tensors (layer, batch, head, token, width), of which the first `context` tokens stay.
-
-    A cache of one sequence stands for those of all sequences of a batch, which begin alike.
+    """Keys and values in two tensors (layer, batch, head, token, width), of which the first `context` tokens are
+    fixed. One sequence's cache is used for all sequences of a batch, which start with the same tokens.
     """
 
     is_compileable = True
@@ -84,7 +82,7 @@ class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformer
         return self.context
 
     def get_mask_sizes(self, query: int | torch.Tensor, *_layer: Any, **_options: Any) -> tuple[int, int]:
-        """Tokens to attend to, and the first of them."""
+        """Number of tokens to attend to, and the first of them."""
         return self.context + (query if isinstance(query, int) else len(query)), 0
 
 

@@ -1,7 +1,7 @@
 """The models and configs that workloads take from transformers, imported quickly, quietly and without a network.
 
-transformers also imports sklearn, scipy and pandas if they are installed. That would cost a process another second, and
-the numbers must not depend on what is installed beside torch.
+transformers also imports sklearn, scipy and pandas if they are installed. That would take another second per process,
+and results must not depend on other installed packages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported; all weights here are random
+os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is imported; all weights here are random
 
 
 @contextmanager

@@ -1,13 +1,14 @@
-"""Training of a BERT classifier on 512 tokens, with ways to need less memory (Hugging Face Transformers docs,
+"""Training of a BERT classifier on 512 tokens, with methods that save memory (Hugging Face Transformers docs,
 "Efficient Training on a Single GPU").
 
-It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
-on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24 layers
-make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than the source's.
+It computes the same as the source's Trainer in a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight
+decay), on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24
+layers make bert-large-uncased. Attention is torch's fused one, which stores less for the backward pass than the
+source's.
 
 Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
-in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's
-combinations. Its 8-bit Adam is left out, since it needs bitsandbytes or torchao.
+in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors per matrix), and the source's
+combinations. The source's 8-bit Adam is omitted, since it needs bitsandbytes or torchao.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def build_model(encoder_layers: int) -> nn.Module:
 
 class Training(TrainingTask):
     checked_rows = 1
-    """One sequence: four take 12 s through 24 layers in double precision on 16 cores."""
+    """One sequence, since four take 12 s through 24 layers in double precision on 16 cores."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape, device = (cell.batch_size, SEQUENCE_LENGTH), arithmetic.device

@@ -28,7 +28,7 @@ LEARNING_RATE = 0.1
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters of widths 2, 4, ..., 2^size, and 2."""
+    """Number of trainable parameters for widths 2, 4, ..., 2^size, and 2."""
     return ((2 << 2 * size) - 8) // 3 + (4 << size) - 2
 
 

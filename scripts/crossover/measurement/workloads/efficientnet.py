@@ -1,4 +1,4 @@
-"""Inference with EfficientNet-b0, whose latency and throughput several sources publish.
+"""Inference with EfficientNet-b0, for which several sources publish latency and throughput.
 
 Deci's post on measuring a network's inference time takes this model as its example: resident images, evaluation mode,
 no gradients. The model is transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
@@ -26,14 +26,15 @@ PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256
-"""The batch norms are settled on as many random images as fit into a square of so many pixels a side, at least two."""
+"""The batch norms are calibrated on as many random images as fit into a square of this many pixels per side, at least
+two."""
 
 
 def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
     It pools with `AdaptiveAvgPool2d(1)`, as torchvision's and timm's do. transformers' AvgPool2d with a window of 1280
-    gives the same mean, but torch's compiler loops over all 1280 x 1280 places of it (2.8 s for 4 images on a CPU).
+    gives the same mean, but torch's compiler loops over all its 1280 x 1280 positions (2.8 s for 4 images on a CPU).
     """
     config = EfficientNetConfig(
         image_size=side,
@@ -51,11 +52,11 @@ def build_model(side: int) -> nn.Module:
 
 
 def _draw_weights(model: nn.Module, side: int) -> None:
-    """Draw weights as torchvision does, and set the batch norms so that they bring random images to a mean square of 1.
+    """Draw weights as torchvision does, and set the batch norms to normalise random images to a mean square of 1.
 
-    transformers draws the batch norms' weights around 0, so that only zeros leave the eleventh block; and with fresh
-    statistics, which fit no input, fp16 would compute zeros. Zeros cost a GPU less power and hide every error. The
-    images are as large as the model's: smaller ones left some channels growing from block to block.
+    transformers draws the batch norms' weights around 0, so that the eleventh block outputs only zeros; and with the
+    initial statistics, which match no input, fp16 would compute zeros. With zeros, a GPU draws less power and errors
+    are hidden. The images have the model's input size: with smaller ones, some channels grew from block to block.
     """
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in model.modules():

@@ -1,9 +1,9 @@
-"""Training of one GPT-2 block of growing width, to map random hidden states to random targets.
+"""Training of a single GPT-2 block of varying width, to map random hidden states to random targets.
 
 The block is transformers': causal attention with heads of 64 and a perceptron four times as wide, each behind a layer
-norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost follows the vocabulary. The
-optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its epsilon is 0 there, and a
-CUDA graph would need another Adam than eager steps.
+norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the vocabulary. The
+optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its epsilon is 0 there, and
+a CUDA graph would need another Adam than eager steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small enough for every width to converge: the curvature grows with it."""
+"""Small enough to converge at every width: the curvature grows with the width."""
 
 
 class Block(nn.Module):
@@ -69,7 +69,7 @@ class Training(TrainingTask):
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Squared distance of a token's output to its target, averaged over tokens.
 
-        It is not averaged over the width: gradients that small would be lost in pure fp16.
+        It is not averaged over the width: such small gradients would underflow in pure fp16.
         """
         hidden, targets = inputs
         return ((model(hidden) - targets).square().sum(dim=-1).mean(),)

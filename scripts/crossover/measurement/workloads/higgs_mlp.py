@@ -1,8 +1,8 @@
 """A network of two equal hidden layers (HSF Training, "Machine Learning on GPU", episode "Run time comparisons").
 
 Protocol `as_published`: each step takes a batch from a shuffled DataLoader, moves it to the device, and reads accuracy
-and loss back with `.item()`. Protocol `resident`: the same arithmetic on data that lies on the device, in the dataset's
-(random) order, with accuracy and loss summed there. The two differ by loading and synchronisation.
+and loss back with `.item()`. Protocol `resident`: the same arithmetic on data kept on the device, in the dataset's
+(random) order, with accuracy and loss summed on the device. The protocols differ in loading and synchronisation.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Resident(_HiggsTraining):
         return inputs
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum both on the device, without waiting for it."""
+        """Sum accuracy and loss on the device, without waiting for it."""
         loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()

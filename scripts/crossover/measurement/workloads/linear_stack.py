@@ -1,7 +1,7 @@
 """Three wide linear layers (PyTorch's recipe "Automatic Mixed Precision", as leolui2004/tensorcore ran it, 2022).
 
 A step is forward, mean squared error against random targets, backward, SGD and `zero_grad`, which frees the gradients
-since torch 2.0. The published peaks are from torch 1.11, in which each new gradient existed beside the old one.
+since torch 2.0. The published peaks are from torch 1.11, in which old and new gradients exist at the same time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def build_model(width: int) -> nn.Sequential:
 class LinearTraining(TrainingTask):
     """The recipe's training loop over resident random inputs and targets.
 
-    A cycle is a single step, not the 50 of an epoch: batches are alike, and nothing happens at an epoch's end.
+    A cycle is a single step, not an epoch of 50: all batches are equivalent, and nothing happens at an epoch's end.
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:

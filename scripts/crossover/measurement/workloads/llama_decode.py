@@ -1,6 +1,5 @@
-"""One more token of each sequence by a small Llama, behind a context whose keys and values are cached.
-
-Each step is the same: the token's place in the cache is written anew.
+"""Decode one token of each sequence with a small Llama, after a context whose keys and values are cached. All steps
+are the same: the token's position in the cache is overwritten.
 """
 
 from __future__ import annotations

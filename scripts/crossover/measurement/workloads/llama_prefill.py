@@ -1,4 +1,4 @@
-"""The first pass of a small Llama over a prompt: fills the cache and gives the logits of the next token."""
+"""Prefill of a small Llama: processes a prompt, fills the cache and returns the logits of the next token."""
 
 from __future__ import annotations
 

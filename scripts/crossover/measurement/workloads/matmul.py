@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
 
-A large product also shows the most that a device can do in a precision: 2 n^3 operations over its time. The error is
-the note's: against the product in double precision of matrices that were drawn in it, so that rounding the inputs
-counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
+A large product also gives a device's peak rate in a precision: 2 n^3 operations over its time. The error is that of
+the note: relative to the product in double precision of matrices drawn in double precision, so that rounding the
+inputs is included. The left matrix is the batch (its n rows), the right one the model's only parameter.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PROTOCOLS = ("resident",)
 BATCH_SIZES = (1,)
 
 CHUNK_ROWS = 1024
-"""Rows of the exact product that are computed at a time."""
+"""Number of rows of the exact product computed at a time."""
 
 HOST_ROWS = 256
-"""Rows that are compared if a CPU computes the exact product: these alone take it seconds."""
+"""Number of rows compared if a CPU computes the exact product, which takes seconds for these alone."""
 
 
 class Product(nn.Module):
@@ -65,13 +65,13 @@ class Multiplication(InferenceTask):
     def own_errors(self) -> dict[str, float]:
         """The product's largest error, and its ratio to the mean absolute entry of the exact product.
 
-        All rows are compared, or HOST_ROWS if a CPU computes the exact product. Leaves another matrix in the model.
+        All rows are compared, or HOST_ROWS if a CPU computes the exact product. Changes the matrix in the model.
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
         left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
         self.right.copy_(right)
-        with self.arithmetic.autocast():  # the whole product: another shape may take another kernel
+        with self.arithmetic.autocast():  # the whole product, since another shape may use another kernel
             (product,) = self.forward(self.model, self.arithmetic.place(left))
         rows = min(n, HOST_ROWS) if doubles.device.type == "cpu" else n
         largest = total = doubles.place(torch.zeros(()))
@@ -85,7 +85,7 @@ class Multiplication(InferenceTask):
 
 
 def _doubles(device: torch.device) -> Arithmetic:
-    """Double precision on the device if it has that, else on the CPU."""
+    """Double precision on the device if supported, else on the CPU."""
     try:
         return arithmetic_of("fp64", device)
     except UnsupportedError:

@@ -1,9 +1,9 @@
 """A small convolutional network on images of digits (leolui2004/tensorcore, 2022).
 
 Protocol `as_published`: two worker processes read, transform and collate shuffled images one by one; each step moves a
-batch to the device and reads the loss back, and each epoch starts the workers anew. Protocol `resident`: the same
-arithmetic on normalised images that lie on the device, in whole batches and in the dataset's order, with the loss
-summed there. The two differ by loading and synchronisation. The workers' memory is not measured.
+batch to the device and reads the loss back, and each epoch restarts the workers. Protocol `resident`: the same
+arithmetic on normalised images kept on the device, in whole batches and in the dataset's order, with the loss summed
+on the device. The protocols differ in loading and synchronisation. The workers' memory is not measured.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PR_SET_PDEATHSIG = 1
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None
-"""As the default of the source's Python on Linux; that of Python 3.14 would import torch in each worker."""
+"""The default start method of the source's Python on Linux; that of Python 3.14 would import torch in each worker."""
 
 
 class Network(nn.Module):
@@ -76,7 +76,8 @@ def build_model(channels: int) -> Network:
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """(28, 28) uint8 images with the operations of the source's ToTensor and Normalize, which bound the run."""
+    """(28, 28) uint8 images with the operations of the source's ToTensor and Normalize, which limit the run's
+    speed."""
 
     def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         self.images = images
@@ -116,7 +117,7 @@ class _MnistTraining(TrainingTask):
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Cross entropy of a batch, which moves to the device here, as in the source.
 
-        Thus the images in float32 are freed before the backward pass under autocast, whose peak they would raise.
+        Thus the float32 images are freed before the backward pass under autocast, whose peak they would raise.
         """
         images, labels = inputs
         weight = next(model.parameters())
@@ -134,7 +135,8 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Have the kernel end this worker with its parent; torch's check misses a parent that died before it began."""
+    """Have the kernel end this worker with its parent; torch's check misses a parent that died before the check
+    began."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -1,4 +1,4 @@
-"""No work, measured without torch: its trials show what the workflow costs (see `null_trial`)."""
+"""No work, measured without torch: its trials show the overhead of the workflow (see `null_trial`)."""
 
 SIZE_NAME = "numbers of cells"
 SIZE_RANGE = (1, 1000000)

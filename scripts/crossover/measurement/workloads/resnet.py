@@ -1,10 +1,10 @@
 """Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer.
 
-The source times both passes on 16 resident images and drops the gradients. The models are transformers', with
+The source times both passes on 16 resident images and discards the gradients. The models are transformers', with
 torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, with the
 stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts from a cross entropy
-with random labels, in the source from random numbers, which does not change what follows. The source's ResNet-200 and
-VGG are not among transformers' ResNets of published sizes, so they are left out.
+with random labels instead of the source's random numbers, which does not change the work. The source's ResNet-200 and
+VGG are not among transformers' ResNets of published sizes, so they are omitted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 
 """Blocks in each of the four stages (He et al. 2015, table 1), each of two layers up to 34 layers, of three beyond."""
 
 BLOCK_SHARE = 0.2
-"""Weight with which a fresh block is added to its input. With torch's 1, gradients double from block to block in
+"""Initial weight with which a block is added to its input. With torch's 1, gradients double from block to block in
 training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
 
 

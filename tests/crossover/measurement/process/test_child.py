@@ -61,8 +61,8 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (RuntimeError(ASSERTION), "net.py:build: an assertion failed on the GPU: most often labels lie outside of"),
-        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); take that out"),
+        (RuntimeError(ASSERTION), "net.py:build: an assertion failed on the GPU: usually labels lie outside"),
+        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); remove that"),
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )

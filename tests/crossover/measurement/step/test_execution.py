@@ -153,7 +153,7 @@ def adam(**options: bool) -> torch.optim.Optimizer:
     ("task", "reason"),
     [
         (lambda: TinyTraining(linear(1.0), [torch.ones(1, 1)]), "needs a CUDA device; this is cpu"),
-        (lambda: captured(reads_back=True), "cannot hold a step whose results the host reads"),
+        (lambda: captured(reads_back=True), "cannot hold a step in which the host reads results"),
         (lambda: captured(arithmetic_of("amp-fp16", CPU)), "cannot hold amp-fp16"),
         (lambda: captured(optimizer=adam()), "cannot hold Adam as this workload sets it"),
     ],

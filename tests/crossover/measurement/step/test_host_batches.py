@@ -169,7 +169,7 @@ def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tm
     with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):
         own_task(tmp_path, text.format(", run=print"))
     sparse = TinyInference(linear(1.0), torch.ones(1, 1).to_sparse())
-    with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; take from_pageable"):
+    with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; use from_pageable"):
         from_host(sparse)
 
 

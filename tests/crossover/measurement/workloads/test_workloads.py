@@ -130,8 +130,8 @@ POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
     ("spoil", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-8]), "is not a readable safetensors file"),
-        (lambda path: path.unlink(), "is no file"),
-        (lambda path: (path.unlink(), path.mkdir()), "is no file"),
+        (lambda path: path.unlink(), "is not a file"),
+        (lambda path: (path.unlink(), path.mkdir()), "is not a file"),
         (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
     ],
 )
