@@ -108,4 +108,4 @@ def test_one_cell_by_hand_prints_its_answer(project: Path) -> None:
         [*command, *short, "--isolation=process"], cwd=project, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert re.match(r"[\d.]+ .?s a step, .*peak [\d.]+ .B, on ", done.stdout)
+    assert re.match(r"[\d.]+ .?s per step, .*peak [\d.]+ .B, on ", done.stdout)

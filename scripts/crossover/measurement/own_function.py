@@ -66,7 +66,7 @@ class OwnFunction:
                 return call_function(model, size, **axes)
 
         returned = call_user(model, call, self.tell, make)
-        self.tell({"doing": None})
+        self.tell({"doing": f"a step of {model.shown}: {call}"})
         return checked_step(returned, f"{model.shown}: {call}")
 
 

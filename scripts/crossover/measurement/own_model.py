@@ -79,7 +79,7 @@ class OwnModel:
         step = self._user_step()
         self.tell({"known": {"parameters": trainable_parameters(step.model)}})
         task = (OwnTraining if self.model.mode == "train" else OwnInference)(step, self.model, cell, arithmetic)
-        self.tell({"doing": None})
+        self.tell({"doing": f"a step of {self.model.shown}"})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
         dtype = _default_dtypes[self.model]

@@ -87,7 +87,7 @@ def test_a_table_that_cannot_be_merged_is_one_line(run: Callable[..., Path]) -> 
     with pytest.raises(UserError, match=f"^{folder}: it holds no rows; allowed: the results folder of a run"):
         names(folder)
     pq.write_table(pq.read_table(file).replace_schema_metadata(None), file)
-    with pytest.raises(UserError, match=f"^{file}: not the table 'measurements' of this version .*; copy it anew"):
+    with pytest.raises(UserError, match=f"^{file}: not the table 'measurements' of this version .*; copy it again"):
         names(folder)
 
 
@@ -99,8 +99,8 @@ def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path], 
         names(folder, ("x", folder / ".." / "a"))
     with pytest.raises(UserError, match="'here' stands for a machine without a name"):
         names(("here", folder))
-    with pytest.raises(UserError, match=r"are both of machine 'here'; give each a name, as in laptop="):
+    with pytest.raises(UserError, match=r"are both of machine 'here'; give each a name: laptop="):
         names(folder, run("b"))
     (folder / "measurements.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):
+    with pytest.raises(UserError, match=r"not a readable table .*; copy it again"):
         names(folder)
