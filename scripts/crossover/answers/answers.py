@@ -95,9 +95,8 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         if elsewhere:
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
         measured = crossovers + without_accelerator(tables, x_axis)
-        bounds = bound_answers(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
-        elsewhere = bounds
+        elsewhere = bound_answers(tables, x_axis)
     further = paybacks + ranking_answers(tables, x_axis) + transfers(tables, x_axis)
     return crossovers + best_answers(tables, x_axis) + further + elsewhere
 

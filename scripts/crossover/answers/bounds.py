@@ -11,7 +11,7 @@ from crossover.tables.run_tables import RunTables
 
 
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """One answer a series, at its largest point, from the reference that could be fastest there."""
+    """One answer per series, at its largest point, from the reference that could be fastest there."""
     ratios = tables.ratios[tables.ratios["pair"] == PAIR]
     if ratios.empty:
         return []

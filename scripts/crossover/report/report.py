@@ -35,6 +35,7 @@ from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.statistics.intervals import ENDS, interval_of
 from crossover.statistics.machines import shown_column
+from crossover.statistics.problems import FLAGGED
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
 from crossover.tables.references import facts_of
@@ -117,6 +118,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": facts["problems"],
+        "lost": [entry for entry in facts["problems"] if entry["kind"] != FLAGGED],
         "progress": run.progress,
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),

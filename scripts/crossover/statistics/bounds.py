@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.config.words import is_cpu
 from crossover.statistics.intervals import ENDS
 from crossover.statistics.roofs import WORK, compute_roof_s, memory_roof_s, or_nan
-from crossover.tables.frames import of_study, on_all_cores, records
+from crossover.tables.frames import on_all_cores, records
 from crossover.tables.references import Reference
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
@@ -35,49 +35,52 @@ def bounds_of(
     for a study with an accelerator here, or for one that the reference measured (`elsewhere`, see `agreeing`).
     Another row compares the step with the shortest one of any model there.
     """
+    with_roofs = [reference for reference in references if len(reference.roofs)]
+    if not with_roofs:
+        return table_of("ratios")
     timed = on_all_cores(cells).dropna(subset=["step_time_s", "flops_per_step"])
+    timed = timed[timed["execution"] == "eager"]
     ok = measurements[measurements["status"] == "ok"]
     work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
-    rows = [
-        row
-        for reference in references
-        if len(reference.roofs)
-        for study in timed["study"].unique()
-        if all(is_cpu(device) for device in of_study(cells, study)["device"])
-        and study not in set(elsewhere.loc[elsewhere["machine"] == reference.facts.name, "study"])
-        for cell in records(of_study(timed, study))
-        if cell["execution"] == "eager"
-        for row in _rows(cell, work.loc[tuple(cell[axis] for axis in CELL_AXES)], reference)
-    ]
+    has_accelerator = {study for study, device in cells[["study", "device"]].values if not is_cpu(device)}
+    rows: list[dict[str, Any]] = []
+    for reference in with_roofs:
+        measured = {*elsewhere.loc[elsewhere["machine"] == reference.facts.name, "study"]}
+        unmeasured = timed[~timed["study"].isin(has_accelerator | measured)]
+        rows += _of_reference(records(unmeasured), work, reference)
     return table_of("ratios", rows)
 
 
-def _rows(cell: Mapping[str, Any], work: pd.Series, reference: Reference) -> Iterator[dict[str, Any]]:
-    products, others, _ = work
+def _of_reference(
+    cells: Sequence[Mapping[str, Any]], work: pd.DataFrame, reference: Reference
+) -> Iterator[dict[str, Any]]:
     roofs, device = Roofs.best_of(reference.roofs), reference.roofs["device"].iloc[0]
     trials = reference.trials
     eager = trials[(trials["status"] == "ok") & (trials["execution"] == "eager") & (trials["device"] == device)]
-    roofs_s = {
-        LAUNCH: roofs.graph_launch_s,
-        COMPUTE: compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
-        MEMORY: memory_roof_s(products, roofs) + memory_roof_s(others, roofs),
-    }
-    if any(math.isnan(roof_s) for roof_s in roofs_s.values()):
-        return
-    highest = max(roofs_s, key=lambda roof: roofs_s[roof])
-    for contender, least_s in ((highest, roofs_s[highest]), (SHORTEST, eager["step_time_s"].min())):
-        yield {
-            **{axis: cell[axis] for axis in CELL_AXES},
-            "machine": reference.facts.name,
-            "device": device,
-            "parameters": cell["parameters"],
-            "pair": PAIR,
-            "baseline": cell["device"],
-            "baseline_machine": cell["machine"],
-            "baseline_threads": cell["threads"],
-            "contender": contender,
-            **{f"ratio{end}": or_nan(cell[f"step_time{end}_s"]) / least_s for end in ENDS},
-            "trials": cell["trials"],
-            "baseline_s": cell["step_time_s"],
-            "contender_s": least_s,
+    shortest_s = eager["step_time_s"].min()
+    for cell in cells:
+        products, others, _ = work.loc[tuple(cell[axis] for axis in CELL_AXES)]
+        roofs_s = {
+            LAUNCH: roofs.graph_launch_s,
+            COMPUTE: compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
+            MEMORY: memory_roof_s(products, roofs) + memory_roof_s(others, roofs),
         }
+        if any(math.isnan(roof_s) for roof_s in roofs_s.values()):
+            continue
+        highest, highest_s = max(roofs_s.items(), key=lambda item: item[1])
+        for contender, least_s in ((highest, highest_s), (SHORTEST, shortest_s)):
+            yield {
+                **{axis: cell[axis] for axis in CELL_AXES},
+                "machine": reference.facts.name,
+                "device": device,
+                "parameters": cell["parameters"],
+                "pair": PAIR,
+                "baseline": cell["device"],
+                "baseline_machine": cell["machine"],
+                "baseline_threads": cell["threads"],
+                "contender": contender,
+                **{f"ratio{end}": or_nan(cell[f"step_time{end}_s"]) / least_s for end in ENDS},
+                "trials": cell["trials"],
+                "baseline_s": cell["step_time_s"],
+                "contender_s": least_s,
+            }

@@ -36,6 +36,7 @@ KEPT = (
 """The columns of a trial that a comparison needs."""
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
+"""The columns of a roof that a limit needs."""
 
 LARGEST_BYTES = 200_000
 """Maximum size of the table of trials."""
