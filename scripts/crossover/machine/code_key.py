@@ -48,6 +48,9 @@ SERVER = f"{MEASUREMENT}.process.server"
 """The trial server, from which a measuring process is forked or imports parts. The supervising process does not count:
 no number depends on it."""
 
+CHOICE = "a choice"
+"""The name under which the choice of a function and its mode counts among a model's files."""
+
 MOST_SOURCES = 300
 """Maximum number of sources beside a model whose imports are followed if it imports by a computed name."""
 
@@ -63,7 +66,7 @@ class Code:
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
-    """Names of the modules that only the workload, or the user's model, adds."""
+    """Names of the modules that only the workload adds; with a model of the user's, of its files alone."""
     here: Mapping[str, object] = field(default_factory=dict)
     """Properties that may differ between machines with the same code: times of large files, environment variables, and
     versions of the dependencies of the model's packages."""
@@ -118,6 +121,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_FUNCTION if model.is_function else OWN_MODEL
     of_workload = modules.imported_by(name, skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
+    names_of_model = list(added)
     here: dict[str, object] = {}
     digests = _digests(files | added)
     if model is not None:
@@ -127,6 +131,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
             data["a table"] = Path(model.table.file)
+        digests[CHOICE] = _digest_of_values(_choice(model))
+        names_of_model = [CHOICE, *of_model.files, *data]
         added |= of_model.files | data
         digests |= _digests(of_model.files)
         contents, times = content_keys(data)
@@ -139,7 +145,13 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted(packages):  # the packages that the other files import only read the host and write the row
         versions |= version_of(package)
-    return Code(files | added, digests, versions, list(added), here)
+    return Code(files | added, digests, versions, names_of_model, here)
+
+
+def _choice(model: Model) -> list[object]:
+    """What is chosen of a model's files: the function, the mode, the sizes' names and the columns of the table."""
+    source = model.name if model.file else model.source
+    return [source, model.mode, model.names, model.table and [model.table.targets, model.table.inputs]]
 
 
 def digests_of(*modules: str) -> dict[str, str]:

@@ -78,7 +78,9 @@ class Row:
     crossover_version: str | None = column("version of this workflow")
     code_version: str | None = column("git commit of the measuring code, `-dirty` if changed; null without git")
     code_key: str | None = column("hash of all files that the trial, or the training, imported, and of `packages`")
-    model_key: str | None = column("hash of the files that only the workload, or the user's model, adds")
+    model_key: str | None = column(
+        "hash of the files that only the workload adds; with a model of the user's, of its files alone"
+    )
     measurement_key: str | None = column("hash of all other files that the trial, or the training, imported")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
     command: str | None = column("command that repeats the trial or training")

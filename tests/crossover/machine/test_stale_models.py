@@ -8,10 +8,11 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from crossover.config.models import Model
+from crossover.config.models import Model, Table
 from crossover.config.workloads import OWN
 from crossover.machine import named_files
 from crossover.machine.code_key import Code, code_of
@@ -178,6 +179,29 @@ def test_the_measurement_key_is_of_the_other_files_alone(project: Path) -> None:
     name = next(name for name in after.digests if name not in after.of_model)
     assert replace(after, digests={**after.digests, name: "edited"}).measurement_key != after.measurement_key
     assert replace(after, packages={"torch": "0"}).measurement_key == after.measurement_key
+    assert not [name for name in after.of_model if name.startswith("crossover.")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "another"},
+        {"mode": "infer"},
+        {"names": ("small", "large")},
+        {"table": Table("samples.csv", "label")},
+    ],
+)
+def test_a_function_or_mode_of_the_same_file_is_another_model(project: Path, change: dict[str, Any]) -> None:
+    write(project, "samples.csv", "a,label\n1,0\n")
+    model = Model(str(write(project, "net.py", "width = 1\n").resolve()), "build")
+    keys_of = [code_of("trial", OWN, model=made) for made in (model, replace(model, **change))]
+    assert keys_of[0].model_key != keys_of[1].model_key
+    assert keys_of[0].measurement_key == keys_of[1].measurement_key
+
+
+def test_models_of_a_library_have_different_keys() -> None:
+    found = {code_of("trial", OWN, model=Model("json", name)).model_key for name in ("loads", "dumps")}
+    assert len(found) == 2
 
 
 def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Path) -> None:
