@@ -81,7 +81,7 @@ class Effort:
     )
     timed_min_s: float = number(0.15, "Shortest sum of timed blocks in seconds.", ge=0, le=LONGEST_S)
     timed_max_s: float = number(
-        1.0, "Timing ends after this many seconds, once there are at least two blocks.", gt=0, le=LONGEST_S
+        0.5, "Timing ends after this many seconds, once there are at least two blocks.", gt=0, le=LONGEST_S
     )
     timed_tolerance: float = number(
         0.02,
@@ -136,7 +136,7 @@ class Refinement:
     pairs: tuple[str, ...] = ("device",)
     """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
-        4,
+        3,
         "Initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, and to "
         "those where the faster side is undecided.",
         ge=1,
@@ -178,7 +178,7 @@ PRESETS = {
         refinement=Refinement(bisections=0, extra_trials=0, first_trials=1),
     ),
     "default": Preset(trials=8),
-    "thorough": Preset(trials=15),
+    "thorough": Preset(trials=15, refinement=Refinement(first_trials=5)),
 }
 
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")

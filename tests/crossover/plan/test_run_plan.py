@@ -100,9 +100,9 @@ def test_candidates_add_one_trial_each_and_change_nothing_else() -> None:
 
 def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
     run = replace(plan(), trials=8)
-    assert run.first_trials == {"disc_depth": 4, "hsf_width": 4}
-    assert {trial for _, trial in run.trials_of_grid} == {1, 2, 3, 4}
-    assert replace(run, default_devices=("cpu",)).rounds == 4  # a GPU measured elsewhere may stand in
+    assert run.first_trials == {"disc_depth": 3, "hsf_width": 3}
+    assert {trial for _, trial in run.trials_of_grid} == {1, 2, 3}
+    assert replace(run, default_devices=("cpu",)).rounds == 3  # a GPU measured elsewhere may stand in
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert (fixed.first_trials["hsf_width"], fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)

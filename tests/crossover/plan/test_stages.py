@@ -26,7 +26,7 @@ STUDY = Study(
     precisions=("fp32",),
     executions=("eager",),
 )
-RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3)
+RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3, first_trials=4)
 ALL = replace(RUN, pairs=("device", "precision", "execution"))
 BOTH = ("cpu", "cuda")
 CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")

@@ -93,8 +93,15 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
         (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
         (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
         (150.0, 250.0, 4, 8, Refinement(), Plan("add_trials", trials={100: 16, 400: 16})),
-        (150.0, 250.0, 3, 4, Refinement(), Plan("add_trials", trials={100: 12, 400: 12})),  # has them from the first
-        (150.0, 250.0, 3, 4, Refinement(extra_trials=0), Plan("done")),
+        (
+            150.0,
+            250.0,
+            3,
+            4,
+            Refinement(first_trials=4),
+            Plan("add_trials", trials={100: 12, 400: 12}),
+        ),  # has them from the first
+        (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), Plan("done")),
     ],
 )
 def test_the_last_stages_add_trials_where_the_interval_is_wide(
