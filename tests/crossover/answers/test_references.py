@@ -297,6 +297,7 @@ class TestThresholds:
         sizes = {100: True, 500: None, 1000: None, 5000: None, 10_000: True}
         assert {size: should_use_gpu([series], STUDY, size) for size in sizes} == sizes
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.1, True, 0, 0), (0.25, True, 8, 21)]
     )

@@ -60,6 +60,7 @@ def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, tri
     assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
 
 
+@pytest.mark.slow
 def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
     """Runs 3 % apart (standard deviation), far more than their trials tell.
 
