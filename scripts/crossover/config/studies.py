@@ -152,7 +152,9 @@ class Refinement:
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
         """Number of trials of the sizes at a crossover after each stage following the bisections."""
-        more = (trials,) if self.first_trials < trials else ()
+        # Single trials leave many sizes in doubt, and a second one fewer.
+        second = (2,) if self.first_trials == 1 and trials > 2 else ()
+        more = (*second, trials) if self.first_trials < trials else ()
         return (*more, trials + self.extra_trials) if self.extra_trials else more
 
 

@@ -58,8 +58,8 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
 
 MACHINES = Kind(
     "Time, or money if the config gives prices, of a step (or of the study's run without start-up) on each device of "
-    "each machine, with the 95 % interval over trials. A reference is a single machine measured elsewhere: its "
-    "interval does not include the spread between machines of its kind.",
+    "each machine, with the 95 % interval over trials. The interval of a reference, measured "
+    "elsewhere, includes how hosts of its kind differ.",
     _draw_machines,
     lambda tables: bool((tables.machines["rank"] >= LEAST_RANKED).any()),
 )

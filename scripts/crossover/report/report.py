@@ -121,7 +121,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "lost": [entry for entry in facts["problems"] if entry["kind"] != FLAGGED],
         "progress": run.progress,
         "note": run.note,
-        "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
+        "without_gpu": machines == [HERE] and all(map(is_cpu, tables.measurements["device"])) and not run.progress,
         "machines": machines,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
         "references": _references(tables),

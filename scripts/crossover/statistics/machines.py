@@ -123,7 +123,7 @@ def shown_column(row: Row) -> str:
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides that may be the first, with all others significantly behind, and the first and last point of the range."""
+    """Sides that are nowhere significantly behind the first in a range of points, with its ends."""
 
     sides: frozenset[Side]
     low: float
@@ -133,23 +133,20 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, from left to right along the x axis.
 
-    Points where no side is significantly behind are left out. A range continues as long as at least one of its sides
-    is among the first at all of its points and another at none; its sides are all those among the first at any point.
+    Points where no side is significantly behind are left out. A range is continued as long as at least one side is
+    among the first at all of its points.
     """
-    every_side = sides_of(rows)
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):
         leading[row[x_axis]] = leading.get(row[x_axis], frozenset()) | {(row["machine"], row["device"])}
-    stretches: list[FirstPlace] = []
-    common = every_side
+    every_side = sides_of(rows)
+    places: list[FirstPlace] = []
     for x, sides in sorted((float(x), sides) for x, sides in leading.items() if sides != every_side):
-        common &= sides
-        if stretches and common and (either := stretches[-1].sides | sides) != every_side:
-            stretches[-1] = replace(stretches[-1], sides=either, high=x)
+        if places and (common := places[-1].sides & sides):
+            places[-1] = replace(places[-1], sides=common, high=x)
         else:
-            stretches.append(FirstPlace(sides, x, x))
-            common = sides
-    return stretches
+            places.append(FirstPlace(sides, x, x))
+    return places
 
 
 def sides_of(rows: pd.DataFrame) -> frozenset[Side]:

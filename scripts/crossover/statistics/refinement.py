@@ -61,8 +61,9 @@ def plan_refinement(
     """Plan a stage, numbered from 1, from the crossover after the previous stages. Each of the first `bisections`
     stages adds the size nearest to the geometric middle of the bracket, unless more trials are needed instead: if the
     interval is wider than the bracket or, without an interval, a measured size lies within the bracket. The next stage
-    gives the run's `trials` to the sizes on which the crossover depends, as long as its interval is unknown or wider
-    than the target, and to those where the faster side is undecided. The last stage adds `extra_trials` to the former.
+    gives the run's `trials` (after single trials, first a second one) to the sizes on which the crossover depends, as
+    long as its interval is unknown or wider than the target, and to those where the faster side is undecided. The last
+    stage adds `extra_trials` to the former.
     `crossover` is on the size axis, `measured` are the sizes already measured. New sizes are multiples of
     `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on
     which the target width is defined.
@@ -79,7 +80,7 @@ def plan_refinement(
     width = half_width(crossover, to_x)
     if bracketed and width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
-    near = _in_doubt(crossover, sorted(measured), single_trials=refinement.first(trials) == 1)
+    near = _in_doubt(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
     return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
 
 

@@ -106,7 +106,7 @@ def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert (fixed.first_trials["hsf_width"], fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)
-    assert (quick.rounds, quick.last_stage, quick.cells_of_candidates) == (1, 1, [])
+    assert (quick.rounds, quick.last_stage, quick.cells_of_candidates) == (1, 2, [])
 
 
 KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")

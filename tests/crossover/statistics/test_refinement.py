@@ -91,7 +91,8 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
         (189.0, 211.0, 3, 8, Refinement(), MORE),
         (None, 210.0, 3, 8, Refinement(), MORE),
         (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
-        (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
+        (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 2, 400: 2})),
+        (None, None, 2, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
         (150.0, 250.0, 4, 8, Refinement(), Plan("add_trials", trials={100: 16, 400: 16})),
         (
             150.0,
@@ -111,11 +112,11 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
     assert plan_refinement(crossover, {10, 100, 400}, stage, trials, refinement) == expected
 
 
-@pytest.mark.parametrize(("first", "decision"), [(1, "add_trials"), (2, "decided")])
-def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, decision: str) -> None:
+@pytest.mark.parametrize(("first", "stage", "decision"), [(1, 1, "add_trials"), (1, 2, "decided"), (2, 1, "decided")])
+def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
     crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
-    plan = plan_refinement(crossover, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
-    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 3) if first == 1 else {})
+    plan = plan_refinement(crossover, {10, 30, 50, 90}, stage, 3, Refinement(bisections=0, first_trials=first))
+    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 2) if decision == "add_trials" else {})
 
 
 @pytest.fixture

@@ -69,7 +69,9 @@ def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
 
 
 def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
-    trials, why = plan_stage(pd.DataFrame(over_batches()), 1, {STUDY: Refinement()}, {STUDY: "batch_size"}, {STUDY: 8})
+    trials, why = plan_stage(
+        pd.DataFrame(over_batches()), 1, {STUDY: Refinement(first_trials=4)}, {STUDY: "batch_size"}, {STUDY: 8}
+    )
     assert {(cell.size, cell.batch_size, cell.device) for cell in trials} == {(2, 8, "cpu"), (2, 8, "cuda")}
     assert set(map(tuple, trials.values())) == {(1, 2, 3, 4)}
     assert [(line["over"], line["decision"], line["size"]) for line in why] == [("batch_size", "bisect", 2)]
@@ -93,7 +95,7 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
     measured = pd.DataFrame(over_cores("cpu-1", "cpu-4"))
 
     def plan(stage: int) -> dict[str, list[int]]:
-        refinement = Refinement(target_width=1e-4)
+        refinement = Refinement(target_width=1e-4, first_trials=4)
         trials, _ = plan_stage(measured, stage, {STUDY: refinement}, {STUDY: "cpu_threads"}, {STUDY: 8})
         return {cell.device: numbers for cell, numbers in trials.items()}
 
