@@ -6,7 +6,7 @@ from crossover.machine.counters import read_counters
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
-from crossover.machine.turns import hand_down_turns
+from crossover.machine.turns import hand_down_turns, turn_of_others
 from crossover.plan.checks import load_by_others
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.outdated import set_aside
@@ -62,6 +62,8 @@ onstart:
         if workflow.local_exec and (note := load_by_others(COUNTERS, read_counters())):
             print(f"Note: {note}", file=sys.stderr)
         with one_line_errors():
+            if workflow.local_exec and (holder := turn_of_others(os.environ)):
+                print(f"Note: trials wait for their turn on this host, which {holder} has now", file=sys.stderr)
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
                 hand_down_gpus()

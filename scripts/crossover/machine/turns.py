@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 
 from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
 
@@ -41,18 +42,15 @@ def host_turn(
     `holder` is shown to others while they wait; `tell` receives the line that this process prints if it waits. A batch
     job does not wait: its scheduler gave it the cores. Raises UserError if the folder cannot hold locks.
     """
-    name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
-    if name is None:
+    path = _file_of_turns(environment)
+    if path is None:
         yield 0.0
         return
-    folder = make_folder(folder_of_locks(environment))
-    path = folder / f"{name.replace('/', '_')}.turn"
     started = time.monotonic()
 
     @cache
     def tell_once() -> None:
-        holders = holder_words(path, "GPU trials, or by a process that left no note")
-        tell(f"waiting for a turn on this host, which is held by {holders}")
+        tell(f"waiting for a turn on this host, which is held by {_holders(path)}")
 
     with ExitStack() as turn:
         # Later arrivals wait in the queue, so that GPU trials cannot starve a CPU trial.
@@ -62,6 +60,28 @@ def host_turn(
             write_note(path, holder)
             turn.callback(write_note, path, None)
         yield time.monotonic() - started
+
+
+def turn_of_others(environment: Mapping[str, str]) -> str | None:
+    """Who holds the turn on this host, described in a line, before this run measures; None if nobody does."""
+    path = _file_of_turns(environment)
+    if path is None:
+        return None
+    try:
+        with locked(path, fcntl.LOCK_EX):
+            return None
+    except BlockingIOError:
+        return _holders(path)
+
+
+def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
+    """The file whose lock is the turn; None in a batch job, which does not wait."""
+    name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
+    return None if name is None else make_folder(folder_of_locks(environment)) / f"{name.replace('/', '_')}.turn"
+
+
+def _holders(path: Path) -> str:
+    return holder_words(path, "GPU trials, or by a process that left no note")
 
 
 @contextmanager

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crossover.errors import UserError
+from crossover.plan.stages import path_of_row, planned_trials
+
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules that measure, with names for their jobs."""
 
@@ -21,6 +24,12 @@ OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run
 
 ANSWERING = "give_first_answer"
 """The rule whose output is shown when it has finished."""
+
+ADDING = {
+    "plan_refinement": "Refinement adds {}.",
+    "plan_repeats": "To measure again, because other programs disturbed them: {}.",
+}
+"""The rules whose output names further trials, with the line about them."""
 
 MOST_REASONS = 3
 """Maximum number of failed jobs' reasons repeated at the end."""
@@ -112,14 +121,12 @@ class Progress(logging.Handler):
         """The last line of each failed job's log."""
         self._say, self._up_to_date, self._clock = say, up_to_date, clock
         self._running: dict[int, str] = {}
-        self._answers: dict[int, str] = {}
-        """Output of each running job of `ANSWERING`."""
+        self._outputs: dict[int, str] = {}
+        """Output of each running job of `ANSWERING` and `ADDING`."""
         self._began: float | None = None
-        self._totals: list[int] = []
+        self._added = 0
+        """Trials added by refinement and repeats."""
         self._last_step = -1
-        self._untold = False
-        """Whether a trial has ended since the last progress event, which counts the trials that refinement has
-        added."""
 
     def measures(self) -> bool:
         """Whether the run has measuring jobs, or may get some by refinement or repeats."""
@@ -148,8 +155,8 @@ class Progress(logging.Handler):
             self._running[facts["jobid"]] = facts["rule_name"]
             if facts["rule_name"] in MEASURING and self._began is None:
                 self._began = self._clock()
-            if facts["rule_name"] == ANSWERING:
-                self._answers[facts["jobid"]] = facts["output"][0]
+            if facts["rule_name"] in (ANSWERING, *ADDING):
+                self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 reports some errors twice
             rule = self._running.pop(facts["jobid"])
             self.failed[rule] += 1
@@ -159,18 +166,18 @@ class Progress(logging.Handler):
         elif event == "job_finished" and facts["job_id"] in self._running:
             rule = self._running.pop(facts["job_id"])
             self.finished[rule] += 1
-            self._untold |= rule in MEASURING
-            if rule == ANSWERING and (answer := _text(self._answers.pop(facts["job_id"])).rstrip()):
-                self._say(answer)
-        elif event == "progress":
-            self._totals.append(facts["total"])
-            if self._untold:
+            if rule in MEASURING:
                 self._tell()
+            elif rule == ANSWERING and (answer := _text(self._outputs.pop(facts["job_id"])).rstrip()):
+                self._say(answer)
+            elif rule in ADDING and (added := _added_trials(Path(self._outputs.pop(facts["job_id"])))):
+                self._added += added
+                self._last_step = -1
+                self._say(ADDING[rule].format(f"{added} trial{'' if added == 1 else 's'}"))
 
     def _trials(self) -> int:
-        """Number of measuring jobs: those planned at the start, and those that refinement has added."""
-        added = self._totals[-1] - self._totals[0] if self._totals else 0
-        return sum(self.planned[rule] for rule in MEASURING) + added
+        """Number of measuring jobs: those planned at the start, and those added since."""
+        return sum(self.planned[rule] for rule in MEASURING) + self._added
 
     def _counted(self, jobs: int | str) -> str:
         """Format the number of jobs: '12 trials and trainings'; empty without jobs."""
@@ -182,7 +189,6 @@ class Progress(logging.Handler):
         return ", before what refinement adds" if refines else ""
 
     def _tell(self) -> None:
-        self._untold = False
         done, failed = (sum(ended[rule] for rule in MEASURING) for ended in (self.finished, self.failed))
         planned = self._trials()
         left = planned - done - failed
@@ -193,6 +199,18 @@ class Progress(logging.Handler):
             self._last_step = step
             seconds = left * (self._clock() - self._began) / done
             self._say(f"{words}; {duration_words(seconds)} left{self._more()}.")
+
+
+def _added_trials(plan: Path) -> int:
+    """Number of trials in the plan of a stage or a repeat that have no row yet; 0 for a plan that cannot be read."""
+    kind, _, number = plan.stem.partition("-")
+    repeat = int(number) if kind == "repeat" else 0
+    cells = plan.parents[1] / "cells"
+    try:
+        trials = planned_trials(plan)
+    except UserError:
+        return 0
+    return sum(not (cells / path_of_row(*trial, repeat)).exists() for trial in trials)
 
 
 def _last_line(log: str) -> str | None:

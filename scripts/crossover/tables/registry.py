@@ -407,9 +407,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
 
 MACHINES = _axes(CELL_AXES) | {
     **_of_record(["device_name", "size_name", "size_label", "parameters"]),
-    "measured_elsewhere": _yes(
-        "whether it is a reference, whose interval includes how hosts of its kind differ"
-    ),
+    "measured_elsewhere": _yes("whether it is a reference, whose interval includes how hosts of its kind differ"),
     "ranked_by": _text("cost by which sides are ranked: time, or money if at least two sides of the line have a price"),
     "rank": _count("rank among the sides of its line at the point, lowest cost first"),
     "behind": _yes(

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from crossover.machine.locks import LEASES
-from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn
+from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn, turn_of_others
 from processes import wait_for
 
 
@@ -133,8 +133,10 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
 
 def test_what_computes_has_the_host_alone(start: Start) -> None:
     trial = start("a trial", "beside")
+    assert turn_of_others(os.environ) is None
     with computing("drawing figures"):
         assert "which is held by drawing figures (pid " in trial.wait()
+        assert (turn_of_others(os.environ) or "").startswith("drawing figures (pid ")
     trial.next("begins")
 
 

@@ -9,9 +9,13 @@ from types import SimpleNamespace
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from crossover.config.studies import Cell
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
+from crossover.plan.stages import path_of_row, write_stage
 from crossover.plan.terminal import STEPS, Progress, WithoutCommand, cut_paths, failure_words, is_for_terminal
+
+CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
 
 
 class Run:
@@ -21,21 +25,21 @@ class Run:
         self.now_s = 0.0
         self.said: list[str] = []
         self.progress = Progress(self.said.append, lambda: self.said.append("up to date"), lambda: self.now_s)
-        self.total = sum(planned.values())
-        self.event(LogEvent.RUN_INFO, stats={**planned, "total": self.total})
+        self.event(LogEvent.RUN_INFO, stats={**planned, "total": sum(planned.values())})
 
     def event(self, event: LogEvent, **facts: object) -> None:
         record = logging.makeLogRecord({"event": event, **facts})
         self.progress.handle(record)
 
-    def job(self, number: int, rule: str = "measure_cell", seconds: float = 1.0, ends: bool = True) -> None:
-        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule)
+    def job(
+        self, number: int, rule: str = "measure_cell", seconds: float = 1.0, ends: bool = True, output: str = ""
+    ) -> None:
+        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output])
         self.now_s += seconds
         if ends:
             self.event(LogEvent.JOB_FINISHED, job_id=number)
         else:
             self.event(LogEvent.JOB_ERROR, jobid=number, rule_name=rule)
-        self.event(LogEvent.PROGRESS, total=self.total)
 
 
 def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
@@ -61,16 +65,32 @@ def test_a_report_is_outdated_by_what_measures_or_analyses(rule: str, outdates: 
     assert Run(**{rule: 1}).progress.outdates_report() is outdates
 
 
-def test_refinement_adds_jobs_when_it_is_planned() -> None:
+def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) -> None:
+    stage, repeat = tmp_path / "refinement" / "stage-1.json", tmp_path / "repeats" / "repeat-1.json"
+    stage.parent.mkdir()
+    repeat.parent.mkdir()
+    write_stage(stage, 1, {CELL: [3, 4, 5, 6]}, [])
+    write_stage(repeat, 1, {CELL: [2]}, [])
+    row = tmp_path / "cells" / path_of_row(CELL, 3)  # as of an interrupted run
+    row.parent.mkdir(parents=True)
+    row.touch()
     run = Run(measure_cell=2, plan_refinement=1)
     run.job(1, seconds=60)
     assert run.said[-1] == "Measured 1 of 2 trials; about 1 min left, before what refinement adds."
     run.job(2, seconds=60)
     assert run.said[-1] == "Measured 2 of 2 trials, before what refinement adds."
-    run.total += 3
-    run.job(3, "plan_refinement", 1)
+    run.job(3, "plan_refinement", 1, output=str(stage))
     run.job(4, seconds=59)
-    assert run.said[-1] == "Measured 3 of 5 trials; about 2 min left."
+    assert run.said[-2:] == ["Refinement adds 3 trials.", "Measured 3 of 5 trials; about 2 min left."]
+    for number in (5, 6):
+        run.job(number, seconds=60)
+    run.job(7, "plan_repeats", 1, output=str(repeat))
+    run.job(8, seconds=60)
+    assert run.said[-3:] == [
+        "Measured 5 of 5 trials.",
+        "To measure again, because other programs disturbed them: 1 trial.",
+        "Measured 6 of 6 trials.",
+    ]
 
 
 def test_failed_jobs_are_counted_and_not_waited_for() -> None:
