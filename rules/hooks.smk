@@ -63,7 +63,10 @@ onstart:
             print(f"Note: {note}", file=sys.stderr)
         with one_line_errors():
             if workflow.local_exec and (holder := turn_of_others(os.environ)):
-                print(f"Note: trials wait for their turn on this host, which {holder} has now", file=sys.stderr)
+                print(
+                    f"Note: trials wait for their turn on this host, which {holder} has now",
+                    file=sys.stderr,
+                )
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
                 hand_down_gpus()

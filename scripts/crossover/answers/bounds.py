@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crossover.answers.vocabulary import Row, trials_columns
 from crossover.config.words import series_axes
-from crossover.statistics.bounds import LAUNCH, PAIR, SHORTEST
+from crossover.statistics.bounds import LAUNCH, PAIR
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import axis_label, machine_side, name_by, varying
 from crossover.tables.run_tables import RunTables
@@ -19,8 +19,7 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
     several = varying(tables.cells, axes)
     unit = axis_label(first_row(tables.cells) | {"x_axis": x_axis})
     answers = []
-    shortest_s = ratios[ratios["contender"] == SHORTEST].groupby("machine")["contender_s"].min()
-    for _, line in with_x(ratios[ratios["contender"] != SHORTEST], x_axis).groupby(axes, sort=False):
+    for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
         largest = line[line["x"] == line["x"].max()]
         bound = records(largest.sort_values("ratio").tail(1))[0]
         launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
@@ -34,7 +33,6 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
                 "low": bound["ratio_low"],
                 "high": bound["ratio_high"],
                 "unit": unit,
-                "winner_s": shortest_s.loc[bound["machine"]],
                 "bracket_low": bound["x"],
                 "reach": launches["x"].max() if len(launches) else None,
                 "winner": machine_side(bound["device"], bound["machine"]),

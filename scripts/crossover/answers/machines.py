@@ -6,7 +6,7 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, flags_of, trials_columns
 from crossover.config.words import BASELINE
-from crossover.statistics.machines import LEAST_RANKED, first_places, line_axes, sides_of
+from crossover.statistics.machines import first_places, is_ranking, line_axes, sides_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import axis_label, machine_side, name_by, varying
@@ -14,19 +14,18 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` for the line of a study's first crossover that has at least LEAST_RANKED sides."""
+    """The rows of table `machines` for the line of a study's first crossover that is a ranking."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
-    large = tables.machines[tables.machines["rank"] >= LEAST_RANKED].drop_duplicates(line_axes(x_axis))
-    for crossover in records(crossovers[of_devices] if len(large) else large):
-        if len(rows_with(large, line_axes(x_axis), crossover)):
-            return rows_with(tables.machines, line_axes(x_axis), crossover)
+    for crossover in records(crossovers[of_devices]) if len(tables.machines) else ():
+        line = rows_with(tables.machines, line_axes(x_axis), crossover)
+        if is_ranking(line):
+            return line
     return tables.machines.head(0)
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer on the fastest or cheapest sides along a study's main series; none with fewer than LEAST_RANKED
-    sides."""
+    """The answer on the fastest or cheapest sides along a study's main series; none if it is no ranking."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []

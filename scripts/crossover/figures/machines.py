@@ -13,7 +13,7 @@ from crossover.figures.panels import DASHES, MARKERS, Line, Look, arrange, colum
 from crossover.figures.style import DEVICE_COLOURS, worded
 from crossover.figures.view import Kind, StudyView
 from crossover.statistics.intervals import ENDS
-from crossover.statistics.machines import LEAST_RANKED, MONEY, line_axes, shown_column
+from crossover.statistics.machines import MONEY, is_ranking, line_axes, shown_column
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import machine_side
 from crossover.text import money_text, seconds_text
@@ -61,5 +61,5 @@ MACHINES = Kind(
     "each machine, with the 95 % interval over trials. The interval of a reference, measured "
     "elsewhere, includes how hosts of its kind differ.",
     _draw_machines,
-    lambda tables: bool((tables.machines["rank"] >= LEAST_RANKED).any()),
+    lambda tables: is_ranking(tables.machines),
 )

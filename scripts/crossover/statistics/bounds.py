@@ -20,8 +20,6 @@ from crossover.tables.run_tables import table_of
 PAIR = "bound"
 LAUNCH, COMPUTE, MEMORY = "launch", "compute", "memory"
 """The roofs that may bound a step."""
-SHORTEST = "shortest"
-"""The shortest eager step of any model that the reference measured, which bounds nothing."""
 
 
 def bounds_of(
@@ -33,7 +31,6 @@ def bounds_of(
     kernel, each by the fastest repeat of the reference's probes; operations and bytes are those that the CPU's eager
     step was counted to have. There is no row for a step whose operations torch cannot count, for other executions,
     for a study with an accelerator here, or for one that the reference measured (`elsewhere`, see `agreeing`).
-    Another row compares the step with the shortest one of any model there.
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:
@@ -55,9 +52,6 @@ def _of_reference(
     cells: Sequence[Mapping[str, Any]], work: pd.DataFrame, reference: Reference
 ) -> Iterator[dict[str, Any]]:
     roofs, device = Roofs.best_of(reference.roofs), reference.roofs["device"].iloc[0]
-    trials = reference.trials
-    eager = trials[(trials["status"] == "ok") & (trials["execution"] == "eager") & (trials["device"] == device)]
-    shortest_s = eager["step_time_s"].min()
     for cell in cells:
         products, others, _ = work.loc[tuple(cell[axis] for axis in CELL_AXES)]
         roofs_s = {
@@ -67,20 +61,19 @@ def _of_reference(
         }
         if any(math.isnan(roof_s) for roof_s in roofs_s.values()):
             continue
-        highest, highest_s = max(roofs_s.items(), key=lambda item: item[1])
-        for contender, least_s in ((highest, highest_s), (SHORTEST, shortest_s)):
-            yield {
-                **{axis: cell[axis] for axis in CELL_AXES},
-                "machine": reference.facts.name,
-                "device": device,
-                "parameters": cell["parameters"],
-                "pair": PAIR,
-                "baseline": cell["device"],
-                "baseline_machine": cell["machine"],
-                "baseline_threads": cell["threads"],
-                "contender": contender,
-                **{f"ratio{end}": or_nan(cell[f"step_time{end}_s"]) / least_s for end in ENDS},
-                "trials": cell["trials"],
-                "baseline_s": cell["step_time_s"],
-                "contender_s": least_s,
-            }
+        highest, least_s = max(roofs_s.items(), key=lambda item: item[1])
+        yield {
+            **{axis: cell[axis] for axis in CELL_AXES},
+            "machine": reference.facts.name,
+            "device": device,
+            "parameters": cell["parameters"],
+            "pair": PAIR,
+            "baseline": cell["device"],
+            "baseline_machine": cell["machine"],
+            "baseline_threads": cell["threads"],
+            "contender": highest,
+            **{f"ratio{end}": or_nan(cell[f"step_time{end}_s"]) / least_s for end in ENDS},
+            "trials": cell["trials"],
+            "baseline_s": cell["step_time_s"],
+            "contender_s": least_s,
+        }

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.studies import steps_of_run
-from crossover.config.words import CPU_THREADS, X_AXES, series_axes
+from crossover.config.words import CPU_THREADS, X_AXES, is_cpu, series_axes
 from crossover.statistics.cells import MILLION
 from crossover.statistics.intervals import ENDS, Interval, SampleMean, columns_of, interval_of, ratio_of
 from crossover.statistics.pairings import XAxes
@@ -30,7 +30,7 @@ OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"
 """Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking; a crossover compares two."""
+"""Minimum number of sides in a ranking; a crossover compares two, unless both are CPUs."""
 
 
 def line_axes(x_axis: str) -> list[str]:
@@ -147,6 +147,12 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
         else:
             places.append(FirstPlace(sides, x, x))
     return places
+
+
+def is_ranking(rows: pd.DataFrame) -> bool:
+    """Whether rows of table `machines` say more than a crossover does."""
+    sides = sides_of(rows)
+    return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 
 
 def sides_of(rows: pd.DataFrame) -> frozenset[Side]:

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.cells import hourly_price, summarise
-from crossover.statistics.machines import first_places, machines_of
+from crossover.statistics.machines import first_places, is_ranking, machines_of
 from crossover.statistics.references import EAGER_SPREAD
 from crossover.tables.frames import records
 
@@ -127,6 +127,20 @@ def test_a_first_place_is_nowhere_in_its_range_significantly_behind(row: Row, le
     assert [(place.sides, place.low, place.high) for place in first_places(ranked(row, seconds), "size")] == [
         ({SIDES[side] for side in sides}, low, high) for sides, low, high in places
     ]
+
+
+@pytest.mark.parametrize(
+    ("sides", "ranked_too"),
+    [
+        (["here cpu"], False),
+        (["here cpu", "here cuda"], False),  # the crossover compares them
+        (["anna cpu", "ben cpu"], True),
+        (["here cpu", "h200 cpu", "h200 cuda"], True),
+    ],
+)
+def test_a_ranking_says_more_than_a_crossover(sides: list[str], ranked_too: bool) -> None:
+    machines, devices = zip(*map(str.split, sides), strict=True)
+    assert is_ranking(pd.DataFrame({"machine": machines, "device": devices})) == ranked_too
 
 
 @pytest.mark.parametrize(("truth", "least_declared"), [((1.0, 0.99, 0.98), 0), ((1.0, 0.7, 0.5), 950)])
