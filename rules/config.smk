@@ -37,6 +37,7 @@ from crossover.plan.checks import (
     check_device_list,
     check_executor,
     check_metrics,
+    devices_unknown,
 )
 from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders, unused_prices
 from crossover.plan.jobs import Jobs
@@ -128,6 +129,7 @@ with one_line_errors():
         notes = [
             *map(left_out, tables),
             unused_prices(CONFIG.prices, REFERENCES, SHIPPED),
+            devices_unknown(CONFIG, MACHINE),
             None if SEVERAL_HOSTS else measured_elsewhere(Path(RESULTS), platform.node()),
         ]
         for note in filter(None, notes):

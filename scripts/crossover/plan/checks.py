@@ -80,6 +80,16 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
         )
 
 
+def devices_unknown(configuration: Configuration, machine: Machine) -> str | None:
+    """A note if a dry-run plans jobs for nodes whose devices are unknown, which `check_executor` refuses in a run."""
+    if not machine.elsewhere or machine.nodes is not None or configuration.devices is not None:
+        return None
+    return (
+        f"sinfo does not know the jobs' partition, so this plan is for {', '.join(machine.devices)}; a run needs "
+        "the nodes' devices, such as devices=[cpu,cuda]"
+    )
+
+
 def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
     """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
     for name, values in (classes or {}).items():

@@ -16,6 +16,7 @@ from crossover.plan.checks import (
     check_device_list,
     check_executor,
     check_metrics,
+    devices_unknown,
     load_by_others,
     measured_elsewhere,
     reference_files,
@@ -56,6 +57,14 @@ def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any]
     with pytest.raises(UserError, match=names):
         check_executor(configured(**values), UNKNOWN_NODES, local=False)
     check_executor(configured(**values), KNOWN_NODES, local=False)
+
+
+def test_a_plan_for_unknown_nodes_says_so() -> None:
+    assert (devices_unknown(configured(), UNKNOWN_NODES) or "").startswith(
+        "sinfo does not know the jobs' partition, so"
+    )
+    for values, machine in (({"devices": ["cpu"]}, UNKNOWN_NODES), ({}, KNOWN_NODES), ({}, HERE)):
+        assert devices_unknown(configured(**values), machine) is None
 
 
 def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
