@@ -95,7 +95,7 @@ class Cluster:
         return "\n".join(lines) + "\n"
 
     def daemon(self, *command: str | Path) -> subprocess.Popen[bytes]:
-        """Start a daemon that stays in the foreground; what it says goes to a file of its name."""
+        """Start a daemon that stays in the foreground; its output goes to `<name>.log`."""
         with (self.folder / f"{Path(command[0]).name}.log").open("ab") as log:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
 

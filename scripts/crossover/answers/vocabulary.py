@@ -74,7 +74,7 @@ def ratio_columns(ratio: Interval) -> Row:
 
 
 def trials_columns(trials: int) -> Row:
-    """The minimum number of trials behind an answer, and the caveat about a single trial."""
+    """Columns `trials`, the smallest number of trials behind an answer, and `caveats`, which says if it is one."""
     return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 

@@ -296,7 +296,7 @@ def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
 def model_options(model: Model | None) -> dict[str, Any]:
     """The user's model as values of options, with files relative to the working directory.
 
-    A project moved together with its results is not measured again.
+    Relative, so that moving a project with its results triggers no new measurement.
     """
     if model is None:
         return {}

@@ -67,7 +67,7 @@ class Code:
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
     """Names of the modules that only the workload adds; with a model of the user's, of its files alone."""
-    here: Mapping[str, object] = field(default_factory=dict)
+    surroundings: Mapping[str, object] = field(default_factory=dict)
     """Properties that may differ between machines with the same code: times of large files, environment variables, and
     versions of the dependencies of the model's packages."""
 
@@ -84,7 +84,7 @@ class Code:
     @property
     def key(self) -> str:
         """32 hexadecimal digits."""
-        return _digest_of_values([self.digests, self.packages, self.here])
+        return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
 def _digest_of_values(values: object) -> str:
@@ -122,7 +122,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     of_workload = modules.imported_by(name, skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     names_of_model = list(added)
-    here: dict[str, object] = {}
+    surroundings: dict[str, object] = {}
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
@@ -137,15 +137,15 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         digests |= _digests(of_model.files)
         contents, times = content_keys(data)
         digests |= contents
-        here = {
+        surroundings = {
             "times": times,
-            "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.variables)},
+            "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.environment_variables)},
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted(packages):  # the packages that the other files import only read the host and write the row
         versions |= version_of(package)
-    return Code(files | added, digests, versions, names_of_model, here)
+    return Code(files | added, digests, versions, names_of_model, surroundings)
 
 
 def _choice(model: Model) -> list[object]:
@@ -186,7 +186,7 @@ class Imported:
     """Modules of the user's packages that were not found in their place."""
     data: dict[str, Path] = field(default_factory=dict)
     """The user's other files that count, by names that do not depend on where the folders are."""
-    variables: set[str] = field(default_factory=set)
+    environment_variables: set[str] = field(default_factory=set)
     """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
@@ -222,10 +222,10 @@ def _look_around(whole: Imported, named: NamedFiles) -> None:
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
         words = {word for text in every_text for word in (text, *re.findall(r"\$\{?(\w+)", text))}
-        whole.variables |= set(filter(str.isidentifier, words))
+        whole.environment_variables |= set(filter(str.isidentifier, words))
     files: list[Path] = []
     for file, source in sources.items():
-        texts = [*source.texts, *filter(None, map(os.environ.get, whole.variables))]
+        texts = [*source.texts, *filter(None, map(os.environ.get, whole.environment_variables))]
         files_of_source = [path for text in texts for path in named.named(text, file.parent)]
         files += files_of_source
         # A literal with a file's suffix that names no file is part of a computed name: f"weights_{size}.pt".

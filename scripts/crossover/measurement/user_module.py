@@ -139,7 +139,7 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
-    count = _arguments(function)
+    count = _count_of_arguments(function)
 
     def call(*arguments: Any) -> Any:
         with _as_a_library(model):
@@ -157,7 +157,7 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 def takes_batch_size(model: Model) -> bool:
     """Whether the function takes the batch size, or the samples come from a table."""
-    return model.origin in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
+    return model.origin in LIBRARIES or model.table is not None or _count_of_arguments(_named(model)) > 1
 
 
 def _named(model: Model) -> Callable[..., Any]:
@@ -179,7 +179,7 @@ def _named(model: Model) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def _arguments(function: Callable[..., Any]) -> int:
+def _count_of_arguments(function: Callable[..., Any]) -> int:
     """How many of the arguments size and batch size a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()

@@ -74,7 +74,7 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
         for axes in [[axis for axis in series_axes(x_axis) if axis != "machine"]]
         for key, rows in of_study.groupby(axes, sort=False)
     ]
-    for pairs in (_devices_of_machines, _machines):
+    for pairs in (_pairings_across_machines, _pairings_of_machines):
         for x_axis, axes_of_series, rows in series:
             yield from (pairing for pairing in pairs(axes_of_series, rows, x_axis) if len(pairing.trials))
 
@@ -136,7 +136,7 @@ def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pa
                 yield Pairing(axis, series, str(values["device"]), plain, contender, sides, x_axis)
 
 
-def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+def _pairings_across_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """The accelerators of a machine against the CPU of another one, if `compare_across` allows it."""
     devices = rows.groupby("machine", sort=False)["device"].unique()
     for cpu_machine, cpu_machine_devices in devices.items():
@@ -151,7 +151,7 @@ def _devices_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: 
                 yield Pairing("device", on_machine, contender, BASELINE, contender, sides, x_axis, str(cpu_machine))
 
 
-def _machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+def _pairings_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """Each machine's devices against those of the first machine that has them."""
     for device, of_device in rows.groupby("device", sort=False):
         first, *others = of_device["machine"].unique()

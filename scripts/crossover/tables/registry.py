@@ -54,7 +54,8 @@ CROSSOVER_STATUSES = {
 CAVEATS = {
     "no_common_size": "no size has a result on both sides",
     "lost_between": "a size within the crossover's bracket lacks a side (`caveat_at`)",
-    "lost_beyond": "a size beyond the measured range lacks a side, where the sides might cross (`caveat_at`)",
+    "lost_beyond": "beyond the sizes measured on both sides, a size has a result on one side only; the sides might "
+    "cross there (`caveat_at`)",
     "may_cross_again": "the sides may cross once more, which the trials do not resolve (`caveat_at`)",
     "may_cross_back": "the sides may cross and cross back, which the trials do not resolve (`caveat_at`)",
     "unsure_sizes": "no significant difference at some sizes (`caveat_at`)",
@@ -414,7 +415,7 @@ MACHINES = _axes(CELL_AXES) | {
         "ratio{}",
         "its cost over the first side's",
         ends="end of its 95 % interval, simultaneous with those of the other sides; empty with one trial, and for the "
-        "first",
+        "first side",
     ),
     **{
         name: column

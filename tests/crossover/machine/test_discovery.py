@@ -127,7 +127,7 @@ def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch
     [("/opt/env/bin/python3", "/opt/env/bin/python3"), ("/home/it's me/my env/bin/python3.11", "python3.11")],
 )
 def test_jobs_run_this_python_wherever_it_lies(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that a shell would take apart is found through PATH."""
+    """An interpreter whose path a shell would split is called by name, through PATH."""
     monkeypatch.setattr(sys, "executable", python)
     monkeypatch.setenv("PATH", "/usr/bin")
     for _ in range(2):

@@ -135,8 +135,8 @@ class Split:
 def split_step(subject: Subject, device: torch.device, level: Callable[[], int] | None = None) -> Split:
     """Run one step under observation and split its memory on `device` at the step's peak.
 
-    `level` reads the device's high-water mark. Without it, the peak is where the tensors' sum is largest, which
-    excludes memory allocated by kernels.
+    `level` reads the device's high-water mark. Without it, the peak is taken where the tensors' total size is
+    largest, which misses memory allocated by kernels.
     """
     ledger = Ledger(device.type, level)
     parameters = _parameters(subject)

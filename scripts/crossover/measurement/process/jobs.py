@@ -156,13 +156,13 @@ def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
     """Read the output of `to_json`."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
-    values["cell"] = Cell(**values["cell"] | {"model": _model(values["cell"]["model"])})
+    values["cell"] = Cell(**values["cell"] | {"model": _model_from_values(values["cell"]["model"])})
     if "effort" in values:
         values["effort"] = Effort(**values["effort"])
     return kind(**values)
 
 
-def _model(values: dict[str, Any] | None) -> Model | None:
+def _model_from_values(values: dict[str, Any] | None) -> Model | None:
     if values is None:
         return None
     table = values["table"] and Table(**values["table"] | {"inputs": tuple(values["table"]["inputs"])})

@@ -145,20 +145,20 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program with the status that a shell expects, after cleaning up: 128 + a signal's number, or the status
-    of the measuring process.
+    """End the program with the status that a shell expects, after cleaning up: 128 + a signal's number, or the
+    status of the measuring process.
     """
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
+    def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:
             signal.signal(other, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
-        sys.exit(128 + number)
+        sys.exit(128 + signal_number)
 
-    before = {number: signal.signal(number, interrupt) for number in TERMINATING}
+    before = {signal_number: signal.signal(signal_number, interrupt) for signal_number in TERMINATING}
     try:
         yield
     except ChildFailedError as failure:
         sys.exit(failure.exit_code or f"error: {failure}")
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)

@@ -301,7 +301,8 @@ def _check_comparable(values: Values, exact: Values) -> None:
 def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, wrong if larger noise does not.
 
-    `moved(share, seed)` is the relative change of the exact result by noise, `again()` that between two runs.
+    `moved(share, seed)` is the relative change of the exact result under noise of size `share`, `again()` the
+    difference between two runs of the exact step.
     """
     advice = "find the operation that computes something else" if precision in GREATER else "leave this precision out "
     "if fp32 is right"
@@ -353,7 +354,7 @@ def _evaluate(
     model: nn.Module,
     arithmetic: Arithmetic,
     inputs: Any,
-    *modes: AbstractContextManager[Any],
+    *contexts: AbstractContextManager[Any],
 ) -> Values:
     """A training's loss and gradients, or all outputs of an inference.
 
@@ -365,8 +366,8 @@ def _evaluate(
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     while True:
         with _same_buffers(model), ExitStack() as stack:
-            for mode in modes:
-                stack.enter_context(mode)
+            for context in contexts:
+                stack.enter_context(context)
             with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:

@@ -24,7 +24,7 @@ def test_the_pooling_computes_the_same_as_that_of_transformers(side: int) -> Non
     """The whole network against the original with the same weights, whose last map has 1 or 7 x 7 places."""
     torch.manual_seed(0)
     ours: Any = build_model(cell_of("efficientnet", side)).eval()
-    # The compiler walks through every place of a window, even if the map has none there.
+    # torch.compile unrolls a whole pooling window, also where it exceeds the map: no pooling module may be left.
     assert not [module for module in ours.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
     original = EfficientNetForImageClassification(ours.config).eval()
     assert isinstance(original.efficientnet.pooler, nn.AvgPool2d)
