@@ -66,6 +66,7 @@ def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
     assert {1: 4.0, 4: 1.0, 16: 0.4} in [
         {int(x): round(y, 3) for x, y in points.items()} for points in labelled(axes).values()
     ]
+    assert all([*points] == sorted(points) for points in labelled(axes).values())
 
 
 def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -> None:
