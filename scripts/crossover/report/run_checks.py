@@ -106,10 +106,11 @@ def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version:
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe errors in rows of trials: contradictions, and keys that differ within a model."""
+    """Describe errors in rows of trials: contradictions, and keys that differ within a model on a machine."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
-    for (study, workload, _), same in rows.groupby(["study", "workload", "model"], dropna=False, sort=False):
+    axes = ["machine", "study", "workload", "model"]
+    for (_, study, workload, _), same in rows.groupby(axes, dropna=False, sort=False):
         for name in KEYS:
             if (count := same[name].nunique()) > 1:
                 yield f"{study}, {workload}: {count} values of {name}; expected: one"

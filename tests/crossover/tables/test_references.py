@@ -16,7 +16,7 @@ from crossover.config.models import Model
 from crossover.config.workloads import OWN
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
-from crossover.report.run_checks import check_reference
+from crossover.report.run_checks import check_reference, check_rows
 from crossover.statistics.cells import summarise
 from crossover.tables.columns import COLUMNS, arrow_schema
 from crossover.tables.frames import records, write_rows, write_run
@@ -134,6 +134,12 @@ def test_an_edit_with_another_checksum_is_found(
     pd.read_parquet(tmp_path / TRIALS_FILE).assign(**change).to_parquet(tmp_path / TRIALS_FILE)
     write_facts(reference.facts, tmp_path)
     assert finding in " ".join(entry.what for entry in check_reference(tmp_path) if entry.is_wrong)
+
+
+def test_machines_may_have_measured_other_code(run: pd.DataFrame) -> None:
+    keys = {"code_key": ["a" * 32, "b" * 32] * 2}
+    assert list(check_rows(run.assign(**keys, machine=["a100", "h200"] * 2))) == []
+    assert list(check_rows(run.assign(**keys))) == ["disc_depth, disc_mlp: 2 values of code_key; expected: one"]
 
 
 def test_a_roof_lies_between_its_lowest_and_highest_repeat(run: pd.DataFrame, tmp_path: Path) -> None:
