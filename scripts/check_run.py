@@ -9,10 +9,11 @@ Status 0: nothing is wrong; 1: something is; 2: the folder cannot be checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 
@@ -25,7 +26,7 @@ from crossover.files import atomic_path
 from crossover.machine.invocation import find_checkout
 from crossover.plan import plan_file
 from crossover.reading import read_json
-from crossover.report.provenance import read_provenances
+from crossover.report.provenance import machine_facts, measured_by, read_provenances
 from crossover.report.run_checks import (
     Finding,
     check_csv,
@@ -34,10 +35,12 @@ from crossover.report.run_checks import (
     check_reference,
     check_rows,
     check_table,
+    check_version,
 )
 from crossover.tables.columns import COLUMNS, Training
 from crossover.tables.frames import read_run, read_table, write_run
 from crossover.tables.references import facts_of, read_reference
+from crossover.tables.roofs import read_roofs_of
 from crossover.tables.rows import collect_rows, read_trials
 from crossover.tables.run_tables import TABLES
 
@@ -71,24 +74,27 @@ def check_folder(folder: Path) -> list[Finding]:
     provenance = read_provenances([("", folder)])[0]["provenance"]
     if provenance is None:
         return [Finding("provenance.json", "is not the provenance of a report")]
-    findings = list(check_files(folder, provenance))
     made_by, here = provenance["code"].get("code_version"), find_checkout().code_version
     if made_by != here:
+        check_version(folder, provenance)
+    findings = list(check_files(folder, provenance, is_of_this_version=made_by == here))
+    if made_by != here:
         findings.append(Finding("report.html", f"was made by {made_by}, and this is {here}", is_wrong=False))
-    for check in (check_trials, check_tables):
+    checks = (check_trials(folder), check_provenance(folder, provenance), check_tables(folder, provenance))
+    for check in checks:
         try:
-            findings += check(folder)
+            findings += check
         except UserError as error:
             findings.append(Finding("", str(error)))
-    return findings
+    return [*dict.fromkeys(findings)]
 
 
 def check_trials(folder: Path) -> Iterator[Finding]:
     """Check the rows of all trials for consistency and against the files in `cells/`."""
     read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it anew")
     measurements = read_table(folder / MEASUREMENTS)
-    for check in (check_rows, check_numbers):
-        yield from (Finding(MEASUREMENTS, what) for what in check(measurements))
+    yield from (Finding(MEASUREMENTS, what) for what in check_rows(measurements))
+    yield from check_numbers(MEASUREMENTS, measurements)
     if not (folder / "plan.json").is_file() or not (folder / "cells").is_dir():
         yield Finding(MEASUREMENTS, "not compared with single trials, which need plan.json and cells/", is_wrong=False)
         return
@@ -98,7 +104,25 @@ def check_trials(folder: Path) -> Iterator[Finding]:
     yield from check_table(MEASUREMENTS, measurements, rows, "the rows in cells/")
 
 
-def check_tables(folder: Path) -> Iterator[Finding]:
+def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compare the provenance with the rows (hosts, versions, commits, dates), and table roofs with the files in
+    `roofs/`."""
+    measured = [read_table(folder / f"{name}.parquet") for name in ("measurements", "quality")]
+    is_finished = (folder / "plan.json").is_file()  # other reports omit trials that only `candidates` added
+    for name, facts in (("machines", machine_facts(measured)), ("measured_by", measured_by(measured))):
+        if is_finished and provenance.get(name) != facts:
+            yield Finding("provenance.json", f"{name}: is not what the rows give")
+    roofs = read_table(folder / "roofs.parquet")
+    if (folder / "roofs").is_dir():
+        axes = ["machine", "device"]
+        probed = read_roofs_of(folder).merge(roofs[axes].drop_duplicates())  # an earlier config may have had others
+        stored, probed = (table.sort_values(axes, kind="stable", ignore_index=True) for table in (roofs, probed))
+        yield from check_table("roofs.parquet", stored, probed, "the files in roofs/")
+    elif len(roofs):
+        yield Finding("roofs.parquet", "not compared with single probes, which need roofs/", is_wrong=False)
+
+
+def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
     """Compute all derived tables again from the rows, and compare them with the files."""
     measurements, stored = read_table(folder / MEASUREMENTS), read_run(folder)
     for name in TABLES:
@@ -107,11 +131,12 @@ def check_tables(folder: Path) -> Iterator[Finding]:
         yield Finding("plan.json", "is missing, so the tables were not recomputed", is_wrong=False)
         return
     plan = plan_file.read(folder / "plan.json")
-    references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
+    started_in = (provenance.get("run") or {}).get("folder")
+    references = [read_reference(path) for path in plan_file.find_references(plan, folder, started_in)]
     trainings = [folder / Path(path).relative_to(plan.config["results"]) for path in plan.trainings]
-    if {*facts_of(stored.reference_cells).values()} - {reference.facts for reference in references} or not all(
-        path.is_file() for path in trainings
-    ):
+    compared = {*facts_of(stored.reference_cells).values()} <= {reference.facts for reference in references}
+    # A reference that has no cells of the run may still give limits.
+    if not compared or len(references) < len(plan.references) or not all(path.is_file() for path in trainings):
         what = "names missing references or trainings, so the tables were not recomputed"
         yield Finding("plan.json", what, is_wrong=False)
         return

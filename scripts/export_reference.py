@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", required=True, type=Path, help="folder to write")
     options = parser.parse_args(arguments)
 
+    from check_run import check_trials
     from crossover.reading import read_json
     from crossover.report.run_checks import check_reference
     from crossover.tables.frames import read_table
@@ -35,10 +36,14 @@ def main(arguments: list[str]) -> None:
     measurements, cells, roofs = (
         read_table(options.results / f"{name}.parquet") for name in ("measurements", "cells", "roofs")
     )
+    if wrong := [finding for finding in check_trials(options.results) if finding.is_wrong]:
+        count = f"{len(wrong)} findings, which scripts/check_run.py lists" if len(wrong) > 1 else "the only finding"
+        raise UserError(f"{options.results / wrong[0].file}: {wrong[0].what} ({count}); measure again")
     flagged = with_cell_flags(measurements, cells[cells["origin"] != "reference"])
     reference = write_reference(flagged, options.name, run.get("command"), options.output, roofs)
     for finding in check_reference(options.output):
-        raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
+        if finding.is_wrong:
+            raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
     size = sum(path.stat().st_size for path in options.output.iterdir())
     facts = reference.facts
     print(

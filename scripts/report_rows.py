@@ -70,8 +70,7 @@ def report_finished(folder: Path, output: Path) -> None:
     missing = list(missing_results(paths_of, results_of))
     roofs = read_roofs_of(folder)
     tried = (results_of["trial"], results_of["training"], results_of["search"])
-    # The results may have been moved, even to another machine.
-    references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
+    references = [read_reference(path) for path in plan_file.find_references(plan, folder)]
     tables = analyse(*tried, plan.studies, plan.config["prices"], roofs=roofs, references=references)
     done = {work: (len(results_of[work]), len(paths)) for work, paths in paths_of.items() if paths}
     progress = done if missing else None

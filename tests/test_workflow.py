@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import check_run
+from crossover.errors import UserError
 from crossover.files import sha256_of
 from crossover.tables.outdated import MARK
 from crossover.tables.rows import with_column
@@ -49,7 +50,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
     made = {path.name for path in results.iterdir() if path.is_file()}
     tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
-    reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json"}
+    reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json", "SHA256SUMS"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
     # The CPU's speed-ups are those of a GPU measured elsewhere; it waits for no host.
     drawn = {str(path.relative_to(results / "figures")) for path in (results / "figures").rglob("*.*")}
@@ -89,16 +90,20 @@ def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: 
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
 
 
-def edited(results: Path, name: str, change: Callable[[pa.Table], pa.Table], again: bool) -> None:
-    """Edit a table, and write its checksum anew if the editor is a careful one."""
+def edited(results: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:
     path = results / name
     pq.write_table(change(pq.read_table(path)), path)
-    if again:
-        file = results / "provenance.json"
-        content = json.loads(file.read_text())
-        (listed,) = (entry for entry in content["files"] if entry["name"] == name)
-        listed["sha256"] = sha256_of(path)
-        file.write_text(json.dumps(content))
+
+
+def with_new_checksums(results: Path) -> None:
+    """Write all checksums anew, as a careful editor does."""
+    file, sums = results / "provenance.json", results / "SHA256SUMS"
+    content = json.loads(file.read_text())
+    for entry in content["files"]:
+        entry["sha256"] = sha256_of(results / entry["link"])
+    file.write_text(json.dumps(content))
+    names = [line.split("  ")[1] for line in sums.read_text().splitlines()]
+    sums.write_text("".join(f"{sha256_of(results / name)}  {name}\n" for name in names))
 
 
 def with_values(column: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
@@ -136,8 +141,9 @@ def test_a_planted_edit_is_found(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(ran.path)  # where the references of its plan lie
-    edited(ran.results, name, change, again=True)
+    monkeypatch.chdir(ran.path)
+    edited(ran.results, name, change)
+    with_new_checksums(ran.results)
     assert check_run.main(["results", "--json=check.json"]) == 1
     content = json.loads(Path("check.json").read_text())
     assert not content["valid"]
@@ -145,21 +151,52 @@ def test_a_planted_edit_is_found(
     assert "checksum" not in capsys.readouterr().out
 
 
+def test_edited_roofs_and_provenance_are_found(ran: WorkflowCopy, capsys: pytest.CaptureFixture[str]) -> None:
+    roofs, provenance = ran.results / "roofs/cpu.json", ran.results / "provenance.json"
+    probed = json.loads(roofs.read_text())
+    roofs.write_text(json.dumps([{**probed[0], "value": 10 * probed[0]["value"]}, *probed[1:]]))
+    version = pd.read_parquet(ran.results / MEASURED)["torch_version"][0]
+    provenance.write_text(provenance.read_text().replace(version, "2.0.0"))
+    with_new_checksums(ran.results)
+    assert check_run.main([str(ran.results)]) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("Note")]
+    assert wrong[0] == f"{provenance}: machines: is not what the rows give"
+    assert wrong[1].startswith(f"{ran.results}/roofs.parquet: is not what the files in roofs/ give: column value, ")
+    assert len(wrong) == 3
+
+
+def test_tables_of_another_version_are_one_line(ran: WorkflowCopy) -> None:
+    file = ran.results / "provenance.json"
+    content = json.loads(file.read_text())
+    (ran.results / "machines.parquet").unlink()
+    content["files"] = [entry for entry in content["files"] if entry["name"] != "machines.parquet"]
+    file.write_text(json.dumps(content))
+    message = r": made by an older version \(Crossover \d\S+, commit None\), which has no table 'machines'; use that"
+    with pytest.raises(UserError, match=message):
+        check_run.main([str(ran.results)])
+
+
 def test_edited_texts_and_lost_files_are_found(
-    ran: WorkflowCopy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ran: WorkflowCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check_run.main(["copy/results"]) == 0
+    assert "the tables were not recomputed" not in capsys.readouterr().out
     monkeypatch.chdir(ran.path)
-    assert check_run.main(["results"]) == 0
-    assert capsys.readouterr().out.endswith("results: valid\n")
+    figure = "figures/disc_depth/times.pdf"
+    for name in ("report.html", "summary.md", "summary.txt", "provenance.json", figure):
+        with (ran.results / name).open("a") as text:
+            text.write("\n")
     thresholds, answers = ran.results / "thresholds.json", ran.results / "answers.csv"
     thresholds.write_text(thresholds.read_text().replace('"faster": "cpu"', '"faster": "gpu"').replace("null", "1", 1))
     answers.write_text(answers.read_text().replace("disc_depth", "disc", 1))
-    edited(ran.results, MEASURED, lambda table: table.slice(1), again=False)
+    edited(ran.results, MEASURED, lambda table: table.slice(1))
     assert check_run.main(["results"]) == 1
     output = capsys.readouterr().out
-    assert f"results/{MEASURED}: was changed after the report was made: its checksum differs" in output
+    for name in (MEASURED, "report.html", "summary.md", "summary.txt", "provenance.json", figure):
+        assert f"results/{name}: was changed after the report was made: its checksum differs" in output
     assert "thresholds.json: is not what the rows give" in output
-    assert "answers.csv: is not the table of the same name in Parquet" in output
+    assert "answers.csv: is not what the rows in Parquet give: column study, " in output
     (ran.results / "plan.json").unlink()
     (ran.results / "claims.parquet").unlink()
     assert check_run.main(["results"]) == 1

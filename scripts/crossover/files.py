@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,16 @@ def atomic_path(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def why_not_writable(folder: Path) -> str | None:
+    """The operating system's reason why no file can be made in a folder; None if one can. Permissions do not tell:
+    root has them on a read-only file system and in /proc, too."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return error.strerror
 
 
 def sha256_of(path: Path) -> str:

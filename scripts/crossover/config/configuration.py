@@ -14,6 +14,7 @@ from crossover.config.study_files import read_study, study_file, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
 from crossover.errors import UserError, shown_path
+from crossover.files import why_not_writable
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, not allowed for results."""
@@ -163,8 +164,8 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
         problem = "holds the working directory"
     elif any(folder.resolve().is_relative_to(workflow.resolve() / name) for name in OWN_FOLDERS):
         problem = "is the workflow's own"
-    elif not os.access(there, os.W_OK | os.X_OK):
-        problem = f"cannot be written, since {shown_path(there)} is not yours"
+    elif why := why_not_writable(there):
+        problem = f"cannot be written: no file can be made in {shown_path(there)} ({why})"
     if problem:
         raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
 

@@ -46,6 +46,7 @@ from crossover.config.words import (
 )
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
+from crossover.files import why_not_writable
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
 
@@ -248,11 +249,11 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
         raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        writable = os.access(path.parent, os.W_OK) and not path.is_dir()
-    except OSError:
-        writable = False
-    if not writable:
-        raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
+        why = "it is a folder" if path.is_dir() else why_not_writable(path.parent)
+    except OSError as error:
+        why = error.strerror
+    if why:
+        raise UserError(f"--output: {path} cannot be written ({why}); name a file in a folder of yours")
     if path.is_file():
         with path.open("rb") as file:
             beginning = file.read(len(begins))

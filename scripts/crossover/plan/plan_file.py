@@ -66,6 +66,20 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
     return [results / "cells" / row for row in dict.fromkeys(rows)]
 
 
+def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
+    """Folders of the plan's references, as far as they exist. Relative ones are looked up from the folder in which the
+    run was started, by its results folder or as recorded, then from the working directory: the results may have been
+    moved, even to another machine.
+    """
+    bases = [Path(started_in)] if started_in else []
+    parts, resolved = Path(plan.config["results"]).parts, results.resolve()
+    if resolved.parts[-len(parts) :] == parts and len(parts) < len(resolved.parts):
+        bases.insert(0, resolved.parents[len(parts) - 1])
+    bases.append(Path())
+    existing = [[base / path for base in bases if (base / path).is_dir()] for path in plan.references]
+    return [folders[0] for folders in existing if folders]
+
+
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
     """Paths of the rows of repeated trials; if one is missing, the first row of the trial is used."""
     rows = []

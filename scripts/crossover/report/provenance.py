@@ -93,7 +93,7 @@ def provenance(
         "made_at": made_at,
         "run": invocation and {"command": invocation.command, "folder": invocation.folder},
         "code": asdict(checkout) | {"code_version": checkout.code_version},
-        "measured_by": _measured_by(tables),
+        "measured_by": measured_by(tables),
         "analysed_with": {"Python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
         "machines": machine_facts(tables),
         "files": [_file_facts(path, folder) for path in files if path.is_file()],
@@ -124,7 +124,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
     return {"name": path.name, "link": link, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
-def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
+def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     """The number of rows measured by each version of the code; None for versions not recorded."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])

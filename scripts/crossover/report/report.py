@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 import re
 from collections import Counter
@@ -25,7 +26,7 @@ from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AX
 from crossover.errors import shown_path
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
-from crossover.files import atomic_path
+from crossover.files import atomic_path, sha256_of
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
@@ -38,6 +39,7 @@ from crossover.statistics.machines import shown_column
 from crossover.statistics.problems import FLAGGED
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
+from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
@@ -68,7 +70,8 @@ class Run:
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
-    """Write report.html, summaries, thresholds and provenance.json beside the tables of a run.
+    """Write report.html, summaries, thresholds and provenance.json beside the tables of a run, and the checksums of
+    these files and the figures.
 
     `templates` is the folder report/; `invocation` describes how the run was started, if the report is made by a run.
     """
@@ -94,6 +97,11 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    written = [folder / name for name in texts]
+    written += [file for path in run.figures for file in sorted(path.parent.glob(f"{path.stem}.*"))]
+    with atomic_path(folder / REPORT_FILES["checksums"]) as temporary:
+        lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in written]
+        temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,10 @@ import pandas as pd
 from crossover.config.words import FLAGS, REFERENCE_FILES, STATUSES
 from crossover.errors import UserError, shown_text
 from crossover.files import sha256_of
-from crossover.tables.frames import write_csv
-from crossover.tables.references import read_reference
+from crossover.reading import UnreadableError, read_json, read_text
+from crossover.tables.frames import read_arrow_table, read_csv, records, write_csv
+from crossover.tables.outdated import REPORT_FILES
+from crossover.tables.references import CHECKSUM, read_reference
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
@@ -41,19 +43,62 @@ class Finding:
 
 
 def check_reference(folder: Path) -> list[Finding]:
-    """Check the checksum, facts, columns and rows of a reference."""
+    """Check the checksums, facts, roofs, columns and rows of a reference."""
     facts_file, trials_file = REFERENCE_FILES
     try:
         reference = read_reference(folder)
     except UserError as error:
         return [Finding(facts_file, str(error))]
-    return [Finding(trials_file, what) for what in check_rows(reference.trials)]
+    findings = [Finding(facts_file, what) for what in _check_roofs(reference.roofs)]
+    findings += [Finding(trials_file, what) for what in check_rows(reference.trials)]
+    findings += check_numbers(trials_file, reference.trials, omits_invalid=True)
+    if read_json(folder / facts_file, "reference").get(CHECKSUM) is None:
+        what = "has no checksum of its facts and roofs, as exports of an older version"
+        findings.append(Finding(facts_file, what, is_wrong=False))
+    if reference.facts.name != (name := folder.resolve().name):
+        what = f"name is '{reference.facts.name}'; the folder's is '{name}'"
+        is_shipped = folder.resolve().parts[-3:-1] == ("config", "reference")
+        findings.append(Finding(facts_file, what, is_wrong=is_shipped))
+    return findings
 
 
-def check_files(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Report files that are missing, or whose checksum differs from the one in the report's provenance."""
+def _check_roofs(roofs: pd.DataFrame) -> Iterator[str]:
+    """Describe roofs that are not between their lowest and highest repeat."""
+    between = (roofs["lowest"] <= roofs["value"]) & (roofs["value"] <= roofs["highest"])
+    for roof in records(roofs[~between.fillna(False)]):
+        yield f"roof {roof['roof']}: value {roof['value']}; expected: {roof['lowest']} to {roof['highest']}"
+
+
+def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
+    """Raise UserError if this version cannot read the tables of a run of another one as they were written."""
+    versions = ", ".join(str(rows.get("crossover_version")) for rows in provenance.get("measured_by", ()))
+    made_by = f"Crossover {versions}, commit {provenance['code'].get('code_version')}"
+    listed = {file.get("name"): file.get("sha256") for file in provenance["files"]}
+    for table in TABLE_NAMES:
+        path = folder / f"{table}.parquet"
+        if path.name not in listed and not path.is_file():
+            raise UserError(
+                f"{folder}: made by an older version ({made_by}), which has no table '{table}'; use that version"
+            )
+        if path.is_file() and sha256_of(path) == listed.get(path.name):
+            try:
+                read_arrow_table(path)
+            except UnreadableError as error:
+                raise UserError(f"{path}: {error.why}; made by {made_by}; use that version") from None
+
+
+def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version: bool) -> Iterator[Finding]:
+    """Report files that are missing, or whose checksum differs from the one in provenance.json or SHA256SUMS."""
     listed = {unquote(file.get("link", "")): file.get("sha256") for file in provenance["files"]}
-    for name in sorted({*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}):
+    expected = {*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}
+    sums = folder / REPORT_FILES["checksums"]
+    if sums.is_file():
+        lines = [line.partition("  ") for line in read_text(sums, "list of checksums").splitlines()]
+        listed |= {name: checksum for checksum, _, name in lines}
+        expected |= {*listed, *REPORT_FILES.values()} - {sums.name}
+    else:
+        yield Finding(sums.name, "is missing, so page, summaries and figures were not checked", is_of_this_version)
+    for name in sorted(expected):
         if not (folder / name).is_file():
             yield Finding(name, "is missing")
         elif sha256_of(folder / name) != listed.get(name):
@@ -61,22 +106,26 @@ def check_files(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe errors in rows of trials: contradictions, and keys that differ within a model."""
+    """Describe errors in rows of trials: contradictions, and keys that differ within a model on a machine."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
-    for (study, workload, _), same in rows.groupby(["study", "workload", "model"], dropna=False, sort=False):
+    axes = ["machine", "study", "workload", "model"]
+    for (_, study, workload, _), same in rows.groupby(axes, dropna=False, sort=False):
         for name in KEYS:
             if (count := same[name].nunique()) > 1:
                 yield f"{study}, {workload}: {count} values of {name}; expected: one"
 
 
-def check_numbers(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe cells of a run with a missing or duplicate trial; a reference omits invalid trials."""
+def check_numbers(file: str, rows: pd.DataFrame, omits_invalid: bool = False) -> Iterator[Finding]:
+    """Report cells with a duplicate or missing trial. The latter may be right in a reference, which omits invalid
+    ones."""
     for key, cell in rows.groupby(CELL_AXES, sort=False):
         numbers = sorted(cell["trial"])
         if numbers != [*range(1, len(numbers) + 1)]:
             name = _name(dict(zip(CELL_AXES, key, strict=True)))
-            yield f"{name}: trials {', '.join(map(str, numbers))}; expected: 1 to {len(numbers)}"
+            what = f"{name}: trials {', '.join(map(str, numbers))}; expected: 1 to {len(numbers)}"
+            is_gap = numbers[0] >= 1 and len(numbers) == len({*numbers})
+            yield Finding(file, what, is_wrong=not (omits_invalid and is_gap))
 
 
 def _check_row(row: Mapping[Any, Any]) -> Iterator[str]:
@@ -85,6 +134,8 @@ def _check_row(row: Mapping[Any, Any]) -> Iterator[str]:
         yield f"status '{row['status']}'; allowed: {', '.join(STATUSES)}"
     if row["status"] == "ok" and not (pd.notna(time_s) and 0 < time_s < math.inf):
         yield f"status ok with a step time of {time_s}"
+    if row["status"] not in ("ok", "invalid") and pd.notna(time_s):
+        yield f"status {row['status']} with a step time of {time_s}"
     if unknown := {*(row["flags"] if row["flags"] is not None else ())} - FLAGS.keys():
         yield f"unknown flag '{min(unknown)}'"
     for name in KEYS:
@@ -101,12 +152,16 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Report a CSV file that differs from the table of the same name."""
+    """Report a CSV file with other values than the table of the same name; versions of pandas write 1 and 1.0."""
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
         write_csv(lists, Path(folder) / path.name)
-        if not path.is_file() or path.read_bytes() != (Path(folder) / path.name).read_bytes():
-            yield Finding(path.name, "is not the table of the same name in Parquet")
+        try:
+            stored = read_csv(path)
+        except UnreadableError as error:
+            yield Finding(path.name, error.why)
+            return
+        yield from check_table(path.name, stored, read_csv(Path(folder) / path.name), "the rows in Parquet")
 
 
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:

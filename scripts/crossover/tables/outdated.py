@@ -23,6 +23,7 @@ REPORT_FILES = {
     "columns": "datapackage.json",
     "rows": "measurements.schema.json",
     "thresholds": "thresholds.json",
+    "checksums": "SHA256SUMS",
 }
 """The files written by `write_report`, by the names of its rule's outputs."""
 

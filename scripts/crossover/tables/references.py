@@ -5,6 +5,7 @@ A run reads the facts about its references before it measures, so pandas is impo
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -37,6 +38,8 @@ KEPT = (
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
 """The columns of a roof that a limit needs."""
+
+CHECKSUM = "facts_and_roofs_sha256"
 
 LARGEST_BYTES = 200_000
 """Maximum size of the table of trials."""
@@ -76,6 +79,8 @@ def read_facts(folder: Path) -> Facts:
         raise UserError(f"{shown_path(path)}: facts are missing or have the wrong type; export it again") from None
     if facts.name == HERE:
         raise UserError(f"{shown_path(path)}: name is '{HERE}', which means this machine; export it under another name")
+    if content.get(CHECKSUM) not in (None, _checksum(content)):  # None: exported by an older version
+        raise UserError(f"{shown_path(path)}: was edited: the checksum of its facts and roofs differs; export it again")
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
     if sha256_of(trials) != expected:
@@ -91,8 +96,15 @@ def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] =
         "files": {TRIALS_FILE: sha256_of(folder / TRIALS_FILE)},
         "roofs": [{name: row[name] for name in KEPT_OF_ROOFS} for row in roofs],
     }
+    content[CHECKSUM] = _checksum(content)
     with atomic_path(folder / FACTS_FILE) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """The SHA-256 of facts and roofs, whatever their layout in the file."""
+    checked = [content["facts"], content.get("roofs", [])]
+    return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -168,8 +170,9 @@ def test_results_are_a_folder_for_the_run_alone(
     assert complaint(lambda: read(results)).startswith(f"mine.yaml: results: {results} {problem}; allowed: ")
     assert [read(name).results for name in ("a/", "./a//b", "../a")] == ["a", "a/b", "../a"]
     assert {path.name for path in tmp_path.iterdir()} == {"workflow", "notes.txt", "loop"}
-    monkeypatch.setattr("os.access", lambda *_: False)
-    assert "results: a/b cannot be written, since . is not yours" in complaint(lambda: read("a/b"))
+    monkeypatch.setattr("tempfile.TemporaryFile", Mock(side_effect=OSError(errno.EROFS, "Read-only file system")))
+    message = "results: a/b cannot be written: no file can be made in . (Read-only file system); allowed: "
+    assert message in complaint(lambda: read("a/b"))
 
 
 def test_the_real_files_of_a_dataset_are_known(folder: Any) -> None:

@@ -83,6 +83,14 @@ def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc")
+def test_an_output_where_not_even_root_can_make_a_file_is_one_line() -> None:
+    with pytest.raises(
+        UserError, match=r"^--output: /proc/t.parquet cannot be written \(.+\); name a file in a folder"
+    ):
+        check_writable(Path("/proc/t.parquet"))
+
+
 @pytest.mark.parametrize(("content", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
 def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, content: bytes, replaced: bool) -> None:
     output = tmp_path / "t.parquet"

@@ -8,7 +8,7 @@ import pytest
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
-from crossover.plan.plan_file import planned_rows, repeated_rows
+from crossover.plan.plan_file import find_references, planned_rows, repeated_rows
 from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
 from write_plan import with_rows, write_plan
@@ -43,6 +43,15 @@ def test_rows_asked_for_lie_in_the_runs_folder_wherever_it_was_copied_to(tmp_pat
     plan = plan_file.read(written(tmp_path))
     rows = planned_rows(plan, tmp_path)
     assert [f"results/{row.relative_to(tmp_path)}" for row in rows] == plan.rows
+
+
+def test_references_are_found_from_the_folder_of_the_run(tmp_path: Path) -> None:
+    plan = replace(plan_file.read(written(tmp_path)), references=["../mine/h200", "gone"])
+    for folder in ("mine/h200", "run/results", "moved"):
+        (tmp_path / folder).mkdir(parents=True)
+    assert find_references(plan, tmp_path / "run" / "results") == [tmp_path / "run" / "../mine/h200"]
+    assert find_references(plan, tmp_path / "moved") == []
+    assert find_references(plan, tmp_path / "moved", str(tmp_path / "run")) == [tmp_path / "run" / "../mine/h200"]
 
 
 def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> None:

@@ -12,23 +12,29 @@ import pyarrow as pa
 import pytest
 
 import export_reference
+from crossover.config.models import Model
+from crossover.config.workloads import OWN
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
-from crossover.report.run_checks import check_reference
+from crossover.report.run_checks import check_reference, check_rows
 from crossover.statistics.cells import summarise
 from crossover.tables.columns import COLUMNS, arrow_schema
 from crossover.tables.frames import records, write_rows, write_run
 from crossover.tables.references import (
+    CHECKSUM,
     FACTS_FILE,
     KEPT,
+    KEPT_OF_ROOFS,
     LARGEST_BYTES,
     TRIALS_FILE,
+    read_facts,
     read_reference,
     with_cell_flags,
     write_facts,
     write_reference,
 )
 from crossover.tables.run_tables import run_tables, table_of
+from plans import configured
 
 Row = Callable[..., dict[str, Any]]
 
@@ -73,8 +79,7 @@ def test_the_roofs_of_the_accelerator_travel(run: pd.DataFrame, tmp_path: Path) 
     of_devices = [{"machine": "here", "device": device, "hostname": "host"} | peak for device in ("cpu", "cuda")]
     roofs = write_reference(run, "h200", None, tmp_path, table_of("roofs", of_devices)).roofs
     assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": "cuda"} | peak]
-    facts = tmp_path / FACTS_FILE
-    facts.write_text(facts.read_text().replace('"value": 2.0', '"value": "fast"'))
+    write_facts(read_facts(tmp_path), tmp_path, [dict.fromkeys(KEPT_OF_ROOFS) | peak | {"value": "fast"}])
     with pytest.raises(UserError, match="its roofs are no rows of table roofs; export it again"):
         read_reference(tmp_path)
 
@@ -96,10 +101,18 @@ def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, caps
     assert f"  cp -r {output} config/reference/" in output_lines
     assert output_lines[-1].startswith("Note: config/reference/h200 is there already")
     assert read_reference(output).facts.command == "snakemake --cores 1"
-    keys = run.assign(model_key=["a" * 32, "a" * 32, "a" * 32, "b" * 32])
-    write_rows(pa.Table.from_pylist(records(keys), schema=arrow_schema()), tmp_path / "measurements.parquet")
-    with pytest.raises(UserError, match=r"trials\.parquet: disc_depth, disc_mlp: 2 values of model_key"):
-        export_reference.main([str(tmp_path), "--name=h200", f"--output={output}"])
+
+
+def test_inconsistent_rows_are_not_exported(run: pd.DataFrame, tmp_path: Path) -> None:
+    measured = run.assign(samples_s=[[1e-3]] * 4)
+    write_run(run_tables(cells=summarise(measured)), tmp_path)
+    (tmp_path / "provenance.json").write_text("{}")
+    halved = measured.assign(step_time_s=measured["step_time_s"].where(measured["device"] == "cpu", 0.5e-3))
+    write_rows(pa.Table.from_pylist(records(halved), schema=arrow_schema()), tmp_path / "measurements.parquet")
+    message = r"the median of its samples is 0\.001 \(2 findings, which scripts/check_run\.py lists\); measure again"
+    with pytest.raises(UserError, match=message):
+        export_reference.main([str(tmp_path), "--name=h200", f"--output={tmp_path / 'h200'}"])
+    assert not (tmp_path / "h200").exists()
 
 
 @pytest.mark.parametrize(
@@ -109,16 +122,42 @@ def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, caps
         ({"model_key": ["a" * 31] * 4}, "is not a key of 32 hexadecimal digits"),
         ({"step_time_s": [1.0, 1.0, 1.0, -1.0]}, "status ok with a step time of -1.0"),
         ({"status": "good"}, "status 'good'; allowed: ok"),
+        ({"status": "oom"}, "status oom with a step time of 0.001"),
+        ({"size": 2}, "trials 1, 1; expected: 1 to 2"),
     ],
 )
 def test_an_edit_with_another_checksum_is_found(
     run: pd.DataFrame, tmp_path: Path, change: dict[str, Any], finding: str
 ) -> None:
-    reference = write_reference(run, "h200", None, tmp_path)
+    reference = write_reference(run, tmp_path.name, None, tmp_path)
     assert check_reference(tmp_path) == []
     pd.read_parquet(tmp_path / TRIALS_FILE).assign(**change).to_parquet(tmp_path / TRIALS_FILE)
     write_facts(reference.facts, tmp_path)
-    assert finding in " ".join(entry.what for entry in check_reference(tmp_path))
+    assert finding in " ".join(entry.what for entry in check_reference(tmp_path) if entry.is_wrong)
+
+
+def test_machines_may_have_measured_other_code(run: pd.DataFrame) -> None:
+    keys = {"code_key": ["a" * 32, "b" * 32] * 2}
+    assert list(check_rows(run.assign(**keys, machine=["a100", "h200"] * 2))) == []
+    assert list(check_rows(run.assign(**keys))) == ["disc_depth, disc_mlp: 2 values of code_key; expected: one"]
+
+
+def test_a_roof_lies_between_its_lowest_and_highest_repeat(run: pd.DataFrame, tmp_path: Path) -> None:
+    roof = {"machine": "here", "device": "cuda", "roof": "matmul", "lowest": 1.0, "value": 20.0, "highest": 3.0}
+    write_reference(run, tmp_path.name, None, tmp_path, table_of("roofs", [roof]))
+    (finding,) = check_reference(tmp_path)
+    assert (finding.what, finding.is_wrong) == ("roof matmul: value 20.0; expected: 1.0 to 3.0", True)
+
+
+def test_what_may_be_right_is_a_note(run: pd.DataFrame, tmp_path: Path) -> None:
+    """A trial that was left out, a folder with another name (wrong in the checkout), a file of an older version."""
+    for folder, wrong in ((tmp_path / "colleague", 0), (tmp_path / "config" / "reference" / "a", 1)):
+        write_reference(run.assign(trial=[1, 1, 1, 2]), "h200", None, folder)
+        facts = folder / FACTS_FILE
+        facts.write_text(json.dumps({**json.loads(facts.read_text()), CHECKSUM: None}))
+        findings = check_reference(folder)
+        assert [finding.is_wrong for finding in findings] == [False, False, bool(wrong)]
+        assert "trials 2; expected: 1 to 1" in findings[0].what
 
 
 @pytest.mark.parametrize(
@@ -130,6 +169,7 @@ def test_an_edit_with_another_checksum_is_found(
         (lambda folder: _without(folder, "cpu_model"), "facts are missing or have the wrong type; export it again"),
         (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or have the wrong type; export it again"),
         (lambda folder: _with(folder, "name", "here"), "name is 'here', which means this machine"),
+        (lambda folder: _with(folder, "measured_on", "2026-01-01"), "was edited: the checksum of its facts and roofs"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )
@@ -188,8 +228,14 @@ def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder
     assert reference.facts.name == folder.name
     assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
     assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
-    assert reference.facts.command
-    keys = reference.trials.groupby("workload")["model_key"].unique()
-    assert {name: list(model_keys) for name, model_keys in keys.items()} == {
-        name: [code_of("trial", str(name)).model_key] for name in keys.index
-    }
+    models = reference.trials.groupby(["study", "workload"])["model_key"].unique()
+    for (study, workload), model_keys in models.items():
+        model = model_of(study) if workload == OWN else None
+        if workload != OWN or model:
+            assert list(model_keys) == [code_of("trial", workload, model=model).model_key], study
+
+
+def model_of(study: str) -> Model | None:
+    """The model of a shipped study; None if there is no such study in the checkout."""
+    is_shipped = (ROOT / "config" / "studies" / f"{study}.yaml").is_file()
+    return configured(studies=[study]).studies[0].model if is_shipped else None
