@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         nargs="+",
         default=(),
         metavar="RUN",
-        help="runs of identical code, whose differences set the limit",
+        help="runs of identical code, whose significant differences set the limit",
     )
     gate_options.add_argument(
         "--allow",
