@@ -63,7 +63,7 @@ def test_the_library_is_installed_without_other_packages(tmp_path: Path) -> None
     programs = tmp_path / "venv" / "bin"
     installation = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*installation, str(ROOT)], check=True, timeout=300)
-    imports = "from crossover import Step; from crossover.thresholds import read_thresholds, should_use_gpu"
+    imports = "from crossover import Step, read_thresholds, should_use_gpu"
     subprocess.run([str(programs / "python"), "-c", imports], cwd=tmp_path, check=True, timeout=60)
     for arguments, reason in (([str(ROOT)], "pip install -e"), (["-e", str(ROOT)], "pip install -r")):
         subprocess.run([*installation, "--force-reinstall", *arguments], check=True, timeout=300)

@@ -47,8 +47,8 @@ LEAST_IDENTICAL = 5
 twenty, from three once in five."""
 
 OUTLYING = 1 / 3
-"""Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of five
-runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
+"""Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of
+five runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
 
 POWER = 0.9
 """Probability that a gate detects a slowdown of size `detectable`."""
