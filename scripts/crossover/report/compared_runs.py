@@ -95,7 +95,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     if "trial" in trials and len(repeated := trials[trials.duplicated([*CELL_AXES, "trial"])]):
         first = repeated.iloc[0]
         where = f"trial {first['trial']} of study '{first['study']}', size {first['size']}, {first['device']}"
-        raise UserError(f"{path}: {where} is there twice; allowed: once; run its Snakemake command again")
+        raise UserError(f"{path}: {where} is there twice; allowed: once, as a run writes it")
     studies = sorted(trials["study"].unique())
     if study is not None and study not in studies:
         raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, studies)}")

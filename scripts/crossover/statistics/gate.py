@@ -164,7 +164,7 @@ def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[Sample
 def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
     """The differences between identical runs, given by name.
 
-    A run is an outlier if, without it, the limit would be much smaller; it is at least `by`.
+    A run is an outlier if, without it, the limit would be much smaller, `by` being its minimum.
     """
     measured, significant = [0.0], {}
     for pair in combinations(runs, 2):
@@ -176,9 +176,9 @@ def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
         significant[pair] = max(0.0, *low, *-high)
     largest = max(significant.values(), default=0.0)
     without = {name: max((log for pair, log in significant.items() if name not in pair), default=0.0) for name in runs}
-    name = min(without, key=lambda name: without[name])
-    is_outlier = max(without[name], math.log1p(by)) < OUTLYING * largest
-    return Calibration(math.expm1(largest), math.expm1(max(measured)), name if is_outlier else None)
+    suspect = min(without, key=without.__getitem__)
+    is_outlier = max(without[suspect], math.log1p(by)) < OUTLYING * largest
+    return Calibration(math.expm1(largest), math.expm1(max(measured)), suspect if is_outlier else None)
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:

@@ -104,5 +104,7 @@ def test_the_script_writes_a_table_and_a_figure_and_says_what_changed(
     script.main([*folders[:3], str(tmp_path / "other"), f"--output={tmp_path / 'short'}"])
     assert capsys.readouterr().out == "0 of 4 cells judged: in at least 4 of the 4 runs\n"
     script.main([*folders[:2], *folders[4:], f"--output={tmp_path / 'short'}"])
+    with pytest.raises(UserError, match="run0: no trial has a time"):
+        history_of({"run0": runs_of(row, TIMES_S)["run0"].assign(status="oom")})
     with pytest.raises(UserError, match="3 runs; allowed: at least 4"):
         script.main([*folders[:3], folders[0], f"--output={tmp_path / 'short'}"])
