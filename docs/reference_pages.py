@@ -75,7 +75,7 @@ def _allowed(rule: Mapping[str, Any]) -> str:
         return ", ".join(f"`{value}`" for value in rule.get("enum", [rule.get("const")]))
     ends = [f"{word} {_number(rule[key])}" for key, word in ENDS.items() if key in rule]
     items = f" of {_allowed(rule['items'])}" if "enum" in rule.get("items", {}) else ""
-    return f"{rule['type']}{items} {' '.join(ends)}".strip()
+    return f"{rule['type']}{items} {' '.join(ends).replace(' below', ' and below')}".strip()
 
 
 def _number(value: float) -> str:

@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         nargs="+",
         default=(),
         metavar="RUN",
-        help="runs of identical code, whose differences set the limit",
+        help="runs of identical code, whose significant differences set the limit",
     )
     gate_options.add_argument(
         "--allow",
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     print(comparison_text(comparison, first, second))
     if not options.fail_on:
         return 0
-    identical = read_identical(options.calibrate, second) if options.calibrate else []
+    identical = read_identical(options.calibrate, second) if options.calibrate else {}
     gate = gate_of(first, second, MARGIN if options.by is None else options.by, identical, options.allow)
     notes = gate_notes(gate, first, second)
     markdown = gate_markdown(gate, notes)

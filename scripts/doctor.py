@@ -14,6 +14,7 @@ from importlib.metadata import version
 import pynvml
 
 from crossover.config.options import new_parser
+from crossover.errors import one_line_errors
 from crossover.machine.counters import read_counters
 from crossover.machine.discovery import find_machine
 from crossover.machine.gpus import find_gpus
@@ -60,4 +61,5 @@ def facts_of_this_machine() -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    main()
+    with one_line_errors():
+        main()

@@ -12,7 +12,7 @@ from crossover.config.options import new_parser
 from crossover.errors import UserError, one_line_errors
 from crossover.figures.history import cell_name, draw_history
 from crossover.report.compared_runs import read_trials_of
-from crossover.statistics.history import LEAST_RUNS, history_of
+from crossover.statistics.history import LEAST_RUNS, LINE_AXES, history_of
 from crossover.tables.frames import records, write_csv
 
 
@@ -28,13 +28,16 @@ def main(arguments: list[str]) -> None:
     history = history_of(runs)
     write_csv(history, options.output / "history.csv")
     draw_history(history, options.output / "history.svg")
+    runs_of_cells = history.groupby(LINE_AXES, dropna=False)["run"].size()
+    judged = (runs_of_cells >= 2 * LEAST_RUNS).sum()
     changed = records(history[history["ratio"].notna()].sort_values("run_started_at", ascending=False, kind="stable"))
     for row in changed:
         ratio, commit = row["ratio"], row["code_version"] or "no commit"
         words = f"{ratio:.2f}x faster" if ratio > 1 else f"{1 / ratio:.2f}x slower"
         print(f"{row['run']} ({str(row['run_started_at'])[:10]}, {commit}): {cell_name(row, history)} {words}")
-    if not changed:
+    if judged and not changed:
         print("No cell changed.")
+    print(f"{judged} of {len(runs_of_cells)} cells judged: in at least {2 * LEAST_RUNS} of the {len(runs)} runs")
 
 
 if __name__ == "__main__":

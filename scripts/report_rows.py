@@ -100,8 +100,7 @@ def _write(run: Run, rows: pa.Table, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
-    currency = ((run.config or {}).get("prices") or {}).get("currency")
-    figures = draw_run(run.tables, run.studies, output / "figures", figures_of(run.tables, run.studies), currency)
+    figures = draw_run(run.tables, run.studies, output / "figures", figures_of(run.tables, run.studies), run.currency)
     write_report(replace(run, figures=[path for path in figures if path.suffix == ".svg"]), output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
 

@@ -1,5 +1,15 @@
 """When does the GPU pay off? The library shared by the workflow's scripts."""
 
+from importlib import import_module
+from typing import Any
+
 from crossover.step import Step as Step
 
 __version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`read_thresholds` and `should_use_gpu`; imported by name, so that an edit of them re-measures nothing."""
+    if name in ("read_thresholds", "should_use_gpu"):
+        return getattr(import_module(".thresholds", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

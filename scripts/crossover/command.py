@@ -20,6 +20,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from crossover.errors import did_you_mean
+
 CHECKOUT = Path(__file__).parents[2]
 
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
@@ -31,7 +33,9 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     if arguments[:1] and arguments[0] in SCRIPTS:
         return [os.path.relpath(CHECKOUT / "scripts" / SCRIPTS[arguments[0]]), *arguments[1:]]
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = vars(_parser().parse_args(arguments[:end]))
+    parser = _parser()
+    _check_options(arguments[:end], parser)
+    options = vars(parser.parse_args(arguments[:end]))
     names = options.pop("names")
     models = [name for name in names if ":" in name]
     if models and len(names) > 1:
@@ -73,6 +77,16 @@ def _parser() -> argparse.ArgumentParser:
             spellings = sorted({f"--{key.replace('_', '-')}", f"--{key}"})
             parser.add_argument(*spellings, dest=key, metavar="VALUE", help=text)
     return parser
+
+
+def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    """End the program with one line for an option that is neither a config key nor `--help`."""
+    options = [spelling for action in parser._actions for spelling in action.option_strings]
+    for word in arguments:
+        name = word.partition("=")[0]
+        if name.startswith("-") and name not in options:
+            meant = did_you_mean(name, options, 1)
+            parser.error(f"unknown option {name}{meant}; Snakemake's own options follow `--`: crossover NAME -- {name}")
 
 
 def _as_list(value: str) -> str:

@@ -6,6 +6,7 @@ import difflib
 import errno
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -102,10 +103,29 @@ def full_disk(error: BaseException) -> str | None:
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """End the program with status 1 and one line for a UserError or a full disk, without a traceback."""
+def _ending_with_its_reader() -> Iterator[None]:
+    """End the program as SIGPIPE would if the reader of its output has ended, as in `| head`."""
     try:
-        yield
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        try:
+            print(flush=True)  # fails if it is this pipe that broke, buffered or not
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+            sys.exit(128 + signal.SIGPIPE)
+        raise  # another one did
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """End the program with status 1 and one line for a UserError or a full disk, and quietly if its output is no longer
+    read, without a traceback."""
+    try:
+        with _ending_with_its_reader():
+            yield
     except UserError as error:
         sys.exit(f"error: {error}")
     except Exception as error:

@@ -12,24 +12,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
 VERSION = 4
 GPU_AXES = ("device", "gpu")
-AXES = ("machine", "variant", "protocol", "size", "batch_size", "precision", "execution", "cpu", *GPU_AXES)
+WORD_AXES = ("protocol", "variant", "precision", "execution")
+"""Axes whose values are words of the study: another word is a mistake. On the other axes it is a value that was not
+measured."""
+AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
+KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
 Threshold = Mapping[str, Any]
 """A series of a study: its crossover, speed-ups, sizes at which a device is faster, caveats and hardware."""
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
-    """The thresholds in a file; raises ValueError for a file of another kind or version."""
+    """The thresholds in a file; raises ValueError for a damaged file, or one of another kind or version."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
-        content = json.load(file)
+        try:
+            content = json.load(file)
+        except ValueError:
+            raise ValueError(f"{path}: not JSON; copy thresholds.json from the results folder again") from None
     if not isinstance(content, dict) or content.get("version") != VERSION:
         raise ValueError(f"{path}: not thresholds of version {VERSION}; copy thresholds.py from the run's Crossover")
-    return list(content["thresholds"])
+    thresholds = content.get("thresholds")
+    if not isinstance(thresholds, list) or not all(isinstance(s, dict) and s.keys() >= KEYS for s in thresholds):
+        raise ValueError(f"{path}: thresholds are incomplete; copy thresholds.json from the results folder again")
+    return thresholds
 
 
 def should_use_gpu(
@@ -47,13 +58,17 @@ def should_use_gpu(
     """Whether the GPU is faster at a size, number of parameters or batch size, whichever the study's crossover counts.
 
     Returns `default` where the run gives no answer. It gives one within the measured range and outside of the 95 %
-    interval of the crossover, where the difference is significant and the GPU has a time. Three more answers need an
+    interval of the crossover, where the difference is significant and the GPU has a time; on another machine, it is
+    the answer of the machine that was measured, unless `gpu` or `cpu` names another. Three more answers need an
     argument: those of a GPU measured on another machine, those from a single trial (a device at least twice as fast),
     and, beyond the points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
 
-    `axes` select a series of the study, such as batch_size=512 or precision="fp32". Raises ValueError for an unknown
-    study or axis, and if several series are left.
+    `axes` select a series of the study, such as batch_size=512 or gpu="NVIDIA H200"; a size, batch size, machine or
+    device that was not measured gives the default. Raises ValueError for an unknown study or axis, for a protocol,
+    variant, precision or execution that the study does not have, and if several series with a GPU are left; TypeError
+    if x is not a number.
     """
+    x = _number(x)
     if not thresholds:
         raise ValueError(
             f"no thresholds are given: the run compared no devices over sizes; run Snakemake with study {study!r}, and "
@@ -64,9 +79,12 @@ def should_use_gpu(
         raise ValueError(f"study {study!r} has no thresholds; allowed: {sorted({s['study'] for s in thresholds})}")
     if unknown := [axis for axis in axes if axis not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
+    for axis in WORD_AXES:
+        if axis in axes and axes[axis] not in [series[axis] for series in of_study]:
+            raise ValueError(
+                f"no series of study {study!r} has {axis}={axes[axis]!r}; allowed: {_values(of_study, [axis])[axis]}"
+            )
     picked = [series for series in of_study if all(_agrees(series, axis, value) for axis, value in axes.items())]
-    if not picked:
-        raise ValueError(f"no series of study {study!r} has {axes}; allowed: {_values(of_study, axes)}")
     with_gpu = [
         series
         for series in picked
@@ -90,10 +108,18 @@ def should_use_gpu(
     return default
 
 
+def _number(x: Any) -> float:
+    """The number as a float; raises TypeError."""
+    if not isinstance(x, str | bytes):
+        with suppress(TypeError, ValueError):
+            return float(x)
+    raise TypeError(f"x is {x!r}; allowed: a number, such as a size or a batch size")
+
+
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
     """Whether a series has the value; a series without a GPU matches any value, since its answer is the default."""
     return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
 
 
-def _values(thresholds: Sequence[Threshold], axes: Sequence[str] | Mapping[str, Any]) -> dict[str, list[str]]:
+def _values(thresholds: Sequence[Threshold], axes: Sequence[str]) -> dict[str, list[str]]:
     return {axis: sorted({str(series[axis]) for series in thresholds}) for axis in axes}

@@ -45,6 +45,22 @@ def test_a_mistake_ends_in_its_line(line: str, capsys: pytest.CaptureFixture[str
     assert len(capsys.readouterr().err.splitlines()) <= 2  # with argparse's line on the usage
 
 
+def test_an_unknown_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    for line, end in (
+        ("--size 64", "(did you mean '--sizes'?); Snakemake's own options follow `--`: crossover NAME -- --size"),
+        (
+            "disc_depth --configfile=x",
+            "unknown option --configfile; Snakemake's own options follow `--`: crossover NAME ",
+        ),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            build_command(line.split())
+        assert end in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="0"):
+        build_command(["--help"])
+    assert "preset (quick, default, thorough)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_run_shows_its_command_and_ends_as_snakemake_does(tmp_path: Path) -> None:
     program = "import sys; from crossover.command import main; sys.argv = ['crossover', *sys.argv[1:]]; main()"
     command = [sys.executable, "-P", "-c", program, "disc_dept", "--effort", "quick"]
@@ -63,7 +79,7 @@ def test_the_library_is_installed_without_other_packages(tmp_path: Path) -> None
     programs = tmp_path / "venv" / "bin"
     installation = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*installation, str(ROOT)], check=True, timeout=300)
-    imports = "from crossover import Step; from crossover.thresholds import read_thresholds, should_use_gpu"
+    imports = "from crossover import Step, read_thresholds, should_use_gpu"
     subprocess.run([str(programs / "python"), "-c", imports], cwd=tmp_path, check=True, timeout=60)
     for arguments, reason in (([str(ROOT)], "pip install -e"), (["-e", str(ROOT)], "pip install -r")):
         subprocess.run([*installation, "--force-reinstall", *arguments], check=True, timeout=300)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,18 @@ def test_a_users_error_ends_the_program_with_one_line() -> None:
     with pytest.raises(SystemExit) as ended, one_line_errors():
         raise UserError("config.yaml: sizes: 0 is not allowed")
     assert ended.value.code == "error: config.yaml: sizes: 0 is not allowed"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("body", ["print('a fact')", "print('help'); sys.exit(0)"])
+def test_a_program_whose_output_is_no_longer_read_ends_quietly(body: str, unbuffered: str) -> None:
+    program = f"import sys; from crossover.errors import one_line_errors\nwith one_line_errors(): {body}"
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run([sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, env=environment)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_a_users_error_is_one_line_of_the_log(tmp_path: Path) -> None:

@@ -290,7 +290,8 @@ class ConfigKeys(Keys):
     effort: PresetName | Annotated[Any, PartOf(EffortKeys)] = Field(
         "default",
         description="How long a trial warms up and measures, and how precisely crossovers are narrowed down. A "
-        "preset, or a mapping of the numbers that differ from the preset given as its key `preset`.",
+        f"preset ({', '.join(PRESETS)}), or a mapping of the numbers that differ from the preset given as its key "
+        "`preset`.",
     )
     trials: Trials | None = Field(
         None,

@@ -92,9 +92,9 @@ def _listed(values: Any) -> Any:
 
 
 def _one_name(text: str) -> str:
-    words = text.split()
-    if len(words) > 1 and all(word.isdigit() for word in words):
-        raise problem(f"'{text}' is one name; allowed: numbers separated by commas, such as [{','.join(words)}]")
+    words = re.split(r"[\s,]+", text)
+    if "," in text or (len(words) > 1 and all(word.isdigit() for word in words)):
+        raise problem(f"'{text}' is one name; allowed: a list for several, such as [{','.join(words)}]")
     return text
 
 

@@ -112,6 +112,11 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
         if key in given:
             raise UserError(f"--config: {key} is given twice; allowed: each key once")
         given[key] = _load(text, f"--config: {key}")
+    if given.get("model") is not None and given.get("studies") is not None:
+        raise UserError(
+            "--config: model and studies are both given; allowed: one of them, or the path of a study file that names "
+            "the model in `studies`"
+        )
     return [*((shown_path(file), read_mapping(file)) for file in files), ("--config", given)]
 
 
@@ -202,6 +207,8 @@ def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[s
     if kind == "repeated":
         return f"{where}: {shown_value(value)} has a repeated value; allowed: each value once"
     allowed = detail["msg"] if kind == "not_allowed" else allowed_by(_rule(schema, path))
+    if isinstance(value, str) and "," in value and any("items" in option for option in _options(_rule(schema, path))):
+        allowed += f"; several are a list, [{value}]"
     if kind == "too_short" and not value:
         return f"{where}: the {'list' if isinstance(value, list) else 'mapping'} is empty; allowed: {allowed}"
     return f"{where}: {shown_value(value)} is not allowed; allowed: {allowed}"

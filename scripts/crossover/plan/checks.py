@@ -188,6 +188,8 @@ def _folder(name: str, shipped: Sequence[Path]) -> Path:
     """Folder of a reference; raises UserError for an unknown name."""
     matching = [path for path in shipped if path.name == name] or [Path(name)]
     if not (matching[0] / FACTS_FILE).is_file():
+        if "/" in name and not matching[0].is_dir():
+            raise UserError(f"reference: {name}: no such folder; allowed: a folder with {FACTS_FILE}")
         names = [path.name for path in shipped]
         allowed = allowed_names(name, names) if names else "allowed: auto, none"
         raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {FACTS_FILE}")

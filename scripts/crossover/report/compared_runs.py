@@ -31,7 +31,7 @@ from crossover.statistics.run_comparison import (
     summary,
 )
 from crossover.tables.frames import of_study, records
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
+from crossover.tables.guards import ENVIRONMENT_COLUMNS, SETTING_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.rows import read_trials
 from crossover.text import percent_text
@@ -56,14 +56,14 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     return first_trials, second_trials.assign(study=first_study) if first_study else second_trials
 
 
-def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFrame]:
-    """Read the trials of identical runs, for the studies of the second run of a pair.
+def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Read the trials of identical runs, by name, for the studies of the second run of a pair.
 
     Raises UserError for fewer than LEAST_IDENTICAL runs, and for a run with different hardware, torch or model.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
-    runs = []
+    runs = {}
     for name in names:
         trials = read_trials_of(name)
         trials = trials[trials["study"].isin(second["study"])]
@@ -71,7 +71,7 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> list[pd.DataFr
             raise UserError(f"--calibrate: {name} lacks the studies of the new run; use another run")
         for what, texts in differences_of(trials, second, compare_runs(trials, second)).items():
             raise UserError(f"--calibrate: {name} differs from the new run in {what} ({texts[0]}); use another run")
-        runs.append(trials)
+        runs[name] = trials
     return runs
 
 
@@ -89,8 +89,13 @@ def _folder_and_study(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    optional_columns = ["machine", "flags", "started_at", "code_version", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
+    optional_columns = ["machine", "trial", "flags", "started_at", "code_version"]
+    optional_columns += [*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, optional_columns).to_pandas()
+    if "trial" in trials and len(repeated := trials[trials.duplicated([*CELL_AXES, "trial"])]):
+        first = repeated.iloc[0]
+        where = f"trial {first['trial']} of study '{first['study']}', size {first['size']}, {first['device']}"
+        raise UserError(f"{path}: {where} is there twice; allowed: once, as a run writes it")
     studies = sorted(trials["study"].unique())
     if study is not None and study not in studies:
         raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, studies)}")
@@ -156,8 +161,8 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 OUTCOME_WORDS = {
-    PASSED: "No cell is slower",
-    SLOWER: "Slower",
+    PASSED: "No cell is significantly slower by more than {limit}",
+    SLOWER: "Slower by more than {limit}",
     MISSING: "Not decided: cells are missing",
     NOT_COMPARABLE: "The runs are not comparable",
 }
@@ -165,14 +170,19 @@ INTERVAL = ["ratio", "ratio_low", "ratio_high"]
 
 
 def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
-    """A gate as plain values, for programs; a ratio above 1 means that the second run is faster."""
+    """A gate as plain values, for programs; a ratio above 1 means that the second run is faster.
+
+    `calibrated`, `identical_differ_by` and `outlier` are the fields of Calibration, null without identical runs.
+    """
     counts = ["trials_first", "trials_second", "status_first", "status_second"]
     return {
         "version": 1,
         "outcome": gate.outcome,
         "exit_status": EXIT_STATUSES[gate.outcome],
         "limit": gate.limit,
-        "calibrated": gate.calibrated,
+        "calibrated": gate.calibration and gate.calibration.significant,
+        "identical_differ_by": gate.calibration and gate.calibration.measured,
+        "outlier": gate.calibration and gate.calibration.outlier,
         "differences": dict(gate.differences),
         "notes": list(notes),
         "cells": records(gate.cells[[*CELL_AXES, "verdict", *INTERVAL, "detectable", *counts]]),
@@ -183,15 +193,24 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     """A gate as Markdown, for a pull request or the terminal."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
     shown = pd.concat([gate.slower, gate.missing])
-    lines = [f"**{OUTCOME_WORDS[gate.outcome]}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
-    lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
-    lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
-    lines.append(f"- Limit: slower by more than {percent_text(gate.limit)}, with significance over all cells together")
-    if gate.calibrated is not None:
-        lines.append(f"- Identical runs differ by up to {percent_text(gate.calibrated)}")
+    outcome = OUTCOME_WORDS[gate.outcome].format(limit=percent_text(gate.limit))
+    lines = [f"**{outcome}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     if len(judged):
         typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
         lines.append(f"- Found in 9 of 10: a cell slower by {typical} (median of the cells; {most} in the noisiest)")
+    lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
+    lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
+    lines.append(f"- Limit: slower by more than {percent_text(gate.limit)}, with significance over all cells together")
+    if gate.calibration is not None:
+        measured, significant = map(percent_text, (gate.calibration.measured, gate.calibration.significant))
+        largest = f"the largest significant difference is at least {significant}"
+        ending = largest if gate.calibration.significant else "no difference is significant"
+        lines.append(f"- Identical runs: a cell differs by up to {measured}; {ending}")
+        if gate.calibration.outlier is not None:
+            lines.append(
+                f"- Warning: without {gate.calibration.outlier}, identical runs differ much less; leave it out of "
+                "--calibrate, or measure it again"
+            )
     lines += [f"- Note: {note}" for note in notes]
     if len(shown):
         axes = ["study", "device", *(axis for axis in CELL_AXES[1:-1] if axis == "size" or cells[axis].nunique() > 1)]

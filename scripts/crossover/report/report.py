@@ -68,6 +68,12 @@ class Run:
     merged: Sequence[Mapping[str, Any]] = ()
     """The result of `read_provenances` for merged runs."""
 
+    @property
+    def currency(self) -> str | None:
+        """Currency of the config's prices; None if there is none."""
+        prices: Mapping[str, Any] = (self.config or {}).get("prices") or {}
+        return prices.get("currency")
+
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
     """Write report.html, summaries, thresholds and provenance.json beside the tables of a run, and the checksums of
@@ -131,6 +137,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "note": run.note,
         "without_gpu": machines == [HERE] and all(map(is_cpu, tables.measurements["device"])) and not run.progress,
         "machines": machines,
+        "currency": run.currency,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
         "references": _references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],

@@ -1,8 +1,8 @@
 """Test whether a second run is slower than a first, cell by cell, with a family-wise error rate of 5 %.
 
 If trials were the only source of variation, identical runs would fail the gate in at most one of forty comparisons.
-Runs also vary by temperature, memory layout and other tenants: `calibrated_limit` derives the limit from runs of
-identical code on a machine.
+Runs also vary by temperature, memory layout and other tenants: `calibrate` derives the limit from runs of identical
+code on a machine.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from crossover.statistics.intervals import (
 )
 from crossover.statistics.run_comparison import MARGIN, MISSING, NO_DATA, compare_runs, times_s
 from crossover.statistics.shrinkage import with_shared_spread
-from crossover.tables.guards import differing_environments
+from crossover.tables.guards import SETTING_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
 
 HARDWARE, TORCH, MODEL = "hardware", "torch", "model"
 ENVIRONMENTS = {
-    HARDWARE: ("device_name", "cpu_model", "cpu_capability", "physical_cores", "threads", "driver_version"),
+    HARDWARE: (
+        *("device_name", "cpu_model", "cpu_capability", "physical_cores", "threads", "driver_version"),
+        *SETTING_COLUMNS,
+    ),
     TORCH: ("torch_version", "cuda_version", "cudnn_version"),
 }
 """The columns that must agree for runs to have the same hardware and torch."""
@@ -43,12 +46,29 @@ LEAST_IDENTICAL = 5
 """Minimum number of runs for calibration: in simulations, another pair exceeds the limit from five runs once in
 twenty, from three once in five."""
 
+OUTLYING = 1 / 3
+"""Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of
+five runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
+
 POWER = 0.9
 """Probability that a gate detects a slowdown of size `detectable`."""
 
 PASSED, NOT_COMPARABLE = "passed", "not_comparable"
 EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
 """Exit status of each outcome of a gate."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far runs of identical code differ."""
+
+    significant: float
+    """Largest significant slowdown of a cell between two of the runs, as a share: by how much a simultaneous interval
+    excludes 1, as in the gate; 0 if none does."""
+    measured: float
+    """Largest slowdown of a cell between two of the runs, as a share, significant or not."""
+    outlier: str | None
+    """Name of the run without which `significant` is much smaller; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +79,8 @@ class Gate:
     """One of EXIT_STATUSES."""
     limit: float
     """Slowdown above which a cell counts as slower, as a share: 0.05 is 5 %."""
-    calibrated: float | None
-    """Slowdown between runs of identical code, as a share; None without them."""
+    calibration: Calibration | None
+    """How far runs of identical code differ; None without them."""
     cells: pd.DataFrame
     """The result of `compare_cells`, with the verdict at the limit."""
     differences: Mapping[str, Sequence[str]]
@@ -82,24 +102,24 @@ def gate_of(
     first: pd.DataFrame,
     second: pd.DataFrame,
     by: float = MARGIN,
-    identical: Sequence[pd.DataFrame] = (),
+    identical: Mapping[str, pd.DataFrame] | None = None,
     allowed: Collection[str] = (),
 ) -> Gate:
     """Test whether any cell of the second run is slower than in the first by more than the limit.
 
-    The limit is `by`, or the slowdown between `identical` runs if that is larger. `allowed` names what may differ, of
-    COMPARABLE_IN.
+    The limit is `by`, or the largest significant slowdown between `identical` runs, given by name, if that is larger.
+    `allowed` names what may differ, of COMPARABLE_IN.
     """
     cells = compare_cells(first, second)
-    calibrated = calibrated_limit(identical) if identical else None
-    limit = max(by, calibrated or 0.0)
+    calibration = calibrate(identical, by) if identical else None
+    limit = max(by, calibration.significant) if calibration else by
     verdicts = [
         _verdict(low, high, limit) if pd.notna(low) else verdict
         for verdict, low, high in zip(cells["verdict"], cells["ratio_low"], cells["ratio_high"], strict=True)
     ]
     cells = cells.assign(verdict=verdicts, detectable=(1 + limit) * cells["detectable"] - 1)
     differences = {name: texts for name, texts in differences_of(first, second, cells).items() if name not in allowed}
-    gate = Gate(PASSED, limit, calibrated, cells, differences)
+    gate = Gate(PASSED, limit, calibration, cells, differences)
     if differences:
         return replace(gate, outcome=NOT_COMPARABLE)
     if len(gate.slower):
@@ -141,14 +161,24 @@ def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[Sample
     return with_shared_spread([SampleMean.of_times(times_s(cells[key])) for key in keys], CLOCK_RESOLUTION)
 
 
-def calibrated_limit(runs: Sequence[pd.DataFrame]) -> float:
-    """The slowdown, as a share, that no cell of any pair of identical runs exceeds with significance."""
-    logs = [0.0]
-    for first, second in combinations(runs, 2):
-        cells = compare_cells(first, second)
-        logs += [math.log(low) for low in cells["ratio_low"].dropna()]
-        logs += [-math.log(high) for high in cells["ratio_high"].dropna()]
-    return math.expm1(max(logs))
+def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
+    """The differences between identical runs, given by name.
+
+    A run is an outlier if, without it, the limit would be much smaller, `by` being its minimum.
+    """
+    measured, significant = [0.0], {}
+    for pair in combinations(runs, 2):
+        cells = compare_cells(*(runs[name] for name in pair))
+        ratio, low, high = (
+            cells[end].dropna().astype(float).map(math.log) for end in ("ratio", "ratio_low", "ratio_high")
+        )
+        measured += ratio.abs().tolist()
+        significant[pair] = max(0.0, *low, *-high)
+    largest = max(significant.values(), default=0.0)
+    without = {name: max((log for pair, log in significant.items() if name not in pair), default=0.0) for name in runs}
+    suspect = min(without, key=without.__getitem__)
+    is_outlier = max(without[suspect], math.log1p(by)) < OUTLYING * largest
+    return Calibration(math.expm1(largest), math.expm1(max(measured)), suspect if is_outlier else None)
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from crossover.errors import UserError
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, reading_error, t_quantile, time_over_trials
 from crossover.statistics.run_comparison import times_s
 from crossover.tables.registry import CELL_AXES
@@ -28,6 +29,8 @@ def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
     trials["run_started_at"] = trials.groupby("run")["started_at"].transform("min")
     lines = list(trials[trials["status"] == "ok"].groupby(LINE_AXES, sort=False, dropna=False))
+    if not lines:
+        raise UserError(f"{', '.join(runs)}: no trial has a time; name runs with results")
     return pd.concat([_line(line, len(lines)) for _, line in lines], ignore_index=True)
 
 

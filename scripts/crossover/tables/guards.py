@@ -32,6 +32,18 @@ ENVIRONMENT_COLUMNS = (
 )
 """Columns that must be the same in all rows of a device, which may come from any of several identical GPUs."""
 
+SETTING_COLUMNS = (
+    "device_memory_bytes",
+    "mig",
+    "power_limit_w",
+    "sm_clock_max_mhz",
+    "cgroup_cpus",
+    "turbo",
+    "governor",
+)
+"""Columns that change times too, and are compared only between runs. The host's memory is left out, since identical
+hosts report slightly different sizes."""
+
 HOST_COLUMNS = ("hostname", "cpu_model")
 """Columns that must be the same in all rows of a machine; not cores, of which a GPU's rows have a share of the
 host's."""
@@ -52,7 +64,7 @@ def matching_rows(
 
 
 def differing_environments(
-    first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = ENVIRONMENT_COLUMNS
+    first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = (*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS)
 ) -> list[str]:
     """The fields in which the environments of two runs differ, with their values and the devices affected. Fields
     missing from a run's table are ignored, as are devices measured in only one run.

@@ -17,6 +17,7 @@ import pytest
 
 from crossover import thresholds as thresholds_reader
 from crossover.answers.thresholds import thresholds_of
+from crossover.report.report import Run, write_report
 from crossover.report.templates import amount_text, environment_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
@@ -25,7 +26,7 @@ from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference
 from crossover.tables.run_tables import RunTables, table_of
 from crossover.thresholds import read_thresholds, should_use_gpu
-from report_pages import TEMPLATES, study, tables_of
+from report_pages import CONFIG, TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 SIZES = (100, 1000, 10_000)
@@ -136,6 +137,19 @@ def test_a_ranking_says_which_machine_is_first_where(
     assert not of_kind(cpu_alone, "ranking")
 
 
+def test_a_ranking_by_money_names_its_currency(cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+    prices = {"here": 0.01, "h200": 1.0}
+    run = tables_of(pd.DataFrame(cpu_rows), {STUDY: study()}, prices=prices, references=[elsewhere()])
+    config = {**CONFIG, "prices": prices | {"currency": "EUR"}}
+    write_report(Run(run, {STUDY: study()}, config), tmp_path, TEMPLATES)
+    for name, words in (
+        ("summary.txt", "Cheapest (EUR): this CPU at every size"),
+        ("summary.md", "Cheapest (EUR): this CPU at every size"),
+        ("report.html", "EUR of a million steps on each device"),
+    ):
+        assert words in (tmp_path / name).read_text(), name
+
+
 @pytest.mark.parametrize("here", [False, True])
 def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     """The GPU is 4 times as fast from 1000 on, but for 4000, where trials scatter: from 10,000 on."""
@@ -216,9 +230,9 @@ def read_back(run: RunTables, folder: Path) -> list[Any]:
     return list(read_thresholds(file))
 
 
-def use_it(thresholds: Any, size: float, **axes: Any) -> bool | None:
+def use_it(thresholds: Any, x: float, **axes: Any) -> bool | None:
     """`should_use_gpu` for a GPU measured elsewhere."""
-    return should_use_gpu(thresholds, STUDY, size, gpu_measured_elsewhere=True, **axes)
+    return should_use_gpu(thresholds, STUDY, x, gpu_measured_elsewhere=True, **axes)
 
 
 class TestThresholds:
@@ -247,8 +261,10 @@ class TestThresholds:
     def test_without_a_gpu_here_the_answer_is_the_default(
         self, series_elsewhere: Any, cpu_alone: RunTables, cpu_rows: Any, tmp_path: Path
     ) -> None:
-        """With a GPU that was measured elsewhere and without one; whichever series or device is asked for."""
+        """With a GPU that was measured elsewhere and without one; whichever series or device is asked for, and even if
+        several series are left."""
         batches = cpu_rows + [row | {"batch_size": 7} for row in cpu_rows]
+        assert should_use_gpu(read_back(tables(batches), tmp_path), STUDY, 100) is None
         for thresholds in (
             series_elsewhere,
             read_back(cpu_alone, tmp_path),
@@ -355,13 +371,25 @@ class TestThresholds:
         with pytest.raises(ValueError, match=r"study 'disc' has no thresholds; allowed: \['disc_depth'\]"):
             should_use_gpu(series_elsewhere, "disc", 100, default=True)
         with pytest.raises(
-            ValueError, match=r"no series of study 'disc_depth' has .*; allowed: \{'precision': \['fp32'\]"
+            ValueError, match=r"no series of study 'disc_depth' has precision='bf16'; allowed: \['fp32'\]"
         ):
             use_it(series_elsewhere, 100, precision="bf16")
         with pytest.raises(ValueError, match=r"no thresholds are given: .* run Snakemake with study 'disc', and read"):
             should_use_gpu([], "disc", 100)
-        with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: machine, variant, protocol"):
+        with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: machine, size, batch_size"):
             use_it(series_elsewhere, 100, batch=100)
+        for x in ("100", None, [100, 200]):
+            with pytest.raises(TypeError, match=r"; allowed: a number"):
+                use_it(series_elsewhere, x)
+
+    @pytest.mark.parametrize(
+        "axes", [{"batch_size": 7}, {"size": 3}, {"gpu": "B200"}, {"cpu": "Arm"}, {"machine": "a"}, {"device": "xpu"}]
+    )
+    def test_for_what_was_not_measured_the_answer_is_the_default(
+        self, series_elsewhere: Any, axes: dict[str, Any]
+    ) -> None:
+        assert use_it(series_elsewhere, np.float32(10_000)) is True
+        assert use_it(series_elsewhere, 10_000, default=False, **axes) is False
 
     @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])
     def test_where_the_gpu_has_no_time_nothing_is_known(
@@ -395,10 +423,25 @@ class TestThresholds:
         (series,) = [s for s in read_back(beside_reference, tmp_path) if s["gpu_measured_elsewhere"]]
         assert "throttled" not in series["caveats"]
 
-    def test_other_files_are_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "t.json").write_text('{"version": 1}')
-        with pytest.raises(ValueError, match="not thresholds of version 4"):
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "not JSON; copy thresholds.json from"),
+            ('{"version": 4, "thresh', "not JSON; copy thresholds.json from"),
+            ("\xff", "not JSON; copy thresholds.json from"),
+            ("[1]", "not thresholds of version 4; copy thresholds.py from"),
+            ('{"version": 1}', "not thresholds of version 4; copy thresholds.py from"),
+            ('{"version": 4}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 4, "thresholds": null}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 4, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
+        ],
+    )
+    def test_other_files_are_refused(self, tmp_path: Path, text: str, message: str) -> None:
+        (tmp_path / "t.json").write_text(text, encoding="latin-1")
+        with pytest.raises(ValueError, match=rf"t\.json: {message}"):
             read_thresholds(tmp_path / "t.json")
+        with pytest.raises(FileNotFoundError):
+            read_thresholds(tmp_path / "none.json")
 
     def test_a_copy_of_the_reader_needs_python_alone(self, cpu_alone: RunTables, tmp_path: Path) -> None:
         read_back(cpu_alone, tmp_path)

@@ -85,6 +85,18 @@ def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
     assert "key 'a' is repeated" in error_line(read_layers, [], ["prices={a: x, a: y}"])
 
 
+def test_model_and_studies_on_one_command_line_are_one_line() -> None:
+    text = error_line(read_layers, [], ["model=net.py:build", "studies=disc_depth"])
+    assert text.startswith("--config: model and studies are both given; allowed: one of them")
+    assert read_layers([], ["model=null", "studies=disc_depth"])
+
+
+@pytest.mark.parametrize(("key", "value"), [("studies", "hsf_width,disc_depth"), ("devices", "cpu,cuda")])
+def test_several_values_without_brackets_are_told_their_list(key: str, value: str) -> None:
+    assert error_line(check, {key: value}, ConfigKeys, COMMAND_LINE).endswith(f"; several are a list, [{value}]")
+    assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("for several, such as [16,64]")
+
+
 def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
     layers = [
         ("config.yaml", {"trials": 3, "prices": {"cpu": 5, "cuda": 2}, "cluster": {"a": "x"}, "effort": "quick"}),

@@ -148,6 +148,8 @@ def test_those_shipped_count_without_an_accelerator_or_by_name(
 def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Path) -> None:
     folder = str(shipped / "h200")
     assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"reference: \.\./h20: no such folder; allowed: a folder with"):
+        reference_folders(Config(("../h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
 

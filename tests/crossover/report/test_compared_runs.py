@@ -156,10 +156,12 @@ def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
     verdicts = [(cell["size"], cell["verdict"], cell["ratio"]) for cell in record["cells"]]
     assert verdicts == [(2, "equivalent", pytest.approx(1)), (3, "slower", pytest.approx(0.8))]
     text = markdown.read_text()
-    assert text.startswith("**Slower** (2 cells, 2 with an interval)\n\n- 1 slower\n")
+    assert text.startswith("**Slower by more than 5.0 %** (2 cells, 2 with an interval)\n\n- Found in 9 of 10: a cell ")
+    assert "\n- 1 slower\n" in text
     assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
     assert capsys.readouterr().out.endswith(text)
     assert gated(runs["new"], runs["old"]) == 0
+    assert "\n**No cell is significantly slower by more than 5.0 %** (2 cells" in capsys.readouterr().out
     assert gated(runs["old"], runs["upgraded"]) == 2
     output = capsys.readouterr().out
     assert "- torch: torch_version: 2.12.0 against 2.13.0 (cpu)" in output
@@ -177,14 +179,24 @@ def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys
     assert gated(same[0], new) == 1
     assert gated(same[0], new, "--calibrate", *same) == 0
     assert (
-        "- Limit: slower by more than 8.0 %, with significance over all cells together\n- Identical runs differ by"
+        "- Limit: slower by more than 8.0 %, with significance over all cells together\n"
+        "- Identical runs: a cell differs by up to 8.0 %; the largest significant difference is at least 8.0 %\n"
         in capsys.readouterr().out
     )
+    outlying = written(tmp_path / "outlying", steady(row, 2, 2.0))
+    assert gated(same[0], new, "--calibrate", *same[:4], outlying) == 0
+    assert f"- Warning: without {outlying}, identical runs differ much less" in capsys.readouterr().out
     with pytest.raises(UserError, match="allowed: 5 or more runs, each named once"):
         gated(same[0], new, "--calibrate", *same[:4], same[0])
     alien = written(tmp_path / "alien", steady(row, 2, 1.0, device_name="Brand C2"))
     with pytest.raises(UserError, match=r"alien differs from the new run in hardware \(device_name: Brand C2 against"):
         gated(same[0], new, "--calibrate", *same[:4], alien)
+
+
+def test_a_trial_that_is_there_twice_is_refused(row: Row, run: str, tmp_path: Path) -> None:
+    twice = written(tmp_path / "twice", 2 * steady(row, 2, 1.0, study="one"))
+    with pytest.raises(UserError, match="trial 1 of study 'one', size 2, cpu is there twice; allowed: once"):
+        read_pair(f"{run}:one", twice)
 
 
 @pytest.mark.parametrize("text", ["5", "-1%", "five", "nan"])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossover.statistics.gate import COMPARABLE_IN, Gate, calibrated_limit, gate_of
+from crossover.statistics.gate import COMPARABLE_IN, Gate, calibrate, gate_of
 from crossover.statistics.intervals import t_quantile
 
 Row = Callable[..., dict[str, Any]]
@@ -37,7 +37,7 @@ def simulated(row: Row) -> Callable[..., list[Gate]]:
         pairs = []
         for _ in range(count):
             spreads = random.uniform(0.02, 0.05, cells)
-            identical = [run(spreads) for _ in range(number)]
+            identical = {f"same{index}": run(spreads) for index in range(number)}
             pairs.append(gate_of(run(spreads), run(spreads, slowdown), identical=identical, **options))
         return pairs
 
@@ -69,7 +69,7 @@ def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None
     assert fired(simulated(12, between=0.03, cells=6)) > 10
     calibrated = simulated(12, between=0.03, cells=6, count=20, identical=5)
     assert fired(calibrated) <= 2
-    assert all(gate.limit == max(gate.calibrated or 0, 0.02) for gate in calibrated)
+    assert all(gate.calibration and gate.limit == max(gate.calibration.significant, 0.02) for gate in calibrated)
 
 
 def steady(row: Row, times: dict[int, list[float]], **values: Any) -> pd.DataFrame:
@@ -100,10 +100,24 @@ def test_a_cell_by_hand(row: Row) -> None:
 
 def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
     """Trials without spread: runs 1 %, 3 % and 2 % above the base differ by 1.03 / 1.01 at most."""
-    runs = [steady(row, {2: [factor, factor]}) for factor in (1.01, 1.03, 1.02)]
-    assert calibrated_limit(runs) == pytest.approx(1.03 / 1.01 - 1, rel=1e-4)
-    assert gate_of(runs[0], runs[1], 0.0, runs).outcome == "passed"
-    assert gate_of(runs[0], steady(row, {2: [1.04, 1.04]}), 0.0, runs).outcome == "slower"
+    runs = {str(factor): steady(row, {2: [factor, factor]}) for factor in (1.01, 1.03, 1.02)}
+    calibration = calibrate(runs)
+    assert [calibration.significant, calibration.measured] == pytest.approx([1.03 / 1.01 - 1] * 2, rel=1e-4)
+    assert gate_of(runs["1.01"], runs["1.03"], 0.0, runs).outcome == "passed"
+    assert gate_of(runs["1.01"], steady(row, {2: [1.04, 1.04]}), 0.0, runs).outcome == "slower"
+
+
+def test_a_difference_within_the_intervals_is_measured_but_not_significant(row: Row) -> None:
+    """Means 1.2 apart, from two trials each that are 2 apart."""
+    runs = {str(factor): steady(row, {2: [factor, 2 * factor]}) for factor in (1.0, 1.2)}
+    calibration = calibrate(runs)
+    assert (calibration.significant, calibration.measured) == (0, pytest.approx(0.2))
+
+
+@pytest.mark.parametrize(("factors", "outlier"), [((1.0, 1.01, 1.02, 1.03, 2.0), "2.0"), ((1.0, 1.1, 1.2, 1.3), None)])
+def test_an_identical_run_that_stands_out_is_named(row: Row, factors: Any, outlier: str | None) -> None:
+    runs = {str(factor): steady(row, {2: [factor, factor]}) for factor in factors}
+    assert calibrate(runs, 0.05).outlier == outlier
 
 
 @pytest.mark.parametrize(
@@ -134,6 +148,7 @@ def test_a_cell_without_a_time_counts_if_it_had_one(row: Row) -> None:
     ("changed", "what"),
     [
         ({"device_name": "Brand C2"}, "hardware"),
+        ({"power_limit_w": 350.0}, "hardware"),
         ({"torch_version": "2.13.0"}, "torch"),
         ({"model_key": "b", "code_key": "b"}, "model"),
     ],
@@ -142,6 +157,7 @@ def test_runs_that_do_not_compare_are_named_unless_the_change_is_tested(
     row: Row, changed: dict[str, str], what: str
 ) -> None:
     first = steady(row, {2: [1.0, 1.0]}, torch_version="2.12.0", model_key="a", measurement_key="a", code_key="a")
+    first["power_limit_w"] = 700.0
     second = first.assign(step_time_s=2.0, **changed)
     gate = gate_of(first, second)
     assert (gate.outcome, list(gate.differences)) == ("not_comparable", [what])

@@ -94,9 +94,17 @@ def test_the_script_writes_a_table_and_a_figure_and_says_what_changed(
     script.main([*folders, f"--output={tmp_path / 'history'}"])
     output = capsys.readouterr().out
     assert output.startswith(f"{folders[3]} (2026-11-13, commit3): disc depth, 2, CPU (Brand C1) 1.25x slower")
-    assert output.count("\n") == 1
+    assert output.endswith("\n2 of 2 cells judged: in at least 4 of the 6 runs\n")
+    assert output.count("\n") == 2
     assert len(pd.read_csv(tmp_path / "history" / "history.csv")) == 12
     assert "disc depth, 2, CPU (Brand C1)" in (tmp_path / "history" / "history.svg").read_text()
+    other = pd.read_parquet(tmp_path / "run0" / "measurements.parquet").assign(study="other")
+    (tmp_path / "other").mkdir()
+    other.to_parquet(tmp_path / "other" / "measurements.parquet")
+    script.main([*folders[:3], str(tmp_path / "other"), f"--output={tmp_path / 'short'}"])
+    assert capsys.readouterr().out == "0 of 4 cells judged: in at least 4 of the 4 runs\n"
     script.main([*folders[:2], *folders[4:], f"--output={tmp_path / 'short'}"])
+    with pytest.raises(UserError, match="run0: no trial has a time"):
+        history_of({"run0": runs_of(row, TIMES_S)["run0"].assign(status="oom")})
     with pytest.raises(UserError, match="3 runs; allowed: at least 4"):
         script.main([*folders[:3], folders[0], f"--output={tmp_path / 'short'}"])
