@@ -127,7 +127,11 @@ def arrange(
     panels = []
     for _, group in rows.groupby(per_panel, sort=False):
         lines = [
-            maker(line.sort_values("x", kind="stable"), _line_name(view, first_row(line), per_line, varied), looks(first_row(line)))
+            maker(
+                line.sort_values("x", kind="stable"),
+                _line_name(view, first_row(line), per_line, varied),
+                looks(first_row(line)),
+            )
             for _, line in group.groupby(per_line, sort=False)
         ]
         title = _title(view, first_row(group), per_panel, varied)
