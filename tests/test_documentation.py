@@ -75,3 +75,10 @@ def test_version_and_date_of_the_release_agree() -> None:
     assert citation["version"] == __version__
     assert latest
     assert latest[1] in ("Unreleased", f"{__version__} - {citation['date-released']}")
+
+
+@pytest.mark.parametrize("sample", sorted((ROOT / "docs" / "samples").glob("*.html")), ids=lambda path: path.stem)
+def test_a_sample_page_stands_alone(sample: Path) -> None:
+    html = sample.read_text(encoding="utf-8")
+    assert len(html.encode()) <= 1_000_000
+    assert not re.findall(r'(?:href|src)="(?!#|data:|https?:)[^"]*"', html)

@@ -33,7 +33,7 @@
 
   // The x axes that a chart can have; where no number varies, each cell has its own position.
   page.xChoices = (rows) => {
-    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples a batch" };
+    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples per batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
     if (coresOf(rows).size > 1) choices.push({ key: "cpu_threads", title: "CPU cores" });
     return choices.length ? choices : [{ key: null, title: "" }];

@@ -82,11 +82,11 @@ def _value_words(row: Mapping[str, Any], axis: str) -> str:
     return str(value) if axis == "machine" else spaced(str(value))
 
 
-AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples a batch", CPU_THREADS: "CPU cores"}
+AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples per batch", CPU_THREADS: "CPU cores"}
 
 
 def axis_label(row: Mapping[str, Any]) -> str:
-    """Unit of a crossover's x axis: 'parameters', 'samples a batch', 'cores', or the name of the size."""
+    """Unit of a crossover's x axis: 'parameters', 'samples per batch', 'cores', or the name of the size."""
     return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
 
 

@@ -52,7 +52,7 @@ def test_times_over_batches_have_a_panel_a_size(view_of: View, grid: Any) -> Non
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{size} linear layers" for size in SIZES]
     cpu = labelled(figure.axes[0])["CPU (Brand C1)"]
     assert cpu == pytest.approx({batch: 2e-5 * batch for batch in BATCHES}, rel=1e-3)
-    assert figure.axes[-1].get_xlabel() == "samples a batch"
+    assert figure.axes[-1].get_xlabel() == "samples per batch"
 
 
 def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -
     words = {text.get_text() for text in axes.texts}
     assert len(axes.texts) == len(SIZES) * len(BATCHES)
     assert {"0.050x", "6.4x", "1.6x"} <= words
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("linear layers", "samples a batch")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("linear layers", "samples per batch")
     # Along a column, at a fixed size, they cross at a batch of 40 / size; along a row of these sizes at batch 16 alone.
     columns, rows = marked(axes, "s"), marked(axes, "o")
     assert [size for size, _ in columns] == SIZES
