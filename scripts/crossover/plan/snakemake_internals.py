@@ -89,6 +89,7 @@ def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress
         for handler in logger.handlers:
             if handler.name == "DefaultStreamHandler":
                 handler.addFilter(is_for_terminal)
+                handler.addFilter(progress.tells)
                 if handler.formatter:
                     handler.setFormatter(WithoutCommand(handler.formatter))
 

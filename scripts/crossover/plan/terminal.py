@@ -53,6 +53,8 @@ CHATTER = (
 
 NOTHING_TO_DO = "Nothing to be done"
 """Prefix of Snakemake's line if all files are up to date."""
+STOPPING = "Terminating processes on user request"
+"""Prefix of Snakemake's line after Ctrl-C."""
 
 STEPS = 20
 """Maximum number of lines of progress."""
@@ -119,6 +121,8 @@ class Progress(logging.Handler):
         self.failed: Counter[str] = Counter()
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
+        self.stopped = False
+        """Whether the user has stopped the run; jobs that end after that have not failed."""
         self._say, self._up_to_date, self._clock = say, up_to_date, clock
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
@@ -141,6 +145,7 @@ class Progress(logging.Handler):
         try:
             if record.getMessage().startswith(NOTHING_TO_DO):
                 self._up_to_date()
+            self.stopped |= record.getMessage().startswith(STOPPING)
             self._note(str(getattr(record, "event", "")), record.__dict__)
         except Exception:
             self.handleError(record)
@@ -157,7 +162,9 @@ class Progress(logging.Handler):
                 self._began = self._clock()
             if facts["rule_name"] in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
-        elif event == "job_error" and facts["jobid"] in self._running:  # Snakemake 9.19 reports some errors twice
+        elif (
+            event == "job_error" and facts["jobid"] in self._running and not self.stopped
+        ):  # Snakemake 9.19 reports some errors twice
             rule = self._running.pop(facts["jobid"])
             self.failed[rule] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
@@ -174,6 +181,10 @@ class Progress(logging.Handler):
                 self._added += added
                 self._last_step = -1
                 self._say(ADDING[rule].format(f"{added} trial{'' if added == 1 else 's'}"))
+
+    def tells(self, record: logging.LogRecord) -> bool:
+        """Whether to show a record: not jobs that the user has stopped, which Snakemake reports as failed."""
+        return not self.stopped or getattr(record, "event", None) not in ("job_error", "error")
 
     def _trials(self) -> int:
         """Number of measuring jobs: those planned at the start, and those added since."""

@@ -13,7 +13,7 @@ from crossover.config.studies import Cell
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
 from crossover.plan.stages import path_of_row, write_stage
-from crossover.plan.terminal import STEPS, Progress, WithoutCommand, cut_paths, failure_words, is_for_terminal
+from crossover.plan.terminal import STEPS, STOPPING, Progress, WithoutCommand, cut_paths, failure_words, is_for_terminal
 
 CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
 
@@ -91,6 +91,16 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
         "To measure again, because other programs disturbed them: 1 trial.",
         "Measured 6 of 6 trials.",
     ]
+
+
+def test_jobs_that_the_user_stops_have_not_failed() -> None:
+    run = Run(measure_cell=2)
+    error = logging.makeLogRecord({"event": LogEvent.JOB_ERROR, "jobid": 1})
+    assert run.progress.tells(error)
+    run.progress.handle(logging.makeLogRecord({"msg": f"{STOPPING}, this might take some time."}))
+    run.job(1, ends=False)
+    assert not run.progress.failed
+    assert not run.progress.tells(error)
 
 
 def test_failed_jobs_are_counted_and_not_waited_for() -> None:
