@@ -1,4 +1,4 @@
-"""Copy a report as a sample page: without links to the files that lie beside it, and without the run's folder.
+"""Copy a report as a sample page: without links to the files that lie beside it, and without paths of its machine.
 
 python docs/sample_page.py results/report.html docs/samples/cpu_default.html
 """
@@ -15,7 +15,7 @@ LARGEST_BYTES = 1_000_000
 def main(report: str, sample: str) -> None:
     html = Path(report).read_text(encoding="utf-8")
     html = re.sub(r'<a href="[\w.]+" download>(.*?)</a>', r"\1", html)
-    html = html.replace(f"{Path(report).resolve().parents[1]}/", "")
+    html = re.sub(r"/[\w./-]*/(config/studies/)", r"\1", html.replace(f"{Path(report).resolve().parents[1]}/", ""))
     if (size := len(html.encode())) > LARGEST_BYTES:
         sys.exit(f"error: {report}: {size:,} bytes; allowed: {LARGEST_BYTES:,}")
     Path(sample).write_text(html, encoding="utf-8")
