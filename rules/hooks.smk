@@ -36,7 +36,7 @@ def tell_failures():
     print("", words, sep="\n", file=sys.stderr)
 
 
-PROGRESS = Progress(logger.info, up_to_date=tell_answers_again)
+PROGRESS = Progress(logger.info, up_to_date=tell_answers_again, rows=PLAN.rows(PLAN.trials_of_grid))
 if workflow.is_main_process:
     internals.show_progress(workflow, logger, PROGRESS)
     COUNTERS = read_counters()

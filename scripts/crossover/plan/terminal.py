@@ -112,8 +112,13 @@ class Progress(logging.Handler):
         say: Callable[[str], None],
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        rows: Sequence[str] = (),
     ) -> None:
-        """`say` prints a line; `up_to_date` is called if no job has anything to do."""
+        """`say` prints a line; `up_to_date` is called if no job has anything to do.
+
+        `rows` are the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
+        studies that are not refined.
+        """
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as known at its start."""
@@ -123,7 +128,7 @@ class Progress(logging.Handler):
         """The last line of each failed job's log."""
         self.stopped = False
         """Whether the user has stopped the run; jobs that end after that have not failed."""
-        self._say, self._up_to_date, self._clock = say, up_to_date, clock
+        self._say, self._up_to_date, self._clock, self._rows = say, up_to_date, clock, rows
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
         """Output of each running job of `ANSWERING` and `ADDING`."""
@@ -154,6 +159,9 @@ class Progress(logging.Handler):
         if event == "run_info":
             self.planned = Counter(facts["stats"])
             del self.planned["total"]
+            if self.planned["plan_refinement"]:
+                missing = sum(not Path(row).exists() for row in self._rows)
+                self.planned["measure_cell"] = max(self.planned["measure_cell"], missing)
             if words := self._counted(self._trials()):
                 self._say(f"To measure: {words}{self._more()}.")
         elif event == "job_info":

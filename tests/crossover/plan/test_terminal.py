@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,10 +23,11 @@ CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", 
 class Run:
     """Events of a run, as Snakemake logs them, and a clock that moves by hand."""
 
-    def __init__(self, **planned: int) -> None:
+    def __init__(self, rows: Sequence[str] = (), **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
-        self.progress = Progress(self.said.append, lambda: self.said.append("up to date"), lambda: self.now_s)
+        up_to_date = partial(self.said.append, "up to date")
+        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, rows)
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": sum(planned.values())})
 
     def event(self, event: LogEvent, **facts: object) -> None:
@@ -91,6 +94,13 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
         "To measure again, because other programs disturbed them: 1 trial.",
         "Measured 6 of 6 trials.",
     ]
+
+
+def test_the_rows_of_studies_without_refinement_count_from_the_start(tmp_path: Path) -> None:
+    rows = [str(tmp_path / f"trial-{trial}.parquet") for trial in range(6)]
+    Path(rows[0]).touch()
+    assert Run(rows, measure_cell=3, plan_refinement=1).said == ["To measure: 5 trials, before what refinement adds."]
+    assert Run(rows, measure_cell=3).said == ["To measure: 3 trials."]
 
 
 def test_jobs_that_the_user_stops_have_not_failed() -> None:
