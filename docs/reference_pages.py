@@ -75,14 +75,14 @@ def _allowed(rule: Mapping[str, Any]) -> str:
         return ", ".join(f"`{value}`" for value in rule.get("enum", [rule.get("const")]))
     ends = [f"{word} {_number(rule[key])}" for key, word in ENDS.items() if key in rule]
     items = f" of {_allowed(rule['items'])}" if "enum" in rule.get("items", {}) else ""
-    return f"{rule['type']}{items} {' '.join(ends).replace(' below', ' and below')}".strip()
+    return f"{rule['type']}{items} {' '.join(ends)}".strip()
 
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) or value >= 1e-4 else f"{value:.15f}".rstrip("0")
 
 
-ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "and below"}
 
 
 def _columns_page() -> str:

@@ -36,7 +36,7 @@ def tell_failures():
     print("", words, sep="\n", file=sys.stderr)
 
 
-PROGRESS = Progress(logger.info, up_to_date=tell_answers_again, rows=PLAN.rows(PLAN.trials_of_grid))
+PROGRESS = Progress(logger.info, up_to_date=tell_answers_again, rows=lambda: PLAN.rows(PLAN.trials_of_grid))
 if workflow.is_main_process:
     internals.show_progress(workflow, logger, PROGRESS)
     COUNTERS = read_counters()
@@ -44,7 +44,7 @@ if workflow.is_main_process:
 if IS_MODULE and workflow.is_main_process:
     # Snakemake calls the handlers of the workflow that uses this one, and none of these.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_new_answers())
+    atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
 
 
 # The run's jobs and executor are not known before this point.
@@ -58,15 +58,12 @@ onstart:
             check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not workflow.touch:
         if MACHINE.note and not CONFIG.devices:
-            print(f"Note: {MACHINE.note}", file=sys.stderr)
+            tell(f"Note: {MACHINE.note}")
         if workflow.local_exec and (note := load_by_others(COUNTERS, read_counters())):
-            print(f"Note: {note}", file=sys.stderr)
+            tell(f"Note: {note}")
         with one_line_errors():
             if workflow.local_exec and (holder := turn_of_others(os.environ)):
-                print(
-                    f"Note: trials wait for their turn on this host, which {holder} has now",
-                    file=sys.stderr,
-                )
+                tell(f"Note: trials wait for their turn on this host, which {holder} has now")
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:
                 hand_down_gpus()

@@ -17,7 +17,7 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
     """The rows of table `machines` for the line of a study's first crossover that is a ranking."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
-    for crossover in records(crossovers[of_devices]) if len(tables.machines) else ():
+    for crossover in records(crossovers[of_devices]):
         line = rows_with(tables.machines, line_axes(x_axis), crossover)
         if is_ranking(line):
             return line

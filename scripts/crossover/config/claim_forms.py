@@ -83,10 +83,6 @@ class Claim:
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
-TESTED = "tested"
-"""The word before the range that a claim is tested with, alone if nothing was published."""
-
-
 def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
     """A claim from the keys of a study's file; a UserError starts with `key`, the file and key."""
     named = [name for name in FORMS if values.get(name)]
@@ -94,13 +90,13 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
         raise UserError(f"{key}: {', '.join(named) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
     form = _read_form(named[0], values[named[0]], f"{key}.{named[0]}")
     published = values.get("published")
-    if values.get("source") == OURS and published is not None:
-        raise UserError(f"{key}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
-    text = published if isinstance(published, str | None) else short_number(published)
     if values.get("source") == OURS:
-        shown = f"{TESTED}: {_claimed(form)}"
+        if published is not None:
+            raise UserError(f"{key}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
+        shown = f"tested: {_claimed(form)}"
     else:
-        shown = _claimed(form) if text is None else f"{text} ({TESTED}: {_claimed(form)})"
+        text = published if isinstance(published, str | None) else short_number(published)
+        shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
     return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
 
 

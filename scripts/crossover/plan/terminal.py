@@ -76,8 +76,7 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     """
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
-    jobs = f"{total} job{'' if total == 1 else 's'}"
-    what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
+    what = f"Failed: {_with_noun(total, 'job')} ({counts}); see above." if failed else "The run was stopped."
     first_reasons = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
     full = shutil.disk_usage(results).free < LEAST_FREE_BYTES if Path(results).is_dir() else False
     full_disk = f"\nThe disk of {results} is full, which may not be in the logs: free some space first." if full else ""
@@ -85,6 +84,10 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
         f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: python {script} {results}\n"
     )
+
+
+def _with_noun(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
@@ -112,11 +115,11 @@ class Progress(logging.Handler):
         say: Callable[[str], None],
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        rows: Sequence[str] = (),
+        rows: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """`say` prints a line; `up_to_date` is called if no job has anything to do.
 
-        `rows` are the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
+        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
         studies that are not refined.
         """
         super().__init__()
@@ -160,7 +163,7 @@ class Progress(logging.Handler):
             self.planned = Counter(facts["stats"])
             del self.planned["total"]
             if self.planned["plan_refinement"]:
-                missing = sum(not Path(row).exists() for row in self._rows)
+                missing = sum(not Path(row).exists() for row in self._rows())
                 self.planned["measure_cell"] = max(self.planned["measure_cell"], missing)
             if words := self._counted(self._trials()):
                 self._say(f"To measure: {words}{self._more()}.")
@@ -170,9 +173,8 @@ class Progress(logging.Handler):
                 self._began = self._clock()
             if facts["rule_name"] in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
-        elif (
-            event == "job_error" and facts["jobid"] in self._running and not self.stopped
-        ):  # Snakemake 9.19 reports some errors twice
+        elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
+            # Snakemake 9.19 reports some errors twice.
             rule = self._running.pop(facts["jobid"])
             self.failed[rule] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
@@ -188,7 +190,7 @@ class Progress(logging.Handler):
             elif rule in ADDING and (added := _added_trials(Path(self._outputs.pop(facts["job_id"])))):
                 self._added += added
                 self._last_step = -1
-                self._say(ADDING[rule].format(f"{added} trial{'' if added == 1 else 's'}"))
+                self._say(ADDING[rule].format(_with_noun(added, "trial")))
 
     def tells(self, record: logging.LogRecord) -> bool:
         """Whether to show a record: not jobs that the user has stopped, which Snakemake reports as failed."""

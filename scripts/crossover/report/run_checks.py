@@ -97,7 +97,8 @@ def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version:
         listed |= {name: checksum for checksum, _, name in lines}
         expected |= {*listed, *REPORT_FILES.values()} - {sums.name}
     else:
-        yield Finding(sums.name, "is missing, so page, summaries and figures were not checked", is_of_this_version)
+        what = "is missing, so page, summaries and figures were not checked"
+        yield Finding(sums.name, what, is_wrong=is_of_this_version)
     for name in sorted(expected):
         if not (folder / name).is_file():
             yield Finding(name, "is missing")

@@ -75,9 +75,10 @@ Root mean square over the ten pairs of five hosts with an H100, each over 46 to 
 It was at most 0.04 over 5 cells in CUDA graphs, in which the host hardly takes part, trials included.
 """
 SPEEDUP_SPREAD = 0.13
-"""The same for the speed-up of a GPU over its own host's CPU, an upper limit: a host is fast or slow on both.
+"""The same for the speed-up of a GPU over its own host's CPU, which differs less: a host is fast or slow on both.
 
-The root mean square over those pairs was 0.05, that of the pair which differs most 0.17 (23 eager cells each).
+It is cautious: the root mean square over those pairs was 0.05, though 0.17 in the pair that differs most (23 eager
+cells each).
 """
 NORMAL_QUANTILE = 1.96
 

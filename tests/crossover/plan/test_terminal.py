@@ -27,7 +27,7 @@ class Run:
         self.now_s = 0.0
         self.said: list[str] = []
         up_to_date = partial(self.said.append, "up to date")
-        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, rows)
+        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, lambda: rows)
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": sum(planned.values())})
 
     def event(self, event: LogEvent, **facts: object) -> None:
