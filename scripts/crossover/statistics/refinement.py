@@ -248,8 +248,15 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down; of devices, those with the CPU on all of its cores."""
+    """The pairings to narrow down: of devices those with the CPU on all of its cores, and of each kind those of the first
+    `series` series of a study on a machine."""
+    in_order: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for pairing in pairings(measurements, x_axes):
-        is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
+        study = str(pairing.series["study"])
+        is_refined = pairing.pair in refinements[study].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
-            yield pairing
+            others = in_order[study, pairing.pair, pairing.series["machine"]]
+            if pairing.series not in others:
+                others.append(pairing.series)
+            if others.index(pairing.series) < (refinements[study].series or math.inf):
+                yield pairing

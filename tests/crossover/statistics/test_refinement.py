@@ -148,10 +148,14 @@ def rows(row: Row) -> Rows:
 
 
 def planned(
-    table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
+    table: Sequence[Mapping[str, Any]],
+    *by: str,
+    stage: int = 1,
+    pairs: Sequence[str] = ("device",),
+    series: int | None = None,
 ) -> dict[tuple[Any, ...], list[int]]:
     """Numbers of the planned trials, by these axes of their cells."""
-    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
+    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2, series=series)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
 
@@ -170,6 +174,22 @@ def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, value
         for value, size in zip(values, (141, 1131), strict=True)
         for device in ("cpu", "cuda")
     }
+
+
+@pytest.mark.parametrize(
+    ("series", "narrowed"), [(None, ["as_published", "loaded", "resident"]), (2, ["loaded", "resident"])]
+)
+def test_the_first_series_on_each_machine_are_narrowed_down(
+    rows: Rows, series: int | None, narrowed: Sequence[str]
+) -> None:
+    table = [
+        trial
+        for machine in ("a", "b")
+        for protocol in ("resident", "loaded", "as_published")
+        for trial in rows((50, 400, 3200), {"cpu": None, "cuda": 1e-4}, protocol=protocol, machine=machine)
+    ]
+    both = [(machine, protocol) for machine in ("a", "b") for protocol in narrowed]
+    assert sorted(planned(table, "machine", "protocol", series=series)) == both
 
 
 def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> None:
