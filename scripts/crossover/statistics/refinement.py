@@ -248,8 +248,9 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down: of devices those with the CPU on all of its cores, and of each kind those of the first
-    `series` series of a study on a machine."""
+    """The pairings to narrow down: of devices, those with the CPU on all of its cores; of each kind, those of a study's
+    first `series` on a machine.
+    """
     in_order: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for pairing in pairings(measurements, x_axes):
         study = str(pairing.series["study"])
