@@ -82,3 +82,4 @@ def test_a_sample_page_stands_alone(sample: Path) -> None:
     html = sample.read_text(encoding="utf-8")
     assert len(html.encode()) <= 1_000_000
     assert not re.findall(r'(?:href|src)="(?!#|data:|https?:)[^"]*"', html)
+    assert not re.findall(r"/(?:tmp|home|root)/\S*", html)  # paths of the machine
