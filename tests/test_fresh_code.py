@@ -17,6 +17,7 @@ from planting import plant
 from trials import CELL, EFFORT, read_row, run_script, trial_options, write_points
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("own_servers"),
     pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux"),
 ]

@@ -18,7 +18,10 @@ CLASSES = {
 }
 NODES = "echo 'cpu 8 (null)'; echo 'gpu 16 gpu:2'"
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the scripts that stand for Slurm need a shell")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the scripts that stand for Slurm need a shell"),
+]
 
 
 class OnSlurm(WorkflowCopy):

@@ -27,7 +27,7 @@ ANSWERING = "give_first_answer"
 
 ADDING = {
     "plan_refinement": "Refinement adds {}.",
-    "plan_repeats": "To measure again, because other programs disturbed them: {}.",
+    "plan_repeats": "To measure again, because they were disturbed: {}.",
 }
 """The rules whose output names further trials, with the line about them."""
 

@@ -91,7 +91,7 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     run.job(8, seconds=60)
     assert run.said[-3:] == [
         "Measured 5 of 5 trials.",
-        "To measure again, because other programs disturbed them: 1 trial.",
+        "To measure again, because they were disturbed: 1 trial.",
         "Measured 6 of 6 trials.",
     ]
 
