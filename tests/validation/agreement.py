@@ -48,7 +48,7 @@ def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
     return (time.perf_counter() - start) / steps
 
 
-def harness_cost_s(watch: Stopwatch, repeats: int = 500) -> float:
+def harness_cost_s(watch: Stopwatch) -> float:
     """Seconds that the harness adds to a step: a block of empty steps, as many as a block of 100 us steps has."""
     steps = round(EFFORT.block_min_s / STEP_S)
-    return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(repeats)) / steps
+    return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(500)) / steps

@@ -6,7 +6,6 @@ Every trial runs the command of a run. The pairs are kept in a file, so that an 
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import subprocess
 import sys
@@ -64,12 +63,12 @@ def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()
     ]
 
 
-def measure_trial(options: Sequence[str], environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def measure_trial(options: Sequence[str]) -> dict[str, Any]:
     """Measure one trial and return its row; raises UserError unless it ended ok."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "row.parquet"
         command = [sys.executable, str(SCRIPT), *options, f"--output={path}"]
-        status = subprocess.run(command, env=dict(environment)).returncode
+        status = subprocess.run(command).returncode
         if status:
             raise UserError(f"{shlex.join(command)}: ended with status {status}; its output above says why")
         (row,) = read_arrow(path, "row").to_pandas().to_dict("records")

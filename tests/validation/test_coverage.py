@@ -24,16 +24,16 @@ from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
 from crossover.config.studies import PRESETS, Refinement
 
 
-def quiet(shape: str, crossing: float, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine whose trials do not vary."""
+def quiet(shape: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine whose trials do not vary, with its crossover at a size of 300."""
     monkeypatch.setattr(simulation, "SAMPLE_SD", 0.0)
     monkeypatch.setattr(simulation, "OUTLIER_SHARE", 0.0)
     monkeypatch.setattr(simulation, "PROCESS_SD", (1e-9, 2e-9))
-    return Machine(crossing_at(shape, crossing), "lognormal", np.random.default_rng(0))
+    return Machine(crossing_at(shape, 300), "lognormal", np.random.default_rng(0))
 
 
 def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = quiet("launch_floor", 300, monkeypatch)
+    machine = quiet("launch_floor", monkeypatch)
     table = pd.DataFrame(refine(machine, first_grid(3), 8, Refinement()))
     assert len(set(machine.samples) - set(first_grid(3))) == 2
     errors, widths = (table["size"] / 300 - 1).abs(), table["high"] - table["low"]
@@ -89,7 +89,7 @@ def test_a_drift_is_shared_by_the_sizes_of_a_round(monkeypatch: pytest.MonkeyPat
 
 
 def test_trials_of_a_first_bracket_come_after_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = quiet("power_laws", 300, monkeypatch)
+    machine = quiet("power_laws", monkeypatch)
     refine(machine, first_grid(3), 3, PRESETS["quick"].refinement)
     assert {size: len(sides[0]) for size, sides in machine.samples.items()} == {
         **dict.fromkeys(first_grid(3), 1),
@@ -98,7 +98,7 @@ def test_trials_of_a_first_bracket_come_after_single_ones(monkeypatch: pytest.Mo
 
 
 def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = quiet("power_laws", 300, monkeypatch)
+    machine = quiet("power_laws", monkeypatch)
     machine.measure(first_grid(3), 3)
     assert first_win(machine.samples).size == 648
     assert steps_bootstrap(machine.samples, np.random.default_rng(0)).size == pytest.approx(300, rel=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -150,11 +151,9 @@ class RunPlan:
         round. Mistakes in measuring latency need several trials.
         """
         last = self.measured[-1:] if self.rounds == 1 else []
-        whole = [name for name in last if not self._is_previewed_in_part(name)]
+        cells = Counter(cell.study for cell in self.cells)
+        whole = [name for name in last if len(self.preview(name)) >= cells[name]]
         return [name for name in self.measured if name not in whole and not self.study[name].latency_mistakes]
-
-    def _is_previewed_in_part(self, name: str) -> bool:
-        return len(self.preview(name)) < sum(cell.study == name for cell in self.cells)
 
     @cached_property
     def stages(self) -> dict[str, int]:

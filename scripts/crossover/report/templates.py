@@ -173,7 +173,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "places": places_text,
     "range": range_text,
     "bytes": bytes_text,
-    "capitalised": lambda text: text[:1].upper() + text[1:],
     "code": in_code,
     "cores": cores_text,
     "count": lambda value: f"{value:,.0f}",

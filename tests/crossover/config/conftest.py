@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import yaml
 from crossover.config.configuration import Configuration, read_configuration
 from crossover.config.studies import Study
 from crossover.config.validation import read_layers
-from user_errors import error_line
 
 STUDY = {
     "title": "A title",
@@ -57,10 +56,3 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """The config folder, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     return Folder(tmp_path)
-
-
-@pytest.fixture
-def complaint() -> Callable[[Callable[[], object]], str]:
-    """The one line of the UserError that a call raises."""
-
-    return error_line

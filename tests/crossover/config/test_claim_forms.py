@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from crossover.config.claim_forms import CrossoverBetween, RatioWithin, SameQuality, Side, claims_of, read_claim
+from user_errors import error_line
 
 SAID = {"statement": "x", "source": "Somebody (2019)"}
 """A claim but for its form."""
 SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2}, "range": [4, 5]}
 RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}, "range": [1, 2]}
 SAME = {"metric": "accuracy", "within": 0.1}
-Complaint = Callable[[Callable[[], object]], str]
 
 
 def ratio(**changes: Any) -> dict[str, Any]:
@@ -80,11 +79,9 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         ({"source": None, **ratio()}, "claims.0.source: missing; allowed: author, title and date, or 'ours'"),
     ],
 )
-def test_a_mistake_in_a_claim_is_one_line(
-    folder: Any, complaint: Complaint, claim: dict[str, Any], message: str
-) -> None:
+def test_a_mistake_in_a_claim_is_one_line(folder: Any, claim: dict[str, Any], message: str) -> None:
     whole = {key: value for key, value in {**SAID, **claim}.items() if value is not ...}
-    assert complaint(lambda: folder.study(claims=[whole])).startswith(f"studies/mine.yaml: {message}")
+    assert error_line(lambda: folder.study(claims=[whole])).startswith(f"studies/mine.yaml: {message}")
 
 
 @pytest.mark.parametrize(
@@ -105,28 +102,28 @@ def test_a_mistake_in_a_claim_is_one_line(
     ],
 )
 def test_a_claim_needs_a_study_that_measures_it(
-    folder: Any, complaint: Complaint, changes: dict[str, Any], claim: dict[str, Any], message: str
+    folder: Any, changes: dict[str, Any], claim: dict[str, Any], message: str
 ) -> None:
-    text = complaint(lambda: folder.study(claims=[{**SAID, **claim}], **changes))
+    text = error_line(lambda: folder.study(claims=[{**SAID, **claim}], **changes))
     assert text.startswith(f"studies/mine.yaml: claims.0.{message}")
 
 
-def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any, complaint: Complaint) -> None:
+def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any) -> None:
     folder.write("other", precisions=["fp32", "bf16"], quality={})
     same = {**SAME, "study": "other"}
     assert folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "bf16"}}}]).claims
     pinned = {**same, "where": {"precision": "tf32"}}
-    text = complaint(lambda: folder.study(claims=[{**SAID, "same_quality": pinned}]))
+    text = error_line(lambda: folder.study(claims=[{**SAID, "same_quality": pinned}]))
     assert "where.precision: 'tf32' is not measured by study 'other'" in text
     folder.write("other")
-    assert "study: 'other' trains no models" in complaint(folder.read)
+    assert "study: 'other' trains no models" in error_line(folder.read)
 
 
-def test_a_claim_takes_the_studys_source(folder: Any, complaint: Complaint) -> None:
+def test_a_claim_takes_the_studys_source(folder: Any) -> None:
     claims = [{"statement": "x", **ratio()}]
     study = folder.study(claims=claims, published=SAID)
     assert [(claim["source"], claim["study"]) for claim in claims_of(study.name, study.published, study.claims)] == [
         (SAID["source"], "mine")
     ]
-    text = complaint(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
+    text = error_line(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
     assert text.startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")

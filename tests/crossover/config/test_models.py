@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from crossover.config import models
 from crossover.config.models import DEFAULT_SIZES, Model, declared_sizes, read_model
 from crossover.errors import UserError
 from user_errors import error_line
-
-Complaint = Callable[[Callable[[], Any]], str]
 
 FILE = """
 from elsewhere import given
@@ -163,5 +160,5 @@ class TestStudies:
             ({"workload": ..., "model": "none.py:f"}, "studies/mine.yaml: model: there is no file"),
         ],
     )
-    def test_a_bad_one_is_one_line(self, folder: Any, complaint: Complaint, changes: Any, message: str) -> None:
-        assert complaint(lambda: folder.study(**changes)).startswith(message)
+    def test_a_bad_one_is_one_line(self, folder: Any, changes: Any, message: str) -> None:
+        assert error_line(lambda: folder.study(**changes)).startswith(message)

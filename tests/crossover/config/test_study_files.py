@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import pytest
 
 from crossover.config.workloads import workload_traits
+from user_errors import error_line
 
 PUBLISHED = {"statement": "x", "source": "y"}
-Complaint = Callable[[Callable[[], object]], str]
 
 
 def test_a_study_says_only_what_differs_from_the_run(folder: Any) -> None:
@@ -82,31 +81,29 @@ def test_a_study_says_only_what_differs_from_the_run(folder: Any) -> None:
         ({"quality": {"classes": ["a", "b", "c"]}}, "quality.classes: 3 names, but workload 'disc_mlp' has 2 classes"),
     ],
 )
-def test_a_bad_study_is_one_line(folder: Any, complaint: Complaint, changes: dict[str, Any], message: str) -> None:
-    assert complaint(lambda: folder.study(**changes)).startswith(f"studies/mine.yaml: {message}")
+def test_a_bad_study_is_one_line(folder: Any, changes: dict[str, Any], message: str) -> None:
+    assert error_line(lambda: folder.study(**changes)).startswith(f"studies/mine.yaml: {message}")
 
 
 def test_classes_cannot_be_named_if_the_module_does_not_count_them(
-    folder: Any, complaint: Complaint, monkeypatch: pytest.MonkeyPatch
+    folder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     traits = replace(workload_traits("disc_mlp"), classes=None)
     monkeypatch.setattr("crossover.config.study_files.workload_traits", lambda _workload: traits)
     folder.write(quality={"classes": ["a", "b"]})
-    assert "quality.classes: workload 'disc_mlp' does not say how many it has" in complaint(folder.read)
+    assert "quality.classes: workload 'disc_mlp' does not say how many it has" in error_line(folder.read)
     folder.study(quality={})
 
 
-def test_a_workload_may_read_a_dataset_of_ones_own(
-    folder: Any, complaint: Complaint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workload_may_read_a_dataset_of_ones_own(folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     traits = replace(workload_traits("disc_mlp"), dataset="own")
     monkeypatch.setattr("crossover.config.study_files.workload_traits", lambda _workload: traits)
-    assert "workload: DATASET of 'disc_mlp' is 'own', which `datasets` of the config lacks" in complaint(folder.read)
+    assert "workload: DATASET of 'disc_mlp' is 'own', which `datasets` of the config lacks" in error_line(folder.read)
 
 
-def test_the_rows_of_real_files_are_not_known_before_they_are_read(folder: Any, complaint: Complaint) -> None:
+def test_the_rows_of_real_files_are_not_known_before_they_are_read(folder: Any) -> None:
     folder.write(workload="mnist_cnn", batch_sizes=[100])
-    assert "batch_sizes: 100 is more than" in complaint(lambda: folder.read(datasets={"mnist": {"rows": 99}}))
+    assert "batch_sizes: 100 is more than" in error_line(lambda: folder.read(datasets={"mnist": {"rows": 99}}))
     assert folder.read(datasets={"mnist": {"rows": 99, "folder": "studies"}}).studies[0].batch_sizes == (100,)
 
 
@@ -125,8 +122,8 @@ def test_published_results_lie_beside_the_study_or_among_those_that_ship(folder:
     assert results() == "own/runs.csv"
 
 
-def test_published_run_times_need_the_steps_of_a_run(folder: Any, complaint: Complaint) -> None:
+def test_published_run_times_need_the_steps_of_a_run(folder: Any) -> None:
     (Path("published") / "runs.csv").write_text("# source\nsize,run_time_s\n1,2\n")
     published = {**PUBLISHED, "results": "runs.csv"}
-    assert "steps_per_run: needed" in complaint(lambda: folder.study(published=published))
+    assert "steps_per_run: needed" in error_line(lambda: folder.study(published=published))
     folder.study(published=published, steps_per_run={"epochs": 2, "samples": 300})

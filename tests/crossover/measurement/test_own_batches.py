@@ -27,8 +27,8 @@ def step(inputs: Any, **more: Any) -> Step:
     return Step(model=more.pop("model", nn.Identity()), inputs=inputs, **more)
 
 
-def count_of(batch: Any, batch_size: int = 4, **more: Any) -> int:
-    return sample_counter(step(batch[0], **more), batch, batch_size, "net.py:build", True)(*batch)
+def count_of(batch: Any, **more: Any) -> int:
+    return sample_counter(step(batch[0], **more), batch, 4, "net.py:build", True)(*batch)
 
 
 class TestSamples:

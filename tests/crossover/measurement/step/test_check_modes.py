@@ -82,8 +82,8 @@ def test_attention_drops_nothing(named: bool) -> None:
     assert torch.equal(attended, expected)
 
 
-def fractions(count: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.rand(count, generator=torch.Generator().manual_seed(0)).to(dtype) + 1.25
+def fractions(count: int) -> torch.Tensor:
+    return torch.rand(count, generator=torch.Generator().manual_seed(0)).double() + 1.25
 
 
 @pytest.mark.parametrize("count", [1, 1000, PERIOD, 3 * PERIOD + 7])

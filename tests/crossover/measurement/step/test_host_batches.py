@@ -157,17 +157,16 @@ def test_only_an_accelerator_copies(
     assert asked == pinned
 
 
-def own_task(folder: Path, text: str, mode: str = "train", protocol: str = "from_host") -> Any:
-    (folder / "served.py").write_text("import torch\nfrom torch import nn\nfrom crossover import Step\n" + text)
-    model = replace(read_model(f"{folder / 'served.py'}:build", folder, "here"), mode=mode)
-    cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
-    return build_task(cell, {}, FP32)
-
-
 def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tmp_path: Path) -> None:
-    text = "def build(size, batch_size):\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3){})\n"
+    (tmp_path / "served.py").write_text(
+        "import torch\nfrom torch import nn\nfrom crossover import Step\n"
+        "def build(size, batch_size):\n"
+        "    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), run=print)\n"
+    )
+    model = replace(read_model(f"{tmp_path / 'served.py'}:build", tmp_path, "here"), mode="train")
+    cell = Cell("s", "model", "from_host", 4, "fp32", "eager", 8, "cpu", model=model)
     with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):
-        own_task(tmp_path, text.format(", run=print"))
+        build_task(cell, {}, FP32)
     sparse = TinyInference(linear(1.0), torch.ones(1, 1).to_sparse())
     with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; use from_pageable"):
         from_host(sparse)

@@ -27,8 +27,8 @@ def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 50), nn.ReLU(), nn.Linear(50, 3))
 
 
-def flops_of(step: Callable[[], None], execution: str = "eager") -> int:
-    return int(count_work(step, execution, open_device("cpu"))["flops_per_step"])
+def flops_of(step: Callable[[], None]) -> int:
+    return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp-bf16", "amp-fp16", "bf16", "fp64"])

@@ -21,8 +21,8 @@ from tiny_tasks import answer_of, cell_of, task_of
 Data = dict[str, torch.Tensor]
 
 
-def flops_of(step: Callable[[], None], execution: str = "eager") -> int:
-    return int(count_work(step, execution, open_device("cpu"))["flops_per_step"])
+def flops_of(step: Callable[[], None]) -> int:
+    return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 
 def points() -> Data:
