@@ -163,7 +163,7 @@ def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tm
         "def build(size, batch_size):\n"
         "    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), run=print)\n"
     )
-    model = replace(read_model(f"{tmp_path / 'served.py'}:build", tmp_path, "here"), mode="train")
+    model = read_model(f"{tmp_path / 'served.py'}:build", tmp_path, "here")
     cell = Cell("s", "model", "from_host", 4, "fp32", "eager", 8, "cpu", model=model)
     with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):
         build_task(cell, {}, FP32)
