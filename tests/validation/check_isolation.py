@@ -13,19 +13,11 @@ import time
 from dataclasses import fields
 from pathlib import Path
 
-from pairs import (
-    check_cell,
-    collect_pairs,
-    measure_trial,
-    pair_table,
-    spread_table,
-    trial_commands,
-)
+from pairs import check_cell, collect_pairs, measure_trial, pair_options, trial_commands, write_comparison
 
-from crossover.config.options import device, new_parser, option_name, positive
+from crossover.config.options import option_name
 from crossover.config.studies import PRESETS, Effort
 from crossover.errors import UserError
-from crossover.tables.frames import write_csv
 
 WAYS = ("process", "server")
 CELL = ["workload", "size", "device"]
@@ -53,11 +45,7 @@ def measure_pair(options: list[str], pair: int) -> dict[str, object]:
 
 def main(arguments: list[str]) -> None:
     """Measure the pairs, write their table and print it."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
-    parser.add_argument("--cells", nargs="+", default=["small"], choices=CELLS, help="cells to measure on each")
-    parser.add_argument("--pairs", default=40, type=positive, help="most pairs of each cell")
-    parser.add_argument("--minutes", default=8, type=positive, help="no pair begins after so many minutes")
+    parser = pair_options(__doc__, CELLS, ["small"])
     parser.add_argument("--output", default=Path("results/checks/isolation.csv"), type=Path, help="CSV file to write")
     options, more = parser.parse_known_args(arguments)
     until_s = time.monotonic() + 60 * options.minutes
@@ -65,6 +53,4 @@ def main(arguments: list[str]) -> None:
     trials = trial_commands(cells, options.output.parent, SHORT + more)
     path = options.output.with_suffix(".pairs.csv")
     samples = collect_pairs(trials, options.pairs, path, measure_pair, lambda: time.monotonic() < until_s)
-    table = spread_table(samples, CELL, *WAYS).merge(pair_table(samples, CELL, *WAYS), on=[*CELL, "pairs"])
-    write_csv(table, options.output)
-    print(table.to_string(index=False, float_format="%.4g"))
+    write_comparison(samples, CELL, *WAYS, options.output)

@@ -16,13 +16,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pairs import check_cell, collect_pairs, dataset_file, pair_table, spread_table
+from pairs import check_cell, collect_pairs, dataset_file, pair_options, write_comparison
 
-from crossover.config.options import device, new_parser, positive
 from crossover.config.studies import Cell, Effort
 from crossover.config.words import CUDA_GRAPH, EXECUTIONS, is_cpu
 from crossover.machine.threads import usable_cores
-from crossover.tables.frames import write_csv
 
 LENGTHS = ("long", "short")
 CELL = ["workload", "size", "execution", "device"]
@@ -63,12 +61,8 @@ def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
 
 def main(arguments: list[str]) -> None:
     """Measure the pairs, write their table and print it."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
-    parser.add_argument("--cells", nargs="+", default=[*CELLS], choices=CELLS, help="cells to measure on each")
+    parser = pair_options(__doc__, CELLS, [*CELLS])
     parser.add_argument("--executions", nargs="+", default=["eager"], choices=EXECUTIONS)
-    parser.add_argument("--pairs", default=40, type=positive, help="most pairs of each cell")
-    parser.add_argument("--minutes", default=8, type=positive, help="no pair begins after so many minutes")
     parser.add_argument("--output", default=Path("results/checks/short_trials.csv"), type=Path, help="file to write")
     options = parser.parse_args(arguments)
     until_s = time.monotonic() + 60 * options.minutes
@@ -98,8 +92,4 @@ def main(arguments: list[str]) -> None:
             lambda names, _pair: measure(" ".join(names)),
             lambda: time.monotonic() < until_s,
         )
-    table = spread_table(samples, CELL, *LENGTHS).merge(
-        pair_table(samples, CELL, *LENGTHS, MARGIN), on=[*CELL, "pairs"]
-    )
-    write_csv(table, options.output)
-    print(table.to_string(index=False, float_format="%.4g"))
+    write_comparison(samples, CELL, *LENGTHS, options.output, MARGIN)

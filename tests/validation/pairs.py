@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from safetensors.numpy import save_file
 from scipy import stats
 
 from crossover.config.configuration import read_configuration
-from crossover.config.options import axis_options
+from crossover.config.options import axis_options, device, new_parser, positive
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
 from crossover.datasets import MAKERS
@@ -75,6 +76,16 @@ def measure_trial(options: Sequence[str]) -> dict[str, Any]:
     if row["status"] != "ok":
         raise UserError(f"{shlex.join(command)}: {row['status']}: {row['reason']}")
     return {str(name): value for name, value in row.items()}
+
+
+def pair_options(description: str | None, cells: Mapping[str, object], default: Sequence[str]) -> ArgumentParser:
+    """The options of a check that measures pairs of trials of some `cells` on some devices for some minutes."""
+    parser = new_parser(description)
+    parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
+    parser.add_argument("--cells", nargs="+", default=default, choices=cells, help="cells to measure on each")
+    parser.add_argument("--pairs", default=40, type=positive, help="most pairs of each cell")
+    parser.add_argument("--minutes", default=8, type=positive, help="no pair begins after so many minutes")
+    return parser
 
 
 def collect_pairs(
@@ -151,6 +162,16 @@ def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: s
             | {"levene_p": float(stats.levene(*logs, center="median").pvalue)}
         )
     return pd.DataFrame(rows, columns=[*by, "pairs", f"{first}_sd_ln", f"{second}_sd_ln", *SPREAD_COLUMNS])
+
+
+def write_comparison(
+    samples: pd.DataFrame, by: Sequence[str], first: str, second: str, output: Path, margin: float = MARGIN
+) -> None:
+    """Write and print `spread_table` beside `pair_table`."""
+    spreads = spread_table(samples, by, first, second)
+    table = spreads.merge(pair_table(samples, by, first, second, margin), on=[*by, "pairs"])
+    write_csv(table, output)
+    print(table.to_string(index=False, float_format="%.4g"))
 
 
 SPREAD_COLUMNS = ("sd_ratio", "sd_ratio_low", "sd_ratio_high", "levene_p")
