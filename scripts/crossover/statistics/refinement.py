@@ -248,16 +248,18 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down: of devices, those with the CPU on all of its cores; of each kind, those of a study's
-    first `series` on a machine.
+    """The pairings to narrow down: of devices, those with the CPU on all of its cores; of each kind, those of the first
+    `series` series of a study on a machine that have times on both sides.
     """
-    in_order: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    refined: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for pairing in pairings(measurements, x_axes):
         study = str(pairing.series["study"])
         is_refined = pairing.pair in refinements[study].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
-            others = in_order[study, pairing.pair, pairing.series["machine"]]
-            if pairing.series not in others:
-                others.append(pairing.series)
-            if others.index(pairing.series) < (refinements[study].series or math.inf):
+            series = {axis: value for axis, value in pairing.series.items() if axis != pairing.pair}
+            others = refined[study, pairing.pair, series["machine"]]
+            if series not in others and pairing.trials["side"].nunique() > 1:
+                others.append(series)
+            most = refinements[study].series
+            if most is None or series not in others[most:]:
                 yield pairing

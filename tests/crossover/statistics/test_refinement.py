@@ -177,19 +177,30 @@ def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, value
 
 
 @pytest.mark.parametrize(
-    ("series", "narrowed"), [(None, ["as_published", "loaded", "resident"]), (2, ["loaded", "resident"])]
+    ("series", "narrowed"), [(None, ["as_published", "loaded", "resident"]), (2, ["as_published", "loaded"])]
 )
 def test_the_first_series_on_each_machine_are_narrowed_down(
     rows: Rows, series: int | None, narrowed: Sequence[str]
 ) -> None:
+    """A series without a time on the GPU is none of them."""
+    gpu_s = {
+        "as_pinned": {"cpu": None},
+        **{protocol: {"cpu": None, "cuda": 1e-4} for protocol in ("as_published", "loaded", "resident")},
+    }
     table = [
         trial
         for machine in ("a", "b")
-        for protocol in ("resident", "loaded", "as_published")
-        for trial in rows((50, 400, 3200), {"cpu": None, "cuda": 1e-4}, protocol=protocol, machine=machine)
+        for protocol, times in gpu_s.items()
+        for trial in rows((50, 400, 3200), times, protocol=protocol, machine=machine)
     ]
     both = [(machine, protocol) for machine in ("a", "b") for protocol in narrowed]
     assert sorted(planned(table, "machine", "protocol", series=series)) == both
+
+
+def test_the_precisions_of_a_series_are_narrowed_down_together(rows: Rows) -> None:
+    table = rows((50, 400, 3200), {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3})
+    planned_sizes = planned(table, "precision", "size", pairs=["precision"], series=1)
+    assert {precision for precision, _ in planned_sizes} == {"fp32", "amp-bf16", "fp64"}
 
 
 def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> None:
