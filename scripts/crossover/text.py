@@ -74,7 +74,17 @@ def place_texts(values: Sequence[float], unit: str) -> list[str]:
     """
     texts = [place_text(value, unit) for value in values]
     scales = {text.partition(" ")[2] for text in texts}
-    return [f"{text} {unit}" for text in texts] if "" in scales and len(scales) > 1 else texts
+    return [with_unit(text, unit) for text in texts] if "" in scales and len(scales) > 1 else texts
+
+
+SINGULAR = {"parameters": "parameter", "samples per batch": "sample per batch", "CPU cores": "CPU core"}
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Append the unit to a position on an axis unless it ends with it: '64 neurons', '1 sample per batch'."""
+    if text.endswith(f" {unit}"):
+        return text
+    return f"{text} {SINGULAR.get(unit, unit) if text == '1' else unit}"
 
 
 def rate_text(samples_per_s: float) -> str:

@@ -435,7 +435,7 @@ def _would_pay_off(
 
 
 def _set_ups(tables: RunTables, several: Sequence[str], x_axis: str) -> list[Row]:
-    """Each device of this machine against the same kind of device of a reference, over the sizes of a series."""
+    """One answer per series and device: its slowdown relative to the same kind of device of a reference."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]

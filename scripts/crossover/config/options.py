@@ -288,7 +288,7 @@ def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]
 
 
 def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
-    """The axes of a cell as values of options; without an option if the machine has no name."""
+    """Values of a cell's options by axis; None for this machine and for the user's own model, which need no option."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
     return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it

@@ -118,7 +118,7 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 
 def _throttled_s(root: Path) -> float | None:
-    """Seconds throttled by a CPU quota, of this group or its parents, summed over CPUs."""
+    """Time in s that CPU quotas of the control group and its parents throttled it, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
         for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # cgroup v2; v1

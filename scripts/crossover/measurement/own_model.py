@@ -152,7 +152,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # otherwise the first model's weights would run
+        for module in model.modules():  # a compiled forward, which would use the first model's weights
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -427,8 +427,8 @@ class OwnTraining(_OwnTask, TrainingTask):
         self.amp: tuple[Arithmetic, ...] = ()
         if step.run is not None and cell.protocol in COPYING:
             raise UnsupportedError(
-                f"{model.shown}: its run keeps the loss, which protocol {cell.protocol} copies to the host; use "
-                "resident or loaded"
+                f"{model.shown}: a step with its own `run` returns no loss, which protocol {cell.protocol} "
+                "copies to the host; use resident or loaded"
             )
         if step.run is not None:
             self.not_comparable = "its step is the user's own function"

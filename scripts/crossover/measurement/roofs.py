@@ -130,7 +130,7 @@ def _matrix_products(
 
 
 def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
-    """The best rate in B/s of a sum of two vectors, a copy and a reduction that touch the working set."""
+    """The row of the memory bandwidth in B/s over a working set: the fastest of an addition, a copy and a sum."""
     third, half = (torch.ones(working_set // (4 * parts), device=device) for parts in (3, 2))
     thirds, other = (torch.empty_like(third), torch.empty_like(third)), torch.empty_like(half)
     whole = torch.ones(working_set // 4, device=device)

@@ -45,7 +45,7 @@ def _with_others(plain: str, values: Sequence[str]) -> bool:
 
 
 def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int) -> int:
-    """Stages of a study's refinement on the run's devices; 0 if there is no crossover to narrow down."""
+    """Number of refinement stages of a study on the run's devices; 0 if there is no crossover to narrow down."""
     refinement = refinement_on(study, devices, run)
     if refinement is None:
         return 0

@@ -117,6 +117,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     trust = trust_of(tables.cells)
     common = _common_caveats(answers, trust)
     for answer in answers:
+        answer["flagged"] = not FLAGS.keys().isdisjoint(answer["caveats"])
         answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]

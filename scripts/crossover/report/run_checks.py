@@ -118,8 +118,10 @@ def check_rows(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def check_numbers(file: str, rows: pd.DataFrame, omits_invalid: bool = False) -> Iterator[Finding]:
-    """Report cells with a duplicate or missing trial. The latter may be right in a reference, which omits invalid
-    ones."""
+    """Yield a finding for each cell with a duplicate or missing trial.
+
+    With `omits_invalid`, as in a reference, a missing trial is not an error.
+    """
     for key, cell in rows.groupby(CELL_AXES, sort=False):
         numbers = sorted(cell["trial"])
         if numbers != [*range(1, len(numbers) + 1)]:

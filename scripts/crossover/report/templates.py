@@ -31,6 +31,7 @@ from crossover.text import (
     seconds_text,
     share_text,
     spaced,
+    with_unit,
 )
 
 
@@ -107,6 +108,11 @@ def amount_text(value: float, unit: str) -> str:
     return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
 
 
+def position_text(value: float, unit: str) -> str:
+    """Format a position on an axis with its unit."""
+    return with_unit(amount_text(value, unit), unit)
+
+
 def interval_text(values: Sequence[float], unit: str) -> str:
     """Format both ends of an interval with their unit; positions on an axis as by `place_texts`."""
     texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
@@ -115,16 +121,12 @@ def interval_text(values: Sequence[float], unit: str) -> str:
 
 def places_text(values: Sequence[float], unit: str) -> str:
     """List positions on an axis with their unit, once or, if `place_texts` does so, each."""
-    return _with_unit(listed(place_texts(values, unit)), unit)
+    return with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
     """Format the smallest and the largest of some positions on an axis, with their unit as in `places_text`."""
-    return _with_unit(interval_text([min(values), max(values)], unit), unit)
-
-
-def _with_unit(text: str, unit: str) -> str:
-    return text if text.endswith(f" {unit}") else f"{text} {unit}"
+    return with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
 def off_text(ratio: float) -> str:
@@ -169,6 +171,7 @@ _OF_UNIT: Mapping[str, Callable[[float], str]] = {
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
+    "position": position_text,
     "interval": interval_text,
     "places": places_text,
     "range": range_text,

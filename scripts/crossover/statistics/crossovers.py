@@ -88,7 +88,8 @@ class Interpolation:
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
         points = points[(points > 0).all(axis=1)]
-        self.y_of: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))  # the first of equal x
+        # of points with the same x, the first counts
+        self.y_of: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))
         self.log_x, self.log_y = np.log([*self.y_of]), np.log([*self.y_of.values()])
 
     def __call__(self, x: float | None) -> float | None:

@@ -58,9 +58,11 @@ def plan_refinement(
     sizes: tuple[int, ...] | None = None,
     to_x: Callable[[float], float | None] = float,
 ) -> Plan:
-    """Plan a stage, numbered from 1, from the crossover after the previous stages. Each of the first `bisections`
-    stages adds the size nearest to the geometric middle of the bracket, unless more trials are needed instead: if the
-    interval is wider than the bracket or, without an interval, a measured size lies within the bracket. The next stage
+    """Plan a stage, numbered from 1, from the crossover after the previous stages.
+
+    Each of the first `bisections` stages adds the size nearest to the geometric mean of the bracket's ends, unless more
+    trials are needed instead: if the interval is wider than the bracket or, without an interval, a measured size lies
+    within the bracket. The next stage
     gives the run's `trials` (after single trials, first a second one) to the sizes on which the crossover depends, as
     long as its interval is unknown or wider than the target, and to those where the faster side is undecided. The last
     stage adds `extra_trials` to the former.
@@ -122,13 +124,13 @@ def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: b
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
-    """The multiples of the granularity on either side of the geometric middle."""
+    """The multiples of the granularity on either side of the geometric mean of `low` and `high`."""
     below = math.isqrt(low * high) // granularity * granularity
     return below, below + granularity
 
 
 def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
-    """The size strictly between both ends that is nearest to their geometric middle; the smaller one of two."""
+    """The size strictly between both ends that is nearest to their geometric mean; the smaller one of two."""
     middle = math.log(low * high) / 2
     between = sorted(size for size in sizes if low < size < high)
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)

@@ -105,6 +105,11 @@ def test_a_gpu_elsewhere_gives_only_a_range(beside_reference: RunTables) -> None
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
     for word, end in (("above", low), ("below", high)):
         assert words.said(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
+    whole = answer | {"low": answer["smallest"], "high": answer["largest"]}
+    assert ": not narrowed down (" in words.said(whole)
+    ends = {"bracket_low": answer["smallest"], "bracket_high": None, "low": None, "high": None}
+    smallest = amount_text(answer["smallest"], answer["unit"])
+    assert words.said(answer | ends).endswith(f": not narrowed down by single trials (above {smallest} linear layers)")
     beside = "95 % CI; allowing for this host's CPU, 4.00x slower"
     assert words.notes(answer) == beside
     wider = answer | {"low": answer["low"] / 2}

@@ -10,6 +10,7 @@ from crossover.report.templates import (
     interval_text,
     off_text,
     places_text,
+    position_text,
     range_text,
 )
 
@@ -23,6 +24,13 @@ def test_places_in_several_scales_carry_their_unit_each() -> None:
     assert interval_text([29.2, 75_252.4], "parameters") == "29.2 parameters to 75.3 k parameters"
     assert interval_text([612_000, 763_000], "parameters") == "612 k to 763 k"
     assert interval_text([0.001, 2.0], "s") == "1.00 ms to 2.00 s"
+
+
+def test_a_single_sample_is_in_the_singular() -> None:
+    assert position_text(1, "samples per batch") == "1 sample per batch"
+    assert position_text(64, "samples per batch") == "64 samples per batch"
+    assert places_text([1], "CPU cores") == "1 CPU core"
+    assert places_text([1, 8], "CPU cores") == "1 and 8 CPU cores"
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])

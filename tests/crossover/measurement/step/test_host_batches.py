@@ -165,7 +165,7 @@ def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tm
     )
     model = read_model(f"{tmp_path / 'served.py'}:build", tmp_path, "here")
     cell = Cell("s", "model", "from_host", 4, "fp32", "eager", 8, "cpu", model=model)
-    with pytest.raises(UnsupportedError, match="its run keeps the loss, which protocol from_host copies"):
+    with pytest.raises(UnsupportedError, match="its own `run` returns no loss, which protocol from_host copies"):
         build_task(cell, {}, FP32)
     sparse = TinyInference(linear(1.0), torch.ones(1, 1).to_sparse())
     with pytest.raises(UnsupportedError, match="from_host pins dense tensors only; use from_pageable"):
