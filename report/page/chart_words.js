@@ -5,10 +5,9 @@
   const data = page.data();
 
   const percent = (share) => `${Math.round(100 * share)} %`;
-  const SINGULAR = { parameters: "parameter", "samples per batch": "sample per batch", "CPU cores": "CPU core" };
   page.placeText = (seen, at) => {
     if (seen.metric === SPLIT) return `${format.place(at, seen.rows[0].size_name)} ${seen.rows[0].size_name}`;
-    const unit = (at === 1 && SINGULAR[seen.x.title]) || seen.x.title;
+    const unit = (at === 1 && data.singular[seen.x.title]) || seen.x.title;
     return seen.places ? seen.places[at] : `${format.place(at, seen.x.title)} ${unit}`;
   };
 

@@ -77,7 +77,14 @@ def place_texts(values: Sequence[float], unit: str) -> list[str]:
     return [with_unit(text, unit) for text in texts] if "" in scales and len(scales) > 1 else texts
 
 
-SINGULAR = {"parameters": "parameter", "samples per batch": "sample per batch", "CPU cores": "CPU core"}
+SINGULAR = {
+    "parameters": "parameter",
+    "samples per batch": "sample per batch",
+    "CPU cores": "CPU core",
+    "tokens of prompt": "token of prompt",
+    "tokens of answer": "token of answer",
+}
+"""Units of an axis that name a single thing otherwise."""
 
 
 def with_unit(text: str, unit: str) -> str:

@@ -39,7 +39,7 @@ LONGEST_TWICE_S = 0.05
 TURN_S = 0.005
 """Shortest block of a remedy; the median of three needs no more. Blocks of 10 ms repeated no better on an H100 host."""
 ALONE_S = 0.01
-"""A step of this length is a block by itself; shorter ones are timed in blocks, in which the host works ahead."""
+"""A step at least this long is a block by itself; shorter ones are timed in blocks, in which the host works ahead."""
 ROUNDS = 3
 """Blocks of each method."""
 FEWER_THREADS_S = 0.05
@@ -287,7 +287,7 @@ class Method:
 def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` each. The
     first method is the unmodified step; others that raise are skipped. A block begins with a step that is not counted.
-    A step of ALONE_S is a block by itself, and the two runs that determined its length count. Every second
+    A step of at least ALONE_S is a block by itself, and the two runs that determined its length count. Every second
     round runs backwards, so that a steady drift affects all methods equally.
     """
     as_it_is = next(iter(methods))
@@ -309,10 +309,8 @@ def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stop
         for name in [*methods, *list(methods)[::-1]]:
             if name in samples_s:
                 add_block(name, 1)
-        steps = {
-            name: 1 if min(times_s) >= ALONE_S else max(2, math.ceil(block_min_s / max(min(times_s), 1e-9)))
-            for name, times_s in samples_s.items()
-        }
+        shortest_s = {name: max(min(times_s), 1e-9) for name, times_s in samples_s.items()}
+        steps = {name: 1 if s >= ALONE_S else max(2, math.ceil(block_min_s / s)) for name, s in shortest_s.items()}
         for name, times_s in samples_s.items():
             if steps[name] > 1:
                 times_s.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -151,8 +150,7 @@ class RunPlan:
         round. Mistakes in measuring latency need several trials.
         """
         last = self.measured[-1:] if self.rounds == 1 else []
-        cells = Counter(cell.study for cell in self.cells)
-        whole = [name for name in last if len(self.preview(name)) >= cells[name]]
+        whole = [name for name in last if len(self.preview(name)) >= sum(cell.study == name for cell in self.cells)]
         return [name for name in self.measured if name not in whole and not self.study[name].latency_mistakes]
 
     @cached_property

@@ -24,6 +24,7 @@ from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
 from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
+from crossover.text import SINGULAR
 
 DIGITS = 8
 """Significant digits of numbers in the data; at most three are displayed."""
@@ -71,6 +72,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
         "statuses": {name: word.count for name, word in STATUSES.items()},
+        "singular": SINGULAR,
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -62,10 +62,9 @@ def plan_refinement(
 
     Each of the first `bisections` stages adds the size nearest to the geometric mean of the bracket's ends, unless more
     trials are needed instead: if the interval is wider than the bracket or, without an interval, a measured size lies
-    within the bracket. The next stage
-    gives the run's `trials` (after single trials, first a second one) to the sizes on which the crossover depends, as
-    long as its interval is unknown or wider than the target, and to those where the faster side is undecided. The last
-    stage adds `extra_trials` to the former.
+    within the bracket. The next stage gives the run's `trials` (after single trials, first a second one) to the sizes
+    on which the crossover depends, as long as its interval is unknown or wider than the target, and to those where the
+    faster side is undecided. The last stage adds `extra_trials` to the former.
     `crossover` is on the size axis, `measured` are the sizes already measured. New sizes are multiples of
     `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on
     which the target width is defined.
@@ -253,15 +252,15 @@ def _pairings_to_refine(
     """The pairings to narrow down: of devices, those with the CPU on all of its cores; of each kind, those of the first
     `series` series of a study on a machine that have times on both sides.
     """
-    refined: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    series_in_order: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for pairing in pairings(measurements, x_axes):
         study = str(pairing.series["study"])
         is_refined = pairing.pair in refinements[study].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
             series = {axis: value for axis, value in pairing.series.items() if axis != pairing.pair}
-            others = refined[study, pairing.pair, series["machine"]]
-            if series not in others and pairing.trials["side"].nunique() > 1:
-                others.append(series)
-            most = refinements[study].series
-            if most is None or series not in others[most:]:
+            of_study = series_in_order[study, pairing.pair, series["machine"]]
+            if series not in of_study and pairing.trials["side"].nunique() > 1:
+                of_study.append(series)
+            limit = refinements[study].series
+            if limit is None or series not in of_study[limit:]:
                 yield pairing

@@ -120,6 +120,7 @@ def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
     ("signature", "counted"),
     [
         ("size, batch_size", "units of size"),
+        ("layers", "layers"),
         ("hidden_units", "hidden units"),
         ("*args", "units of size"),
     ],

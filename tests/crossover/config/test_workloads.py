@@ -111,6 +111,7 @@ KEYS = {axis: f"--{axis}" for axis in ASKED}
 @pytest.mark.parametrize(
     ("workload", "right", "wrong", "message"),
     [
+        ("disc_mlp", {"size": 16}, {"size": 17}, "--size: 17 is not .*; allowed: linear layers from 2 to 16"),
         ("few_sizes", {"size": 4}, {"size": 5}, "--size: 5 is not .*; allowed: linear layers 2, 4, 16"),
         ("gpt_block", {"size": 704}, {"size": 700}, "--size: 700 is not .*; allowed: .* 64 to 8192, multiples of 64"),
         ("disc_mlp", {}, {"protocol": "as_published"}, "--protocol: 'as_published' is not .*; allowed: resident"),

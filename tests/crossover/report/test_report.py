@@ -194,6 +194,25 @@ def test_a_reference_is_named_with_its_torch_and_uncommitted_code(
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
 
 
+def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame, tmp_path: Path) -> None:
+    """CPUs of 4 us a neuron here and 1 us there, a GPU of 0.4 ms there, which runs out of memory at 8,000."""
+    widths = rows[rows["study"] == "widths"].assign(model_key="key")
+    facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.11.0", "3.12.3", None, "Linux", "abc", None)
+    faster = widths["device"].map({"cpu": 1.0, "cuda": 0.2})
+    there = widths.assign(machine="far", step_time_s=faster * widths["step_time_s"]).reindex(columns=list(COLUMNS))
+    here = widths[widths["device"] == "cpu"]
+    page = write_page(here.assign(step_time_s=4 * here["step_time_s"]), tmp_path, references=[Reference(facts, there)])
+    html = (page.folder / "report.html").read_text()
+    table = html[html.index("Time of a step on each device of each machine") :]
+    assert re.findall(r"<th scope=\"col\"><bdi>(.*?)</bdi>", table[: table.index("</thead>")]) == [
+        "this CPU",
+        "CPU of far",
+        "GPU of far",
+    ]
+    for name in ("report.html", "summary.md", "summary.txt"):
+        assert "Fastest: CPU of far at 100, GPU of far from 1,000 to 4,000 neurons" in (page.folder / name).read_text()
+
+
 def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
     studies = {"widths": study()}
     write_report(Run(tables_of(pd.DataFrame(columns=list(COLUMNS)), studies), studies), tmp_path, TEMPLATES)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from crossover.measurement.workloads._llama import VOCABULARY, Llama
+from crossover.measurement.workloads.llama_answer import PROMPT, Answering
 from tiny_tasks import answer_of, cell_of, task_of
 
 
@@ -32,13 +33,27 @@ def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(toke
             assert torch.allclose(decode(tokens[:, 11:]), whole, atol=1e-5)
 
 
-@pytest.mark.parametrize(("workload", "size", "read"), [("llama_prefill", 12, 2 * 12), ("llama_decode", 12, 2)])
-def test_tokens_are_counted(workload: str, size: int, read: int) -> None:
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_last_token_of_an_answer_has_the_logits_of_the_plain_model(rows: int) -> None:
+    """Token by token, whatever was computed before; the cache has place for what the model has read."""
+    answering = Answering()
+    tokens = torch.randint(VOCABULARY, (rows, PROMPT + 3))
+    with torch.no_grad():
+        for length in (PROMPT + 3, PROMPT):
+            plain = answering.model(tokens[:, :length]).logits[:, -1]
+            assert torch.allclose(answering(tokens[:, :length]), plain, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("workload", "size", "counted"),
+    [("llama_prefill", 12, 2 * 12), ("llama_decode", 12, 2), ("llama_answer", 3, 2 * 3)],
+)
+def test_tokens_are_counted(workload: str, size: int, counted: int) -> None:
     cell = cell_of(workload, size)
     task = task_of(cell)
     task.step()
     assert task.sample_name == "tokens"
-    assert (cell.batch_size if task.samples_taken is None else task.samples_taken) == read
+    assert (cell.batch_size if task.samples_taken is None else task.samples_taken) == counted
 
 
 def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
@@ -59,7 +74,7 @@ def test_angles_are_computed_in_single_precision() -> None:
     assert rotary(torch.ones(1, dtype=torch.bfloat16), positions)[0].dtype is torch.bfloat16
 
 
-@pytest.mark.parametrize("workload", ["llama_prefill", "llama_decode"])
+@pytest.mark.parametrize("workload", ["llama_prefill", "llama_decode", "llama_answer"])
 @pytest.mark.parametrize(("precision", "largest"), [("fp32", 1e-5), ("bf16", 0.05)])
 def test_a_step_passes_the_numerical_check(workload: str, precision: str, largest: float) -> None:
     cell = cell_of(workload, 8, precision=precision)
