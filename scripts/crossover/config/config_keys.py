@@ -253,6 +253,9 @@ class ConfigKeys(Keys):
         description="Studies to run; each is a file in config/studies/, or the path of your own file, such as "
         "my_study.yaml.",
     )
+    overrides: dict[StudyName, dict[str, Any]] = Field(
+        {}, description="Keys of a study that replace those in its file, by its name in `studies`."
+    )
     model: Text | None = Field(
         None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
     )

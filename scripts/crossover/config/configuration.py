@@ -10,10 +10,10 @@ from typing import Any
 
 from crossover.config.config_keys import ConfigKeys
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
-from crossover.config.study_files import read_study, study_file, study_of_model
+from crossover.config.study_files import read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
-from crossover.errors import UserError, shown_path
+from crossover.errors import UserError, allowed_names, shown_path
 from crossover.files import why_not_writable
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
@@ -126,8 +126,14 @@ def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> I
     if values["model"] is not None:
         yield study_of_model(values, values["datasets"], locate(("model",)))
         return
+    for name in values["overrides"]:
+        known = sorted({*values["studies"], *study_names(folder)})
+        if name not in known:
+            raise UserError(
+                f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, known)}"
+            )
     for name in values["studies"]:
-        yield read_study(name, folder, values["datasets"], locate)
+        yield read_study(name, folder, values["datasets"], locate, values["overrides"].get(name))
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:

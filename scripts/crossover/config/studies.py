@@ -135,13 +135,6 @@ class Refinement:
     )
     pairs: tuple[str, ...] = ("device",)
     """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
-    series: int | None = number(
-        None,
-        "Number of a study's series to narrow down for each of `pairs`: those that its answers show first; null for "
-        "all.",
-        ge=1,
-        le=MOST,
-    )
     first_trials: int = number(
         3,
         "Initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, and to "

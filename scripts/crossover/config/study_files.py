@@ -23,7 +23,7 @@ from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
-from crossover.config.validation import Locator, check, read_mapping
+from crossover.config.validation import Layer, Locator, check, read_mapping
 from crossover.config.words import (
     AS_WRITTEN,
     COPYING,
@@ -44,23 +44,35 @@ OF_MODEL = ("mode", "data", "check")
 """A study's keys about its `model`, which become fields of Model."""
 
 
-def read_study(name: str, folder: Path, datasets: Mapping[str, Any], locate: Locator) -> Study:
-    """Read the study of that name from its file below the config folder `folder`.
+def read_study(
+    name: str,
+    folder: Path,
+    datasets: Mapping[str, Any],
+    locate: Locator,
+    overrides: Mapping[str, Any] | None = None,
+) -> Study:
+    """Read the study of that name from its file below the config folder `folder`; `overrides` replace keys in it.
 
-    `datasets` are the config's; `locate` finds the file that names the study. Raises UserError.
+    `datasets` are the config's; `locate` finds the file of the config that names the study. Raises UserError.
     """
-    names = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
+    names = study_names(folder)
     if name not in names and not name.endswith(".yaml"):
         raise UserError(
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
-    study = _read(file)
+    more = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
+    study = _read(file, more)
     check_study(study, shown_path(file), datasets)
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
     check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
     return study
+
+
+def study_names(folder: Path) -> list[str]:
+    """The studies below the config folder."""
+    return sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
 
 
 def study_file(name: str, folder: Path) -> Path:
@@ -80,7 +92,7 @@ def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where
     model = read_model(values["model"], Path(), f"{where}: model")
     if not model.batched and given["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
         del given["batch_sizes"]
-    return check_study(_complete(model.title, given, where, Path()), where, datasets)
+    return check_study(_complete(model.title, [(where, given)], Path()), where, datasets)
 
 
 def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
@@ -95,7 +107,7 @@ def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
     return study
 
 
-def _read(file: Path) -> Study:
+def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
     """Complete a study with defaults, and check each key on its own."""
     values = read_mapping(file)
     if values.get("workload", "") is None:
@@ -103,18 +115,19 @@ def _read(file: Path) -> Study:
             f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
             f'it is "{NULL}"'
         )
-    return _complete(file.stem, values, shown_path(file), file.parent)
+    return _complete(file.stem, [(shown_path(file), values), *overrides], file.parent)
 
 
-def _complete(name: str, values: Mapping[str, Any], where: str, folder: Path) -> Study:
-    """A study from the given keys; `folder` is searched for its model's file."""
-    model = None
+def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
+    """A study from the keys of all layers, of which later ones win; `folder` is searched for its model's file."""
+    where, model = layers[0][0], None
+    values: Mapping[str, Any] = {key: value for _, given in layers for key, value in given.items()}
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
         declared = declared_sizes(model)
         model = replace(model, may_refuse=declared is None and "sizes" not in values)
         values = {**_of_model(model, declared or DEFAULT_SIZES, values.get("x_axis")), **values}
-    complete = check(values, StudyKeys, Locator([(where, values)]))
+    complete = check(values, StudyKeys, Locator(layers))
     sizes = complete["sizes"]
     if model is not None:
         named = tuple(sizes) if isinstance(sizes[0], str) else ()

@@ -249,18 +249,8 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down: of devices, those with the CPU on all of its cores; of each kind, those of the first
-    `series` series of a study on a machine that have times on both sides.
-    """
-    series_in_order: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    """The pairings to narrow down; of devices, those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
-        study = str(pairing.series["study"])
-        is_refined = pairing.pair in refinements[study].pairs
+        is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
-            series = {axis: value for axis, value in pairing.series.items() if axis != pairing.pair}
-            of_study = series_in_order[study, pairing.pair, series["machine"]]
-            if series not in of_study and pairing.trials["side"].nunique() > 1:
-                of_study.append(series)
-            limit = refinements[study].series
-            if limit is None or series not in of_study[limit:]:
-                yield pairing
+            yield pairing

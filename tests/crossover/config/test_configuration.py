@@ -100,6 +100,8 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbe
         ({"sizes": "16 64"}, "sizes: '16 64' is one name; allowed: a list for several, such as [16,64]"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
         ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] has a repeated value"),
+        ({"overrides": {"mime": {}}}, "overrides: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
+        ({"overrides": {"mine": {"size": [4]}}}, "overrides.mine: size: unknown key; allowed: "),
         ({"effort": "fast"}, "effort: 'fast' is not allowed; allowed: quick, default, thorough, or a mapping"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1 and at most 1000, or null"),
@@ -128,6 +130,16 @@ def test_the_message_names_the_layer_that_set_the_value(folder: Any) -> None:
     assert error_line(lambda: folder.read({"seed": 1}, trials=-1)).startswith("config.yaml: trials: -1")
     assert error_line(lambda: folder.read(entries=["trials=many"])).startswith("--config: trials: 'many'")
     assert error_line(lambda: folder.read({"effort": {"warmup_max_s": 0.1}})).startswith("override.yaml: effort.")
+
+
+def test_overrides_replace_keys_of_a_study(folder: Any) -> None:
+    by_layers = folder.read({"overrides": {"mine": {"sizes": [4]}}}, overrides={"mine": {"batch_sizes": [7, 3]}})
+    (study,) = by_layers.studies
+    assert (study.sizes, study.batch_sizes) == ((4,), (3, 7))
+    assert folder.read(**by_layers.complete).complete == by_layers.complete
+    assert error_line(lambda: folder.read({"overrides": {"mine": {"sizes": [0]}}})).startswith(
+        "override.yaml: overrides.mine: sizes.0: 0 is not allowed"
+    )
 
 
 def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:

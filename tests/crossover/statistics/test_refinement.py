@@ -148,14 +148,10 @@ def rows(row: Row) -> Rows:
 
 
 def planned(
-    table: Sequence[Mapping[str, Any]],
-    *by: str,
-    stage: int = 1,
-    pairs: Sequence[str] = ("device",),
-    series: int | None = None,
+    table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
     """Numbers of the planned trials, by these axes of their cells."""
-    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2, series=series)}
+    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
 
@@ -174,33 +170,6 @@ def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, value
         for value, size in zip(values, (141, 1131), strict=True)
         for device in ("cpu", "cuda")
     }
-
-
-@pytest.mark.parametrize(
-    ("series", "narrowed"), [(None, ["as_published", "loaded", "resident"]), (2, ["as_published", "loaded"])]
-)
-def test_the_first_series_on_each_machine_are_narrowed_down(
-    rows: Rows, series: int | None, narrowed: Sequence[str]
-) -> None:
-    """A series without a time on the GPU is none of them."""
-    gpu_s = {
-        "as_pinned": {"cpu": None},
-        **{protocol: {"cpu": None, "cuda": 1e-4} for protocol in ("as_published", "loaded", "resident")},
-    }
-    table = [
-        trial
-        for machine in ("a", "b")
-        for protocol, times in gpu_s.items()
-        for trial in rows((50, 400, 3200), times, protocol=protocol, machine=machine)
-    ]
-    both = [(machine, protocol) for machine in ("a", "b") for protocol in narrowed]
-    assert sorted(planned(table, "machine", "protocol", series=series)) == both
-
-
-def test_the_precisions_of_a_series_are_narrowed_down_together(rows: Rows) -> None:
-    table = rows((50, 400, 3200), {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3})
-    planned_sizes = planned(table, "precision", "size", pairs=["precision"], series=1)
-    assert {precision for precision, _ in planned_sizes} == {"fp32", "amp-bf16", "fp64"}
 
 
 def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> None:
