@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.config.words import CPU_THREADS, HALF, HERE, is_cpu, threads_of_side
 from crossover.tables.columns import Measurement
 from crossover.tables.registry import CELLS, METHODS, QUALITY_METRICS
-from crossover.text import cores_text, spaced
+from crossover.text import cores_text, spaced, with_unit
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {
@@ -76,7 +76,7 @@ def _value_words(row: Mapping[str, Any], axis: str) -> str:
     if axis == "size":
         if row.get("size_label"):
             return str(row["size_label"])
-        return f"{value:,} {row.get('size_name') or ''}".strip()
+        return with_unit(f"{value:,}", str(row.get("size_name") or "")).strip()
     if axis == "batch_size":
         return f"batch {value:,}"
     return str(value) if axis == "machine" else spaced(str(value))
