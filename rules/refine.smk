@@ -1,12 +1,13 @@
 # Refinement of crossovers, with each stage planned from the rows of earlier stages, and repeats of disturbed trials.
 
+from crossover.config.claim_forms import claims_of
 from crossover.plan.stages import refinement_on
 
 
 checkpoint plan_refinement:
     input:
         rows=get_rows_before_stage,
-        library=get_library("config", "plan", "tables", "statistics"),
+        library=get_library("config", "plan", "tables", "statistics", "claims"),
     output:
         plan=f"{RESULTS}/refinement/stage-{{stage}}.json",
     log:
@@ -23,6 +24,12 @@ checkpoint plan_refinement:
         x_axes={name: PLAN.study[name].x_axis for name in PLAN.stages},
         trials={name: PLAN.trials_of(name) for name in PLAN.stages},
         candidates={name: asdict(PLAN.candidates[name]) for name in PLAN.stages if name in PLAN.candidates},
+        claims=[
+            claim
+            for study in (PLAN.study[name] for name in PLAN.stages)
+            for claim in claims_of(study.name, study.published, study.claims)
+        ],
+        steps_per_run={name: PLAN.study[name].steps_per_run for name in PLAN.stages},
         several_hosts=SEVERAL_HOSTS,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"

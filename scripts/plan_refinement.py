@@ -1,9 +1,10 @@
-"""Plan the trials that narrow the crossovers down."""
+"""Plan the trials that narrow the crossovers down, and those that inconclusive claims need."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crossover.claims.trials import trials_of_claims
 from crossover.config.studies import Candidates, Refinement
 from crossover.errors import logged
 from crossover.machine.turns import computing
@@ -23,13 +24,20 @@ def plan_refinement(
     x_axes: Mapping[str, str],
     trials: Mapping[str, int],
     candidates: Mapping[str, Candidates],
+    claims: Sequence[Mapping[str, Any]],
+    steps_per_run: Mapping[str, Any],
     several_hosts: bool,
     path_to_plan: Path,
 ) -> None:
-    """Read the rows, and write the trials that a stage adds, with the reason for each series, as JSON."""
+    """Read the rows, and write the trials that a stage adds, with the reason for each series and claim, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    write_stage(path_to_plan, stage, *plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials, candidates))
+    measurements = rows.to_pandas()
+    near, why = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
+    claimed, claims_why = trials_of_claims(claims, measurements, stage, refinements, trials, steps_per_run)
+    cells = sorted({*near, *claimed}, key=lambda cell: cell.path)
+    added = {cell: sorted({*near.get(cell, ()), *claimed.get(cell, ())}) for cell in cells}
+    write_stage(path_to_plan, stage, added, [*why, *claims_why])
 
 
 if __name__ == "__main__":
@@ -41,6 +49,8 @@ if __name__ == "__main__":
             x_axes=snakemake.params.x_axes,
             trials=snakemake.params.trials,
             candidates={name: Candidates(**values) for name, values in snakemake.params.candidates.items()},
+            claims=snakemake.params.claims,
+            steps_per_run=snakemake.params.steps_per_run,
             several_hosts=snakemake.params.several_hosts,
             path_to_plan=Path(snakemake.output.plan),
         )

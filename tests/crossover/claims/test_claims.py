@@ -13,6 +13,8 @@ import pytest
 
 from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
+from crossover.claims.trials import trials_of_claims
+from crossover.config.studies import Refinement
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import latencies_of
@@ -99,6 +101,36 @@ def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tupl
     measured = [finding[name] for name in ("measured", "measured_low", "measured_high")]
     assert measured == pytest.approx([ratio, ratio / factor, ratio * factor])
     assert (finding["published"], finding["tested_low"], finding["tested_high"]) == ("4 to 5", 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("spread", "form", "stage", "added"),
+    [
+        (0.06, SPEEDUP, 1, []),  # bisects
+        (0.06, SPEEDUP, 2, [3, 4, 5, 6, 7, 8]),
+        (0.06, SPEEDUP, 3, [*range(3, 13)]),
+        (0.06, SPEEDUP, 4, []),  # no such stage
+        (0.05, SPEEDUP, 2, []),  # compatible
+        (0.06, {"ratio_between": {"metric": "peak_rss_bytes", **SIDES, "range": [1, 2]}}, 2, []),
+        (0.06, {"crossover_between": {"range": [1, 2]}}, 2, []),
+        (0.06, {"speedup_between": {**SPEEDUP["speedup_between"], "where": {"size": 7}}}, 2, []),
+    ],
+)
+def test_both_cells_of_an_inconclusive_claim_about_times_get_more_trials(
+    row: Row, spread: float, form: dict[str, Any], stage: int, added: list[int]
+) -> None:
+    claim = {"study": "disc_depth", "statement": "what is said", **form}
+    refinement = Refinement(bisections=1, first_trials=2, extra_trials=4)
+    plan, why = trials_of_claims(
+        [claim],
+        pd.DataFrame(pair(row, 4.5, spread)),
+        stage,
+        {"disc_depth": refinement},
+        {"disc_depth": 8},
+        {"disc_depth": None},
+    )
+    assert {cell.device: numbers for cell, numbers in plan.items()} == ({"cpu": added, "cuda": added} if added else {})
+    assert [decision["ratio"] for decision in why] == ([pytest.approx(4.5)] if added else [])
 
 
 def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:

@@ -1,0 +1,64 @@
+"""Decide which cells of a claim get more trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.claims.cell_claims import check_ratio
+from crossover.claims.findings import NoFindingError, pinned
+from crossover.config.claim_forms import RatioWithin, read_claim
+from crossover.config.studies import Cell, Refinement
+from crossover.config.words import AXES
+from crossover.statistics.intervals import INCONCLUSIVE
+from crossover.tables.frames import first_row, of_study, on_all_cores
+from crossover.tables.registry import DETERMINISTIC
+
+
+def trials_of_claims(
+    claims: Iterable[Mapping[str, Any]],
+    measurements: pd.DataFrame,
+    stage: int,
+    refinements: Mapping[str, Refinement],
+    trials: Mapping[str, int],
+    steps_per_run: Mapping[str, Any],
+) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
+    """The trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios of times, and the
+    reason for each such claim.
+
+    They get as many as sizes on which a crossover depends. The claims have the key `study`; the other arguments are by
+    study, as for `crossover.statistics.refinement.plan_stage`.
+    """
+    wanted: dict[Cell, list[int]] = {}
+    decisions = []
+    for values in claims:
+        study = str(values["study"])
+        form = read_claim(values, study, study).form
+        refinement = refinements[study]
+        later_stages = dict(enumerate(refinement.trials_of_stages(trials[study]), refinement.bisections + 1))
+        if stage not in later_stages or not isinstance(form, RatioWithin):
+            continue
+        if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
+            continue
+        numbers = [*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)]
+        for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):
+            try:
+                finding = check_ratio(form, study, rows, steps_per_run[study])
+            except NoFindingError:
+                continue
+            if finding.verdict == INCONCLUSIVE:
+                sides = [first_row(pinned(rows, side.axes)) for side in (form.of, form.over)]
+                wanted |= {Cell(**{axis: side[axis] for axis in AXES}): numbers for side in sides}
+                decisions.append(
+                    {
+                        "study": study,
+                        "machine": machine,
+                        "claim": values["statement"],
+                        "ratio": finding.measured,
+                        "interval": (finding.low, finding.high),
+                        "decision": "add_trials",
+                    }
+                )
+    return wanted, decisions
