@@ -1,4 +1,4 @@
-"""Models of the user, as texts and studies name them."""
+"""The user's models, as named on the command line and in studies."""
 
 from __future__ import annotations
 

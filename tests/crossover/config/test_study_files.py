@@ -1,4 +1,4 @@
-"""A study's file: what its keys may say, and what they may say together."""
+"""A study's file: allowed values of its keys, and allowed combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns a table has, as a study or a command line names them."""
+"""Columns of a table, as named in a study or on the command line."""
 
 from __future__ import annotations
 

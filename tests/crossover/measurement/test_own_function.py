@@ -78,7 +78,7 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 
 @pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
 def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
-    """The CPU's library, and torch on a device that is the CPU under another name."""
+    """NumPy on the CPU, and torch on a fake accelerator that is the CPU."""
     ours = OwnFunction(cell_of(name), lambda _message: None)
     both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
