@@ -127,10 +127,10 @@ MEASURED = "measurements.parquet"
             with_values("step_time_s", lambda time: 0.5 * time),
             "trial 1: step_time_s .*, but the median of its samples is",
         ),
-        (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
+        (MEASURED, lambda table: table.slice(1), "differs from what the rows in cells/ give: 5 rows; expected: 6"),
         (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
         (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
-        ("ratios.parquet", lambda table: table.slice(1), "is not what the rows give.*: [0-9]+ rows; expected: [0-9]+"),
+        ("ratios.parquet", lambda table: table.slice(1), "differs from what the rows give.*: [0-9]+ rows; expected: "),
     ],
 )
 def test_a_planted_edit_is_found(
@@ -160,8 +160,10 @@ def test_edited_roofs_and_provenance_are_found(ran: WorkflowCopy, capsys: pytest
     with_new_checksums(ran.results)
     assert check_run.main([str(ran.results)]) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("Note")]
-    assert wrong[0] == f"{provenance}: machines: is not what the rows give"
-    assert wrong[1].startswith(f"{ran.results}/roofs.parquet: is not what the files in roofs/ give: column value, ")
+    assert wrong[0] == f"{provenance}: machines: differs from what the rows give"
+    assert wrong[1].startswith(
+        f"{ran.results}/roofs.parquet: differs from what the files in roofs/ give: column value, "
+    )
     assert len(wrong) == 3
 
 
@@ -195,14 +197,14 @@ def test_edited_texts_and_lost_files_are_found(
     output = capsys.readouterr().out
     for name in (MEASURED, "report.html", "summary.md", "summary.txt", "provenance.json", figure):
         assert f"results/{name}: was changed after the report was made: its checksum differs" in output
-    assert "thresholds.json: is not what the rows give" in output
-    assert "answers.csv: is not what the rows in Parquet give: column study, " in output
+    assert "thresholds.json: differs from what the rows give" in output
+    assert "answers.csv: differs from what the rows in Parquet give: column study, " in output
     (ran.results / "plan.json").unlink()
     (ran.results / "claims.parquet").unlink()
     assert check_run.main(["results"]) == 1
     output = capsys.readouterr().out
     assert "claims.parquet: is missing" in output
-    assert "Note: results/measurements.parquet: not compared with single trials" in output
+    assert "Note: results/measurements.parquet: not compared with the rows of trials" in output
 
 
 def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:

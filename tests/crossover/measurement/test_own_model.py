@@ -189,11 +189,11 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
-            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or give the number of samples",
+            "its batch has 5 rows, but the batch size is 4; take batch size 5, or give the number of samples",
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
-            "its batch has 3 rows, not the 4 of the batch size; build it with batch_size rows",
+            "its batch has 3 rows, but the batch size is 4; build it with batch_size rows",
         ),
         (LINEAR.format("samples=0"), "an int as the samples; allowed: a number, or a function of inputs and targets"),
         (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
