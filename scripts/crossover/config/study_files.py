@@ -150,9 +150,9 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
 
 
 QUESTIONS = {
-    "size": "From which size on does the GPU pay off",
-    "parameters": "From how many parameters on does the GPU pay off",
-    "batch_size": "From which batch size on does the GPU pay off",
+    "size": "At which size does the GPU overtake the CPU",
+    "parameters": "At how many parameters does the GPU overtake the CPU",
+    "batch_size": "At which batch size does the GPU overtake the CPU",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
 """The default question of a study of a model, by its x axis."""
