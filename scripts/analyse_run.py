@@ -36,7 +36,7 @@ def analyse_run(
     plan = plan_file.read(path_to_plan)
     trainings = matching_rows(paths_to_trainings, several_hosts, Training).to_pandas()
     searches = collect_searches(paths_to_searches)
-    finished = searches[searches["status"] == "ok"]  # others may lack the columns of the host
+    finished = searches[searches["status"] == "ok"]  # failed searches may lack the columns about the host
     check_environments(pa.Table.from_pandas(finished, preserve_index=False), several_hosts)
     roofs = read_roofs(paths_to_roofs)
     measurements = read_table(path_to_measurements)

@@ -79,7 +79,7 @@ def check_folder(folder: Path) -> list[Finding]:
         check_version(folder, provenance)
     findings = list(check_files(folder, provenance, is_of_this_version=made_by == here))
     if made_by != here:
-        findings.append(Finding("report.html", f"was made by {made_by}, and this is {here}", is_wrong=False))
+        findings.append(Finding("report.html", f"was made by {made_by}; this is {here}", is_wrong=False))
     checks = (check_trials(folder), check_provenance(folder, provenance), check_tables(folder, provenance))
     for check in checks:
         try:
@@ -96,7 +96,11 @@ def check_trials(folder: Path) -> Iterator[Finding]:
     yield from (Finding(MEASUREMENTS, what) for what in check_rows(measurements))
     yield from check_numbers(MEASUREMENTS, measurements)
     if not (folder / "plan.json").is_file() or not (folder / "cells").is_dir():
-        yield Finding(MEASUREMENTS, "not compared with single trials, which need plan.json and cells/", is_wrong=False)
+        yield Finding(
+            MEASUREMENTS,
+            "not compared with the rows of trials, for which plan.json or cells/ is missing",
+            is_wrong=False,
+        )
         return
     plan = plan_file.read(folder / "plan.json")
     paths = [*plan_file.planned_rows(plan, folder), *plan_file.repeated_rows(plan, folder)]
@@ -108,18 +112,18 @@ def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Fi
     """Compare the provenance with the rows (hosts, versions, commits, dates), and table roofs with the files in
     `roofs/`."""
     measured = [read_table(folder / f"{name}.parquet") for name in ("measurements", "quality")]
-    is_finished = (folder / "plan.json").is_file()  # other reports omit trials that only `candidates` added
+    is_finished = (folder / "plan.json").is_file()  # reports without a plan omit trials that only `candidates` added
     for name, facts in (("machines", machine_facts(measured)), ("measured_by", measured_by(measured))):
         if is_finished and provenance.get(name) != facts:
-            yield Finding("provenance.json", f"{name}: is not what the rows give")
+            yield Finding("provenance.json", f"{name}: differs from what the rows give")
     roofs = read_table(folder / "roofs.parquet")
     if (folder / "roofs").is_dir():
         axes = ["machine", "device"]
-        probed = read_roofs_of(folder).merge(roofs[axes].drop_duplicates())  # an earlier config may have had others
+        probed = read_roofs_of(folder).merge(roofs[axes].drop_duplicates())  # without devices of an earlier config
         stored, probed = (table.sort_values(axes, kind="stable", ignore_index=True) for table in (roofs, probed))
         yield from check_table("roofs.parquet", stored, probed, "the files in roofs/")
     elif len(roofs):
-        yield Finding("roofs.parquet", "not compared with single probes, which need roofs/", is_wrong=False)
+        yield Finding("roofs.parquet", "not compared with the probes, since roofs/ is missing", is_wrong=False)
 
 
 def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:

@@ -38,9 +38,7 @@ def main(arguments: list[str]) -> int:
         parser.add_argument(name, help="a results folder, or folder:study for one study of it")
     parser.add_argument("--output", type=Path, help="CSV file to write, one row per cell")
     gate_options = parser.add_argument_group("gate")
-    gate_options.add_argument(
-        "--fail-on", choices=[SLOWER], help="exit with a status that says whether the second run is slower"
-    )
+    gate_options.add_argument("--fail-on", choices=[SLOWER], help="exit with status 1 if the second run is slower")
     gate_options.add_argument(
         "--by", type=share, help=f"smallest slowdown that fails (default: {MARGIN:.0%})".replace("%", "%%")
     )
@@ -49,7 +47,7 @@ def main(arguments: list[str]) -> int:
         nargs="+",
         default=(),
         metavar="RUN",
-        help="runs of identical code, whose significant differences set the limit",
+        help="runs of identical code; their significant differences set the limit",
     )
     gate_options.add_argument(
         "--allow",
@@ -59,7 +57,7 @@ def main(arguments: list[str]) -> int:
         help="what may differ between the runs, such as the code under test",
     )
     gate_options.add_argument("--json", type=Path, help="JSON file to write")
-    gate_options.add_argument("--markdown", type=Path, help="Markdown file to write, as for a pull request")
+    gate_options.add_argument("--markdown", type=Path, help="Markdown file to write, for a pull request")
     options = parser.parse_args(arguments)
     gate_is_asked = options.by is not None or options.calibrate or options.allow or options.json or options.markdown
     if gate_is_asked and not options.fail_on:
@@ -85,7 +83,7 @@ def main(arguments: list[str]) -> int:
 
 
 def share(text: str) -> float:
-    """A share, such as 5% or 0.05; at most 100 %."""
+    """Parse a share such as 5% or 0.05, at most 100 %."""
     value = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)( ?%)?", text, re.ASCII)
     number = float(value[1]) / (100 if value[2] else 1) if value else 2.0
     if number > 1:

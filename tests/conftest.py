@@ -1,4 +1,4 @@
-"""What several tests share: the workflow, and rows as a trial would write them."""
+"""Shared fixtures: the workflow, and rows as a trial would write them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
 
-# Where several processes test at once, threads of one operation wait for each other longer than they compute.
+# With several test processes, the threads of an operation would wait for each other longer than they compute.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-# No test depends on how fast this machine is just now.
+# Avoid tests that depend on the current speed of this machine.
 settings.register_profile("crossover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("crossover")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With several processes (pytest -n 3), tests of a file stay together and share its fixtures."""
+    """With several processes (pytest -n 3), run all tests of a file in one process, so that they share its fixtures."""
     from xdist.scheduler import LoadFileScheduling
 
     config.option.loadscopereorder = False
@@ -38,13 +38,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the workflow, which take minutes, start first, so that no process ends long after the others."""
+    """Start tests of the workflow first, since they take minutes and would otherwise keep one process running after the
+    others.
+    """
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running() -> Iterator[None]:
-    """Fails if a process that a test started, itself or through others, outlives the tests."""
+    """Fail if a process started by a test, directly or indirectly, is still running after the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(TESTER, str(os.getpid()))
         yield
@@ -56,7 +58,7 @@ def nothing_left_running() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_locks() -> Iterator[None]:
-    """Trials of these tests wait for no other trial of this machine."""
+    """Give the tests a lock folder of their own, so that their trials do not wait for other trials on this machine."""
     with tempfile.TemporaryDirectory(prefix="xo-locks") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv(LEASES, f"{folder}/locks")
         yield
@@ -69,7 +71,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def own_servers() -> Iterator[None]:
-    """Sockets of a module's trial servers lie in a folder of their own, and the servers end with its tests."""
+    """Put the sockets of a module's trial servers into a separate folder, and stop the servers after its tests."""
     with tempfile.TemporaryDirectory(prefix="xo") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
         yield
@@ -84,7 +86,7 @@ def own_servers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def row() -> Callable[..., dict[str, Any]]:
-    """Builds one trial's row; keywords replace its plain values."""
+    """Build the row of one trial; keywords replace its default values."""
 
     def build(**values: Any) -> dict[str, Any]:
         plain: dict[str, Any] = {
@@ -118,7 +120,7 @@ def row() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def power_laws(row: Callable[..., dict[str, Any]]) -> Callable[..., pd.DataFrame]:
-    """Rows of a CPU whose time is 1 us x parameters and a GPU that always takes `gpu_s`; trials 1 % apart."""
+    """Rows of a CPU that takes 1 us x parameters and a GPU that takes `gpu_s` at every size; trials 1 % apart."""
 
     def build(sizes: dict[int, int], gpu_s: float = 1e-3, trials: int = 1, **values: Any) -> pd.DataFrame:
         times = {"cpu": lambda count: count * 1e-6, "cuda": lambda _: gpu_s}

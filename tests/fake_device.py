@@ -1,4 +1,4 @@
-"""A clock and a device that exist only in a test, for what is timed on them exactly and in no time."""
+"""A fake clock and device, on which timings are exact and tests take no time."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ EFFORT = Effort(
 
 
 class FakeDevice:
-    """A device that works off what the host queues: a step costs host time now and device time later.
+    """A device that runs what the host queues: a step takes host time at once and device time later.
 
-    Times in nanoseconds; the host's may depend on the step's number, from 0, and on the clock. `pauses_ns` holds the
-    host up after a step. Its marks lie in the queue as CUDA events do.
+    Times are in nanoseconds; the host's may depend on the step's number, from 0, and on the clock. `pauses_ns` delays
+    the host after a step. Marks are in the queue, like CUDA events.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class FakeDevice:
         self.synchronisations += 1
 
     def mark(self) -> int:
-        """The moment at which the device comes to this place in its queue."""
+        """The time at which the device reaches this place in its queue."""
         return max(self.now, self.busy_until)
 
     def counts(self) -> dict[str, int]:
@@ -68,7 +68,7 @@ class FakeDevice:
     def watch(self, marks: bool = False) -> Stopwatch:
         return Stopwatch(
             wall_ns=lambda: self.now,
-            cpu_ns=lambda: 2 * self.now,  # this host keeps two cores busy
+            cpu_ns=lambda: 2 * self.now,  # the process keeps two cores busy
             synchronise=self.synchronise,
             mark=self.mark if marks else None,
             between_s=(lambda begin, end: (end - begin) / SECOND) if marks else None,
@@ -76,6 +76,6 @@ class FakeDevice:
         )
 
     def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> dict[str, Any]:
-        """The columns of the timing, with its flags."""
+        """Time steps; returns the columns of the timing, with its flags."""
         columns, flags = time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
         return {**columns, "flags": flags}

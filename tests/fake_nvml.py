@@ -1,4 +1,4 @@
-"""NVML as far as the workflow asks it, for GPUs that exist only in a test."""
+"""A fake NVML with the functions that the workflow calls."""
 
 from __future__ import annotations
 

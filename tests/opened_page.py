@@ -1,4 +1,4 @@
-"""A page in a browser: what tests do with it, and what it must not do."""
+"""A page opened in a browser, with the actions of the tests and checks for requests and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page
 
 @dataclass
 class Opened:
-    """A page in the browser, and what it did that it should not have done."""
+    """A page opened in the browser, with its requests, errors and dialogs."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Opened:
     dialogs: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Note all requests but those of the file itself, all errors and all dialogs."""
+        """Record all requests, errors and dialogs."""
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
@@ -31,12 +31,12 @@ class Opened:
         dialog.dismiss()
 
     def assert_offline(self) -> None:
-        """Nothing was asked for but files of this machine, nothing failed, nothing popped up."""
+        """Assert that the page requested only local files, and raised no error or dialog."""
         outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
         assert (outside, self.errors, self.dialogs) == ([], [], [])
 
     def assert_quiet(self) -> None:
-        """The same, and of files the page itself alone."""
+        """Assert the same, and that the page itself is the only file requested."""
         self.assert_offline()
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
 
@@ -47,30 +47,30 @@ class Opened:
 
     @property
     def readout(self) -> str:
-        """What the chart says of the size."""
+        """The chart's readout at the selected size."""
         return self.chart.locator(".readout").inner_text()
 
     @property
     def texts(self) -> list[str]:
-        """All words in the chart's picture."""
+        """All texts in the chart."""
         return self.chart.locator("svg text").all_text_contents()
 
     def choices(self, title: str) -> bool:
-        """Whether the chart has a choice of that title."""
+        """Whether the chart offers an option with that title."""
         return self.chart.locator(f"[name={title}]").is_visible()
 
     def choose(self, title: str, value: str) -> None:
-        """Choose a study, what is shown, a line or an axis."""
+        """Choose a study, a metric, a line or an axis."""
         self.chart.locator(f"[name={title}]").select_option(value)
 
     def table(self) -> None:
-        """Have the table of cells drawn."""
+        """Scroll to the table of cells, so that it is drawn."""
         self.page.evaluate("document.getElementById('data').open = true")
         self.page.locator("#cell-table .table").scroll_into_view_if_needed()
         self.page.wait_for_selector("#cell-table .tabulator-row")
 
     def everything(self) -> None:
-        """Have all parts of the page drawn."""
+        """Make the page draw all of its parts."""
         self.chart.get_by_role("slider").focus()
         self.page.keyboard.press("End")
         self.table()
@@ -78,7 +78,7 @@ class Opened:
         self.page.wait_for_selector("#cell-table .cell pre")
 
     def serious(self) -> list[tuple[str, list[str]]]:
-        """What axe finds serious or critical, each with the first elements concerned."""
+        """The serious and critical findings of axe, each with its first elements."""
         violations = Axe().run(self.page).response["violations"]
         return [
             (violation["id"], [node["html"][:200] for node in violation["nodes"]][:3])
@@ -87,7 +87,7 @@ class Opened:
         ]
 
     def column(self, key: str) -> list[str]:
-        """Texts of a column of the table, as far as it is drawn."""
+        """The texts in a column of the drawn part of the table."""
         return self.page.locator(f'#cell-table .tabulator-row [tabulator-field="{key}"]').all_inner_texts()
 
 

@@ -1,4 +1,4 @@
-"""Six functions of users' own, for a device each, as somebody would write them who has read the docs alone."""
+"""Six plain functions that take a device, as a user who has only read the docs would write them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def histogram(values, device):
     data = torch.from_numpy(numbers(values)).to(device)
     if device == "cpu":
         return Step(run=lambda: np.histogram(data.numpy(), 64, (-4, 4))[0], samples=values)
-    # A value next to an edge may be counted on its other side.
+    # A value close to an edge may be counted in the neighbouring bin.
     return Step(run=lambda: torch.histc(data, 64, -4, 4).long(), samples=values, tolerance=1e-3)
 
 
@@ -57,7 +57,7 @@ def euler(particles, device):
 
 
 def sorting(keys, device):
-    data = torch.rand(keys, device=device)  # the same on all devices, though it is drawn on each
+    data = torch.rand(keys, device=device)  # the same on all devices, although it is drawn on each
     return Step(run=lambda: torch.sort(data).values, samples=keys, unit="keys")
 
 

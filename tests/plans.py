@@ -27,7 +27,7 @@ CLASSES = {
 
 
 def configured(**values: Any) -> Configuration:
-    """A config with these values, of one study unless they say otherwise."""
+    """A config with these values; by default with one study."""
     return read_configuration([("mine.yaml", {"studies": ["disc_depth"], **values})], ROOT / "config")
 
 

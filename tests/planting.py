@@ -1,4 +1,4 @@
-"""A copy of the scripts with one more workload, `planted`; the size of the one below chooses how it fails."""
+"""A copy of the scripts with an additional workload `planted`, whose size selects how it fails."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def plant(folder: Path, workload: str = WORKLOAD) -> Path:
 
 
 def kill_while_hanging(command: list[str], begun: Path, number: signal.Signals) -> tuple[int, str]:
-    """Start a job whose workload HANGs, send it a signal once it does, and return its status and standard error.
+    """Start a job whose workload HANGs, send it a signal when it hangs, and return its status and standard error.
 
-    The workload notes its process in `begun`. Asserts that this process has ended too.
+    The workload writes its process id to `begun`. Asserts that this process has ended too.
     """
     environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:

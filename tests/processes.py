@@ -1,4 +1,4 @@
-"""Processes that tests have started: waiting for what they do, and finding those that are left."""
+"""Processes started by tests: waiting for them, and finding those still running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TESTER = "CROSSOVER_TESTER"
 
 
 def started_by(tester: str) -> list[psutil.Process]:
-    """Children of this process, with theirs, and whatever has the tester's variable; each knows its `cmdline`."""
+    """All descendants of this process, and all processes with the tests' environment variable; each has its
+    `cmdline`.
+    """
     children = {child.pid for child in psutil.Process().children(recursive=True)}
     return [
         process

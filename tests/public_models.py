@@ -1,4 +1,4 @@
-"""Small models in the forms that people publish, each of another kind; none was written with this workflow in mind."""
+"""Small models in the forms in which people publish them, each of another kind, with no changes for this workflow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def graph(width: int, batch_size: int) -> Any:
     return GraphConvolution(width), (torch.randn(batch_size, 16), adjacency), torch.randint(7, (batch_size,))
 
 
-# A detector: images of unlike sizes, targets as dicts, a dict of losses in training and a list of dicts else.
+# A detector: images of different sizes, targets as dicts, a dict of losses in training and a list of dicts otherwise.
 class Detector(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -85,13 +85,13 @@ def policy(width: int, batch_size: int) -> Any:
     return Step(model=mlp(4, width, 2), inputs=torch.zeros(batch_size, 4), run=run, optimizer=torch.optim.Adam)
 
 
-# Dynamic quantisation: weights in int8, inference on a CPU alone.
+# Dynamic quantisation: weights in int8, inference on the CPU only.
 def quantised(width: int, batch_size: int) -> Any:
     model = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, 10)))
     return model, torch.randn(batch_size, 32)
 
 
-# Texts of several lengths, packed: the lengths must stay on the host.
+# Packed texts of several lengths, which must stay on the host.
 class Packed(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()

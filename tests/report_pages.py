@@ -1,4 +1,4 @@
-"""Runs of made-up rows, and their pages."""
+"""Made-up runs, and their pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><r
 
 
 def study(**changes: Any) -> dict[str, Any]:
-    """The file of a study, completed with defaults, as far as the analysis and the report read it."""
+    """The keys of a completed study that the analysis and the report read."""
     plain = {
         "title": "A title",
         "question": "From which size on?",
@@ -58,7 +58,9 @@ def tables_of(
     roofs: Sequence[Mapping[str, Any]] = (),
     references: Sequence[Reference] = (),
 ) -> RunTables:
-    """All tables of a run of these rows, as the workflow makes them; a study without sizes began with those it has."""
+    """All tables of a run with these rows, as made by the workflow; for a study without sizes, those in the rows are
+    its first grid.
+    """
     completed = studies or {name: study() for name in rows["study"].unique()}
     completed = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in completed.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
@@ -69,14 +71,14 @@ def tables_of(
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and the tables behind it."""
+    """A page, and the tables that it shows."""
 
     path: Path
     tables: RunTables
 
     @property
     def folder(self) -> Path:
-        """Where it lies, with what is made beside it."""
+        """The folder of the page and of the files made with it."""
         return self.path.parent
 
 
@@ -89,7 +91,9 @@ def write_page(
     spec: Mapping[str, Any] = MappingProxyType({}),
     **changes: Any,
 ) -> Page:
-    """Write the report of studies on a host, plain but for `spec`; `words` stand for all text of a study's author."""
+    """Write the report of studies on a host, with default keys except `spec`; `words` replace all text by a study's
+    author.
+    """
     names = list(rows["study"].unique())
     published = {
         "statement": words or "it starts at 700",

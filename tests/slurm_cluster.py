@@ -1,7 +1,7 @@
 """A real Slurm of one node, started for the tests that need one and stopped after them.
 
-The machine it runs on is a container without systemd or control groups, and has no GPU: a GPU is a link to /dev/null,
-which Slurm counts, hands out and names in CUDA_VISIBLE_DEVICES like any other.
+It runs in a container without systemd, control groups or a GPU: a GPU is a link to /dev/null, which Slurm counts,
+assigns and names in CUDA_VISIBLE_DEVICES like a real one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOCK = Path("/run/lock/crossover-slurm.lock")
 
 
 def lacks() -> str | None:
-    """Why no Slurm can be started on this machine; None where it can."""
+    """Why Slurm cannot be started on this machine; None if it can."""
     if os.geteuid() != 0:
         return "only root can start Slurm's daemons"
     if CONFIGURATION.exists() and not CONFIGURATION.read_text().startswith(OURS):
@@ -61,7 +61,7 @@ class Cluster:
 
     def _configuration(self, hardware: str) -> str:
         topology = " ".join(re.findall(r"(?:Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=\d+", hardware))
-        memory_mb = int(int(_number("RealMemory", hardware)) * 0.9)  # the kernel's own figure varies a little
+        memory_mb = int(int(_number("RealMemory", hardware)) * 0.9)  # the kernel's value varies a little
         settings = {
             "ClusterName": "crossover",
             "SlurmctldHost": f"{self.node}(127.0.0.1)",
@@ -70,7 +70,7 @@ class Cluster:
             "SlurmdSpoolDir": self.folder / "spool",
             "SlurmctldPidFile": self.folder / "slurmctld.pid",
             "SlurmdPidFile": self.folder / "slurmd.pid",
-            # No control groups in a container. Affinity alone holds a job to its cores.
+            # A container has no control groups, so only affinity restricts a job to its cores.
             "ProctrackType": "proctrack/linuxproc",
             "TaskPlugin": "task/affinity",
             "TaskPluginParam": "Cores",
@@ -79,7 +79,7 @@ class Cluster:
             "MpiDefault": "none",
             "SelectType": "select/cons_tres",
             "SelectTypeParameters": "CR_Core_Memory",
-            # What does not fit is refused at once; otherwise it waits for ever.
+            # Reject jobs that do not fit at once; otherwise they would wait for ever.
             "EnforcePartLimits": "ALL",
             "MinJobAge": 600,
             "KillWait": 2,
@@ -127,7 +127,7 @@ class Cluster:
         return [dict(re.findall(r"([\w:/]+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
 
     def active(self) -> list[str]:
-        """Numbers of the jobs that wait or run."""
+        """Numbers of the jobs that are pending or running."""
         return _output("squeue", "--noheader", "--format=%i").split()
 
     def cancel(self, *jobs: str) -> None:
@@ -135,14 +135,14 @@ class Cluster:
             _output("scancel", *jobs)
 
     def limit(self, job: str, seconds: int) -> None:
-        """Give a job so many seconds in all."""
+        """Set a job's time limit in seconds."""
         _output("scontrol", "update", f"JobId={job}", f"TimeLimit=00:00:{seconds:02}")
 
     def empty(self) -> None:
         """Cancel every job and wait until none is left.
 
-        Slurm finds a job's processes by their parents here, and misses those whose parent was killed; a node with
-        control groups would end them.
+        Without control groups, Slurm finds a job's processes by their parents, and misses those whose parent was
+        killed.
         """
         self.cancel(*self.active())
         wait_for(lambda: not self.active(), "the jobs to end")
@@ -158,7 +158,7 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Cluster]:
-    """A cluster whose files lie in a folder; one at a time on a machine, another test run waits for its end."""
+    """Run a cluster with its files in a folder; only one runs on a machine at a time, and other test runs wait."""
     with ExitStack() as ends:
         ends.enter_context(FileLock(LOCK))
         ends.callback(DEVICES.unlink, missing_ok=True)
@@ -185,7 +185,7 @@ def _end(daemon: subprocess.Popen[bytes]) -> None:
 
 
 def _path() -> str:
-    """Where daemons are, too: they are not on every user's path."""
+    """PATH with the folders of daemons, which are not on every user's path."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 

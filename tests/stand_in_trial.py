@@ -1,8 +1,8 @@
-"""Stands in for scripts/measure_cell.py where the cluster, or several GPUs, are tested, not the measuring.
+"""Replaces scripts/measure_cell.py in tests of a cluster or of several GPUs, which do not test the measurement.
 
-It notes what its job was given, waits as long as a file `hold` names its device, and writes a made-up row. On a machine
-that lacks them, a file `gpus` says how many GPUs to pretend; it leases one of these as a trial would. A file
-`disturbed` holds the trials whose rows say so, one a line: size, device, trial and the number of the repeat.
+It records what its job was assigned, waits as long as a file `hold` names its device, and writes a made-up row. On a
+machine that lacks them, a file `gpus` says how many GPUs to pretend; it leases one of these as a trial would. A file
+`disturbed` lists the trials whose rows are flagged, one per line: size, device, trial and number of the repeat.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def write_note(**more: float) -> None:
 
 
 def held() -> bool:
-    """Whether the file that holds such trials is there; it may go between two looks."""
+    """Whether the file `hold` names the device; the file may be removed at any time."""
     with suppress(FileNotFoundError):
         return options.device in hold.read_text()
     return False

@@ -1,4 +1,4 @@
-"""What `doctor.py` says of a machine."""
+"""The output of `doctor.py` for a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation as it lies in a checkout: generated pages that are current, links that lead somewhere."""
+"""The documentation in a checkout: generated pages are current, and links have targets."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_a_generated_page_is_current(name: str, generated: dict[str, str]) -> No
 
 
 def test_the_page_of_commands_has_all_options(generated: dict[str, str]) -> None:
-    """Python's versions lay out --help differently."""
+    """Only the options are compared, since Python versions lay out --help differently."""
     written = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert set(OPTION.findall(written)) == set(OPTION.findall(generated["commands.md"])), "run docs/reference_pages.py"
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings in links."""
+    """The anchors of a page's headings."""
     return {
         re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
         for heading in HEADING.findall(page.read_text())
@@ -82,4 +82,4 @@ def test_a_sample_page_stands_alone(sample: Path) -> None:
     html = sample.read_text(encoding="utf-8")
     assert len(html.encode()) <= 1_000_000
     assert not re.findall(r'(?:href|src)="(?!#|data:|https?:)[^"]*"', html)
-    assert not re.findall(r"/(?:tmp|home|root)/\S*", html)  # paths of the machine
+    assert not re.findall(r"/(?:tmp|home|root)/\S*", html)  # absolute paths

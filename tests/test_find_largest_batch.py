@@ -1,4 +1,4 @@
-"""The search for the largest batch, run as anyone would run it: on the CPU, under a memory limit."""
+"""The search for the largest batch, run from the command line on the CPU under a memory limit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build(cell, data, arithmetic):
 
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the scripts with a workload of so many MiB a row, and a dataset of ten rows."""
+    """A copy of the scripts with a workload that takes a fixed number of MiB per row, and a dataset of ten rows."""
     folder = tmp_path_factory.mktemp("workflow")
     workloads = plant(folder).parent / "crossover" / "measurement" / "workloads"
     (workloads / "hungry.py").write_text(HUNGRY)
@@ -64,7 +64,7 @@ def options(workflow: Path, output: Path, workload: str, size: int, *extra: str)
         "--device=cpu",
         "--cpu-threads=2",
         "--isolation=server",
-        "--limit=4096",  # were something wrong, a search must not take the whole machine
+        "--limit=4096",  # a faulty search must not use up the machine's memory
         f"--dataset={workflow / 'points.safetensors'}",
         f"--output={output}",
         *extra,
@@ -85,7 +85,7 @@ def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
 
 @pytest.mark.slow
 def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Path) -> None:
-    """1 GiB holds 146 rows of 7 MiB and something else; up to 4 MiB of other things are tolerated."""
+    """1 GiB holds 146 rows of 7 MiB, with 2 MiB left; up to 4 MiB of other memory are tolerated."""
     result = search(workflow, tmp_path / "found.json", "hungry", 7, "--memory-limit=1GiB")
     largest = result["largest"]
     assert result["status"] == "ok"

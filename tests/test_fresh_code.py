@@ -1,4 +1,4 @@
-"""Trials of a server measure the code of this moment, whatever an earlier one has imported."""
+"""Trials of a server measure the current code, whatever earlier trials have imported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHECKED = (
 
 
 class Bench:
-    """A copy of the scripts with a workload that does all that would spoil a shared process, and imports a helper."""
+    """A copy of the scripts with a workload that changes its process in many ways, and imports a helper."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,11 +59,11 @@ class Bench:
         self.widen(3)
 
     def widen(self, width: int) -> None:
-        """Edit the helper, a file outside of the library."""
+        """Edit the helper, which is outside of the library."""
         (self.folder / "elsewhere" / "helper.py").write_text(f"WIDTH = {width}\n")
 
     def measure(self, number: int, outputs: int) -> tuple[dict[str, Any], str]:
-        """The row of a trial of a model with so many outputs, and what was said."""
+        """Measure a model with this number of outputs; returns the trial's row and the output."""
         seed = number + 7  # seed and trial
         output = self.folder / f"{number}.parquet"
         shared = trial_options(
@@ -83,7 +83,7 @@ class Bench:
 
 
 def servers() -> set[int]:
-    """The servers of this module."""
+    """The trial servers started by this module's tests."""
     sockets = os.environ["XDG_RUNTIME_DIR"]
     ours = [
         process.info
@@ -95,7 +95,9 @@ def servers() -> set[int]:
 
 
 def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:
-    """It starts a thread at its import, reads and sets variables, and imports a file that is edited between trials."""
+    """On import, the workload starts a thread, reads and sets variables, and imports a file that is edited between
+    trials.
+    """
     bench = Bench(tmp_path)
     first, _ = bench.measure(1, outputs=2)
     server = servers()
@@ -109,7 +111,7 @@ def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:
     assert '"numpy"' in first["packages"]
     assert servers() == server
 
-    # A file that the server itself has imported.
+    # A file that the server has imported.
     tasks = bench.measurement / "step" / "tasks.py"
     tasks.write_text(tasks.read_text() + "HARMLESS = 1\n")
     third, said = bench.measure(3, outputs=4)

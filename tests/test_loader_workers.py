@@ -1,4 +1,4 @@
-"""No worker of a data loader survives its trial, however that ends."""
+"""No data loader worker outlives its trial, however the trial ends."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 
 
 def writers(pipe: int) -> set[int]:
-    """The processes whose output is a pipe, but for this one."""
+    """The processes whose standard output is this pipe, except this process."""
     inode = f"pipe:[{os.fstat(pipe).st_ino}]"
     pids = set()
     for process in psutil.process_iter():
         try:
             if Path(f"/proc/{process.pid}/fd/1").readlink().name == inode:
                 pids.add(process.pid)
-        except OSError:  # it ended, or belongs to somebody else
+        except OSError:  # it has ended, or belongs to another user
             continue
     return pids - {os.getpid()}
 

@@ -1,4 +1,4 @@
-"""Clusters and classes of nodes: scripts stand for Slurm, which is never asked to run a job."""
+"""Clusters and classes of nodes, with scripts in place of Slurm's commands; no job runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 class OnSlurm(WorkflowCopy):
-    """A workflow beside a Slurm that writes down what it is asked for, and refuses."""
+    """A workflow with a fake sbatch that records its options and then fails."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -42,7 +42,7 @@ class OnSlurm(WorkflowCopy):
         tool.chmod(0o755)
 
     def sinfo(self, answer: str) -> None:
-        """What Slurm says of its nodes."""
+        """Replace sinfo by a script with this output."""
         self.script("sinfo", answer)
 
     def on_slurm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +50,7 @@ class OnSlurm(WorkflowCopy):
         return self.snakemake("--profile", "profiles/slurm", *arguments, environment={**os.environ, "PATH": path})
 
     def asked(self, *places: str) -> list[list[str]]:
-        """The options of sbatch for a trial of size 3 in each place."""
+        """The options of sbatch for trials of size 3, by machine and device."""
         dataset = self.results / "datasets" / "disc.safetensors"
         dataset.parent.mkdir(parents=True, exist_ok=True)
         dataset.touch()

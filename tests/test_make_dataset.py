@@ -1,4 +1,4 @@
-"""The script that makes a dataset, where that takes more memory than there is."""
+"""The script that makes a dataset, when that needs more memory than is available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared timing script, run as anyone would run it."""
+"""The timing script, run from the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def measure(
 
 
 def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as Snakemake sets them
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as set by Snakemake
     row = measure(dataset, tmp_path / "deep" / "row.parquet", threads=2, **limits)
     assert (row["status"], row["trial"], row["parameters"], row["threads"]) == ("ok", 1, 70, 2)
     assert {axis: row[axis] for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
@@ -60,7 +60,7 @@ def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
-    """The weights of sixteen layers take 11 GB, and this process may map 4."""
+    """The weights of sixteen layers take 11 GB, and the process may map 4 GB."""
     limit = ("prlimit", f"--as={4 * 2**30}")
     row = measure(dataset, tmp_path / "row.parquet", replace(CELL, size=16), prefix=limit)
     assert row["status"] == "oom"

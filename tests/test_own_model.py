@@ -1,4 +1,4 @@
-"""A user's own model from the outside: from an empty folder, and in a workflow of the user's own."""
+"""A user's model, run from an otherwise empty folder and within the user's workflow."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
 
 
 def block(begins: str) -> str:
-    """The tutorial's example that begins so, with the real checkout."""
+    """The tutorial's example that begins with this line, with the path of this checkout."""
     blocks = re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL)
     return next(text for text in blocks if text.startswith(begins)).replace("CROSSOVER", str(ROOT))
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder that holds the tutorial's model alone."""
+    """A folder with only the tutorial's model."""
     (tmp_path / "my_net.py").write_text(block("import torch"))
     return tmp_path
 

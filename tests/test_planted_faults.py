@@ -1,4 +1,4 @@
-"""Trials that go wrong in planted ways: the row says how, and nothing is left behind."""
+"""Trials with planted faults: the row gives the reason, and no process or file remains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def options(workflow: Path, output: Path, fault: int, isolation: str, time_limit
 def run(
     workflow: Path, folder: Path, *arguments: Any, prefix: tuple[str, ...] = ()
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """Run a trial with a fault whose job must succeed; returns what it said, and its row."""
+    """Run a trial with a fault, whose job must succeed; returns its output and its row."""
     output = folder / "row.parquet"
     done = run_script(options(workflow, output, *arguments), *prefix, script=workflow / "scripts" / "measure_cell.py")
     assert done.returncode == 0, done.stderr

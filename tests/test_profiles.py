@@ -1,4 +1,4 @@
-"""The profiles and the environments, as far as they can be checked where neither cluster nor conda is."""
+"""The profiles and environments, checked without a cluster or conda."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(n
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str) -> None:
-    """A profile's `config` beats every --configfile, and any --config on the command line drops it."""
+    """Profiles must not set `config`: it would override every --configfile, and any --config on the command line drops
+    it.
+    """
     assert not {"config", "configfile"} & profile(name).keys()
 
 
 def rules() -> dict[str, str]:
-    """Text of every rule, by its name."""
+    """The text of each rule, by name."""
     pattern = re.compile(
         r"^(?:rule|checkpoint|use rule measure_cell as) (\w+)(?:| with):\n(.*?)(?=^\w|\Z)",
         flags=re.MULTILINE | re.DOTALL,
@@ -86,7 +88,7 @@ def test_the_lock_has_the_pins_of_requirements_with_hashes_and_without_torch() -
     first = f"pip install torch=={pins(ROOT / 'requirements.txt')['torch']} && "
     assert f"\n{first}pip install --require-hashes -r requirements.lock\n" in FIRST_LOOK.read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert all(re.match(r"[\w-]+==[\w.]+ |    --hash=sha256:[0-9a-f]{64}( |$)", line) for line in lines)  # no index
+    assert all(re.match(r"[\w-]+==[\w.]+ |    --hash=sha256:[0-9a-f]{64}( |$)", line) for line in lines)  # no URL
 
 
 def test_the_image_installs_and_runs_what_the_readme_says() -> None:

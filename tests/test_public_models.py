@@ -1,4 +1,4 @@
-"""Models of kinds that people publish (`public_models.py`), each measured for one trial as a user would."""
+"""Models of published kinds (`public_models.py`), each measured in one trial like a user's model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOT_CHECKED = {
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """A trial's row of each model, by its name."""
+    """The row of a trial of each model, by the model's name."""
     folder = tmp_path_factory.mktemp("public")
     shutil.copy2(ROOT / "tests" / "public_models.py", folder)
     return {name: measured(name, folder) for name in PARAMETERS}

@@ -1,4 +1,4 @@
-"""The workflow's refinement of crossovers, with a measuring script that hands out rows made beforehand."""
+"""The workflow's refinement of crossovers, with a measuring script that returns prepared rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TARGET = "results/measurements.parquet"
 
 
 class MadeUp(WorkflowCopy):
-    """A copy of the workflow in which a CPU and a GPU take the same time at size 100; trials are 2 % apart.
+    """A copy of the workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart.
 
     The first grid is measured.
     """
@@ -60,7 +60,7 @@ class MadeUp(WorkflowCopy):
         self.put((50, 400))
 
     def make(self, row: Row, time_s: float, **names: Any) -> None:
-        """Make the rows of three trials of a cell."""
+        """Prepare the rows of three trials of a cell."""
         for trial in (1, 2, 3):
             values = row(
                 **{"study": "linear_stack", "workload": "linear_stack", **names},
@@ -74,7 +74,7 @@ class MadeUp(WorkflowCopy):
             pq.write_table(table, self.path / "made" / f"{name}.parquet")
 
     def put(self, sizes: Sequence[int]) -> None:
-        """Have both trials of these sizes measured."""
+        """Copy the rows of both trials of these sizes into the results."""
         for size, device, trial in product(sizes, ("cpu", "cuda"), (1, 2)):
             cell = Cell("linear_stack", "linear_stack", "resident", 100, "fp32", "eager", size, device)
             output = self.path / "results" / "cells" / cell.path / f"trial-{trial}.parquet"
@@ -82,18 +82,18 @@ class MadeUp(WorkflowCopy):
             shutil.copy(self.path / "made" / f"{size}-{device}-fp32-{trial}.parquet", output)
 
     def refine(self, *arguments: str) -> int:
-        """Measure everything; the status of Snakemake."""
+        """Measure everything; returns Snakemake's exit status."""
         return self.snakemake(TARGET, *arguments).returncode
 
     def measured(self) -> list[Trial]:
-        """What was measured since the last time, in that order."""
+        """The trials measured since the last call, in order."""
         path = self.path / "measured.txt"
         lines = [line.split() for line in path.read_text().splitlines()]
         path.unlink()
         return [(int(size), device, int(trial)) for size, device, trial in lines]
 
     def plans(self) -> list[dict[str, Any]]:
-        """The plans of all stages, in their order."""
+        """The plans of all stages, in order."""
         return [json.loads(path.read_text()) for path in sorted((self.path / "results/refinement").iterdir())]
 
     def trials(self) -> dict[tuple[int, str], int]:
@@ -112,7 +112,7 @@ def decisions(workflow: MadeUp) -> list[str]:
 
 @pytest.mark.slow
 def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: Path, row: Row) -> None:
-    """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, which is still +-3 % wide."""
+    """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, whose interval is still ±3 %."""
     workflow = MadeUp(tmp_path / "workflow", row)
     jobs = workflow.would_run(TARGET)
     assert (jobs["plan_refinement"], jobs["measure_cell"], jobs["collect_measurements"]) == (1, 0, 1)
@@ -136,11 +136,11 @@ def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: 
     assert workflow.trials() == {(size, device): counts[size] for size in counts for device in ("cpu", "cuda")}
     assert workflow.would_run(TARGET) == Counter()
 
-    # One more trial of all cells: those of size 50 were there already.
+    # One more trial of each cell; those of size 50 had been measured already.
     jobs = workflow.would_run(TARGET, "--config", "trials=3")
     assert (jobs["plan_refinement"], jobs["linear_stack 3"], jobs["measure_cell"]) == (1, 2, 2)
 
-    # Another size makes another plan: sqrt(50 x 120) is 77.5. What the old plan added stays, but does not count.
+    # Another size makes another plan: sqrt(50 x 120) is 77.5. Rows added by the old plan stay, but are not used.
     workflow.edit("studies/linear_stack", sizes=[50, 120, 400])
     workflow.put((77,))
     assert workflow.refine("--config", "effort={refinement: {bisections: 1, extra_trials: 0}}") == 0

@@ -1,4 +1,4 @@
-"""Trials that were disturbed are measured again at the end of a run, by the workflow with a stand-in for trials."""
+"""Disturbed trials are measured again at the end of a run; the workflow runs with stand-in trials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Trial = tuple[int, str, int, int]
 
 @pytest.fixture
 def workflow(tmp_path: Path) -> WorkflowCopy:
-    """Two sizes on the CPU, two trials each."""
+    """A workflow that measures two sizes on the CPU with two trials each."""
     workflow = WorkflowCopy(tmp_path / "workflow")
     workflow.pretend(devices=["cpu"], trials=2, repeat_disturbed=1)
     return workflow
@@ -30,7 +30,7 @@ def disturb(workflow: WorkflowCopy, *trials: Trial) -> None:
 
 
 def measured(workflow: WorkflowCopy) -> list[Trial]:
-    """What was measured since the last time, in that order."""
+    """The trials measured since the last call, in order."""
     notes = sorted(workflow.notes(), key=lambda note: note["began"])
     for path in (workflow.path / "notes").iterdir():
         path.unlink()
@@ -38,7 +38,7 @@ def measured(workflow: WorkflowCopy) -> list[Trial]:
 
 
 def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, bool]]:
-    """By size and trial, the repeat that counts, its time in ms, and whether it is flagged."""
+    """The repeat that is used, its time in ms, and whether it is flagged, by size and trial."""
     table = pd.read_parquet(workflow.path / TARGET)
     return {
         (row["size"], row["trial"]): (row["repeat"], round(1e3 * row["step_time_s"]), len(row["flags"]) > 0)
@@ -49,7 +49,7 @@ def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, 
 def test_disturbed_trials_are_measured_again_once_after_all_others_and_the_less_disturbed_row_counts(
     workflow: WorkflowCopy,
 ) -> None:
-    """Of two that were disturbed, one still is."""
+    """Two trials were disturbed; the repeat of one is disturbed as well."""
     disturb(workflow, (2, "cpu", 1, 0), (3, "cpu", 2, 0), (3, "cpu", 2, 1))
     workflow.run(TARGET)
     trials = measured(workflow)
@@ -65,12 +65,12 @@ def test_disturbed_trials_are_measured_again_once_after_all_others_and_the_less_
     assert sorted(path.name for path in replaced) == ["trial-1-repeat-1.parquet", "trial-1.parquet"]
     assert workflow.would_run(TARGET) == Counter()
 
-    # After an interruption the missing row is measured, and nothing else; a further repeat takes the rest.
+    # After an interruption only the missing row is measured; a further repeat measures the rest.
     next(workflow.results.rglob("size-2/cpu/trial-1-repeat-1.parquet")).unlink()
     (workflow.path / TARGET).unlink()
     workflow.run(TARGET)
     assert measured(workflow) == [(2, "cpu", 1, 1)]
-    # The default target asks for all rows itself; one table alone is up to date unless it is gone.
+    # The default target requests all rows; a single table is up to date unless it is deleted.
     (workflow.path / TARGET).unlink()
     workflow.run(TARGET, "--config", "repeat_disturbed=2")
     assert measured(workflow) == [(3, "cpu", 2, 2)]

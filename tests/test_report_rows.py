@@ -1,4 +1,4 @@
-"""scripts/report_rows.py: what has finished of a run, and runs of several machines side by side."""
+"""scripts/report_rows.py: the finished part of a run, and runs of several machines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trial(row: Row, size: int, device: str, seconds: float, **values: Any) -> di
 
 @pytest.fixture
 def trials(row: Row) -> list[dict[str, Any]]:
-    """A CPU that is ahead at size 2 and behind at size 8."""
+    """Trials of a CPU that is faster than the GPU at size 2 and slower at size 8."""
     times = {(2, "cpu"): 1e-3, (2, "cuda"): 2e-3, (8, "cpu"): 4e-3, (8, "cuda"): 2e-3}
     return [trial(row, size, device, seconds) for (size, device), seconds in times.items()]
 
@@ -41,7 +41,7 @@ def path_of(trial: Mapping[str, Any], results: Path) -> Path:
 
 
 def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
-    """The plan of a run of these trials, in a folder that has moved since."""
+    """Write the plan and rows of a run, in a folder that was moved afterwards."""
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},
@@ -69,7 +69,7 @@ def write_trial(trial: dict[str, Any], results: Path) -> None:
 def test_what_has_finished_is_reported_and_the_rest_is_named(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One row is missing, one is broken, one was measured with other settings, one is good."""
+    """One row is missing, one is damaged, one was measured with other settings, one is valid."""
     run, output = tmp_path / "run", tmp_path / "output"
     make_run(run, trials)
     good, odd, broken, _ = trials
@@ -103,7 +103,7 @@ def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
 
 
 def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
-    """The second machine takes twice as long and has never reported."""
+    """The second machine takes twice as long, and its run never wrote a report."""
     for name, factor in (("h200", 1), ("laptop", 2)):
         make_run(tmp_path / name, trials)
         for trial in trials:

@@ -1,4 +1,4 @@
-"""GPUs of one machine, pretended, and the trials of one run or two: the workflow's jobs as Snakemake runs them here."""
+"""Trials of one or two runs on several simulated GPUs of one machine, with the jobs that Snakemake really starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workflow(tmp_path: Path) -> WorkflowCopy:
 
 
 def start(workflow: WorkflowCopy, *arguments: str, cores: int = GPUS, gpus: int = GPUS) -> subprocess.Popen[str]:
-    """Measure all trials with so many GPUs and cores; runs in the same parent folder are on the same host."""
+    """Measure all trials with these numbers of GPUs and cores; runs in the same parent folder share a host."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(workflow.path / "scripts")]),
@@ -77,12 +77,12 @@ def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone
 
 
 def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
-    """The pairs of trials that ran at the same time, one of them on the CPU."""
+    """The pairs of trials that ran at the same time, at least one of them on the CPU."""
     return [pair for pair in at_once(trials) if "cpu" in (pair[0]["device"], pair[1]["device"])]
 
 
 def test_two_runs_of_a_host_wait_for_each_other_and_say_so(workflow: WorkflowCopy, tmp_path: Path) -> None:
-    """A CPU trial of the first run is going on: neither the second's trials nor its dataset are made beside it."""
+    """While a CPU trial of the first run is running, the second run starts neither trials nor its dataset."""
     other = WorkflowCopy.copy_of(workflow, tmp_path / "other")
     (workflow.path / "hold").write_text("cpu")
     first = start(workflow, cores=1, gpus=1)

@@ -1,4 +1,4 @@
-"""The workflow on a real Slurm, with pretended GPUs, through the very profile that is shipped."""
+"""The workflow on a real Slurm with simulated GPUs, through the shipped profile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def workflow(tmp_path: Path, cluster: Cluster) -> Iterator[WorkflowCopy]:
-    """A workflow whose trials are pretended; its jobs end with the test."""
+    """A workflow with stand-in trials; its jobs are cancelled after the test."""
     workflow = WorkflowCopy(tmp_path / "workflow")
     workflow.pretend()
     yield workflow
@@ -42,7 +42,7 @@ def workflow(tmp_path: Path, cluster: Cluster) -> Iterator[WorkflowCopy]:
 
 
 def start(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
-    """Snakemake through the shipped profile; of its settings only those that cost a test time are replaced."""
+    """Start Snakemake with the shipped profile; only settings that would slow the test down are replaced."""
     quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick]
     command += ["--config", f"devices=[{devices}]"]
@@ -52,7 +52,7 @@ def start(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda") -> sub
 
 
 def hear_interruptions() -> None:
-    """A process that was started in a shell's background ignores SIGINT, and so do its children."""
+    """Restore SIGINT, which processes started in a shell's background ignore, as do their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -65,7 +65,7 @@ def finish(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda", statu
 
 
 def rows(workflow: WorkflowCopy) -> pd.DataFrame:
-    """All rows of trials that lie in the results, one file each."""
+    """All rows of trials in the results, one per file."""
     files = sorted((workflow.path / "results" / "cells").rglob("trial-*.parquet"))
     return pd.concat([pd.read_parquet(path) for path in files]) if files else pd.DataFrame({"started_at": []})
 
@@ -115,7 +115,7 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
     wait_for(lambda: late not in cluster.active(), "the time limit")
     (workflow.path / "hold").unlink()
     wait_for(lambda: not cluster.active(), "the third trial's end")
-    # Snakemake would see that in most of a minute only; here it never does.
+    # Snakemake would notice that after most of a minute; here it never does.
     run.kill()
     run.wait()
     finish(workflow, "--unlock")

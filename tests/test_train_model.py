@@ -1,4 +1,4 @@
-"""The training script, run as anyone would run it."""
+"""The training script, run from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real workflow on a tiny config: run, resume, what re-runs when, and what a user's mistake looks like."""
+"""The real workflow with a tiny config: run, resume, re-runs after changes, and messages for a user's mistakes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[WorkflowCopy, str]:
-    """A workflow in which the main job has run with the command of the README, and what it said."""
+    """A workflow whose main job has run with the README's command, and its output."""
     workflow = WorkflowCopy(tmp_path_factory.mktemp("finished") / "workflow")
     return workflow, workflow.run("--resources", "gpu=1")
 
 
 @pytest.fixture
 def ran(finished: tuple[WorkflowCopy, str], tmp_path: Path) -> WorkflowCopy:
-    """A copy of the finished workflow, free to be changed."""
+    """A copy of the finished workflow that a test may change."""
     return WorkflowCopy.copy_of(finished[0], tmp_path / "copy")
 
 
@@ -52,7 +52,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
     reports |= {"datapackage.json", "measurements.schema.json", "thresholds.json", "SHA256SUMS"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
-    # The CPU's speed-ups are those of a GPU measured elsewhere; it waits for no host.
+    # The speed-ups are those of a GPU measured elsewhere over this CPU.
     drawn = {str(path.relative_to(results / "figures")) for path in (results / "figures").rglob("*.*")}
     kinds = {
         "disc_depth/times",
@@ -80,7 +80,7 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Wo
 def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
     workflow, output = finished
     assert "Measured 1 of 6 trials; " in output
-    # The other study is answered by the run's last lines.
+    # The other study's answer is in the run's last lines.
     assert "First answer, from one trial per cell: disc_depth: " in output
     assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
     assert (workflow.results / "summary.txt").read_text() in output
@@ -96,7 +96,7 @@ def edited(results: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> 
 
 
 def with_new_checksums(results: Path) -> None:
-    """Write all checksums anew, as a careful editor does."""
+    """Recompute all checksums, like a careful forger."""
     file, sums = results / "provenance.json", results / "SHA256SUMS"
     content = json.loads(file.read_text())
     for entry in content["files"]:
@@ -127,10 +127,10 @@ MEASURED = "measurements.parquet"
             with_values("step_time_s", lambda time: 0.5 * time),
             "trial 1: step_time_s .*, but the median of its samples is",
         ),
-        (MEASURED, lambda table: table.slice(1), "is not what the rows in cells/ give: 5 rows; expected: 6"),
+        (MEASURED, lambda table: table.slice(1), "differs from what the rows in cells/ give: 5 rows; expected: 6"),
         (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
         (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
-        ("ratios.parquet", lambda table: table.slice(1), "is not what the rows give.*: [0-9]+ rows; expected: [0-9]+"),
+        ("ratios.parquet", lambda table: table.slice(1), "differs from what the rows give.*: [0-9]+ rows; expected: "),
     ],
 )
 def test_a_planted_edit_is_found(
@@ -160,8 +160,10 @@ def test_edited_roofs_and_provenance_are_found(ran: WorkflowCopy, capsys: pytest
     with_new_checksums(ran.results)
     assert check_run.main([str(ran.results)]) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("Note")]
-    assert wrong[0] == f"{provenance}: machines: is not what the rows give"
-    assert wrong[1].startswith(f"{ran.results}/roofs.parquet: is not what the files in roofs/ give: column value, ")
+    assert wrong[0] == f"{provenance}: machines: differs from what the rows give"
+    assert wrong[1].startswith(
+        f"{ran.results}/roofs.parquet: differs from what the files in roofs/ give: column value, "
+    )
     assert len(wrong) == 3
 
 
@@ -195,14 +197,14 @@ def test_edited_texts_and_lost_files_are_found(
     output = capsys.readouterr().out
     for name in (MEASURED, "report.html", "summary.md", "summary.txt", "provenance.json", figure):
         assert f"results/{name}: was changed after the report was made: its checksum differs" in output
-    assert "thresholds.json: is not what the rows give" in output
-    assert "answers.csv: is not what the rows in Parquet give: column study, " in output
+    assert "thresholds.json: differs from what the rows give" in output
+    assert "answers.csv: differs from what the rows in Parquet give: column study, " in output
     (ran.results / "plan.json").unlink()
     (ran.results / "claims.parquet").unlink()
     assert check_run.main(["results"]) == 1
     output = capsys.readouterr().out
     assert "claims.parquet: is missing" in output
-    assert "Note: results/measurements.parquet: not compared with single trials" in output
+    assert "Note: results/measurements.parquet: not compared with the rows of trials" in output
 
 
 def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
@@ -219,7 +221,7 @@ def lost_row(workflow: WorkflowCopy) -> None:
 
 
 def other_workload(workflow: WorkflowCopy) -> None:
-    """The code of one workload, and a comment in what all trials import."""
+    """Change the code of one workload, and a comment in a file that all trials import."""
     measurement = workflow.path / "scripts/crossover/measurement"
     for name, text in (("workloads/disc_mlp.py", "CHANGED = True\n"), ("trial.py", "# Nothing that a trial does\n")):
         (measurement / name).write_text((measurement / name).read_text() + text)
@@ -231,7 +233,7 @@ def other_statistics(workflow: WorkflowCopy) -> None:
 
 
 def comments(workflow: WorkflowCopy) -> None:
-    """In a script that measures, and in a module that datasets import."""
+    """Change comments in a measuring script and in a module imported by datasets."""
     for name in ("measure_cell.py", "crossover/errors.py"):
         file = workflow.path / "scripts" / name
         file.write_text(file.read_text() + "# Nothing that a number depends on\n")
@@ -276,7 +278,7 @@ def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) ->
 
 
 def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCopy) -> None:
-    """A row of another machine stops the collection."""
+    """The row of another machine makes the collection of rows fail."""
     path = next((ran.results / "cells").rglob("*.parquet"))
     row = pq.read_table(path)
     column = row.schema.get_field_index("hostname")
@@ -320,7 +322,9 @@ def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(
 
 
 def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None:
-    """Which mistakes there are is tested without Snakemake; a text that is no YAML is read before anything else."""
+    """Only the output is tested here; other tests cover the kinds of mistakes. Invalid YAML is reported before anything
+    else.
+    """
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
     config = fresh.path / "config" / "config.yaml"
     for start in (

@@ -1,4 +1,4 @@
-"""Small tasks, and tasks of the shipped workloads, for tests on the CPU."""
+"""Small tasks, and tasks of shipped workloads, for tests on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Forward = Callable[..., tuple[torch.Tensor, ...]]
 
 
 class Applied(nn.Module):
-    """A model whose forward pass is a function of itself and its inputs, with layers and parameters by name."""
+    """A model with named layers and parameters, whose forward pass is a given function of the model and its inputs."""
 
     def __init__(self, function: Callable[..., Any], **parts: nn.Module | nn.Parameter) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def squared(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 class TinyTraining(TrainingTask):
-    """Trains any model on the batches of a list in turn, and notes its actions in `events`."""
+    """Trains a model on the batches of a list in turn, and records its actions in `events`."""
 
     def __init__(
         self,

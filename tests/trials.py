@@ -1,4 +1,4 @@
-"""Short trials on a small dataset, as several tests run them."""
+"""Short trials on a small dataset, shared by several tests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_points(path: Path, rows: int = 1000) -> Path:
 
 
 def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
-    """A short trial in a fresh process, but for what is given."""
+    """A short trial in a fresh process; arguments replace the defaults."""
     plain: dict[str, Any] = {
         "cell": CELL,
         "trial": 1,
@@ -58,7 +58,7 @@ def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
 
 
 def read_row(path: Path) -> dict[str, Any]:
-    """The one row of a file, with the columns that it leaves out since they are null."""
+    """The only row of a file, with its null columns added."""
     (row,) = pq.read_table(path).to_pylist()
     return dict.fromkeys(COLUMNS) | row
 
@@ -66,7 +66,7 @@ def read_row(path: Path) -> dict[str, Any]:
 def run_script(
     options: list[str], *prefix: str, script: Path = SCRIPT, timeout: float = 600, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the timing script as anyone would."""
+    """Run the timing script from the command line."""
     return subprocess.run(
         [*prefix, sys.executable, str(script), *options],
         capture_output=True,
@@ -77,5 +77,5 @@ def run_script(
 
 
 def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
-    """Options of scripts/measure_cell.py that all trials of a cell share."""
+    """The options of scripts/measure_cell.py common to all trials of a cell."""
     return [*axis_options(vars(cell)), *setting_options(effort, **settings)]

@@ -1,7 +1,7 @@
-"""Takes a turn on the host as a trial would; `test_turns.py` starts several of these at once.
+"""Takes a turn on the host like a trial; `test_turns.py` starts several of these.
 
-Arguments: holder, whether `alone` or `beside` others, and `fork` to leave a child behind. It takes its turn once it has
-read a line from standard input, ends it with the next one, and writes one line for each event to standard output.
+Arguments: the holder's name, `alone` or `beside`, and optionally `fork` to leave a child behind. It requests its turn
+after reading a line from standard input, ends it after the next line, and writes one line per event to standard output.
 """
 
 from __future__ import annotations

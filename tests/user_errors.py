@@ -1,4 +1,4 @@
-"""Errors that a user causes, each one line."""
+"""Helper for errors caused by a user, which are one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crossover.errors import UserError
 
 
 def error_line(call: Callable[..., object], *arguments: object) -> str:
-    """The one line of the UserError that a call raises."""
+    """The message of the UserError that a call raises, which must be one line."""
     with pytest.raises(UserError) as raised:
         call(*arguments)
     line = str(raised.value)

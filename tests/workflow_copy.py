@@ -1,4 +1,4 @@
-"""A copy of the workflow with a config of its own, for tests that run the real thing."""
+"""A copy of the workflow with its own config, for tests that run the real workflow."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ class WorkflowCopy:
         self.edit("studies/hsf_width", sizes=[5, 10], candidates=None)
         datasets = {"higgs": {"rows": 500}}
         self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
-        self.config(repeat_disturbed=0)  # how busy this machine is must not decide what a test measures
+        self.config(repeat_disturbed=0)  # tests must not depend on the load of this machine
 
     @classmethod
     def copy_of(cls, other: WorkflowCopy, path: Path) -> WorkflowCopy:
-        """The same workflow, results included, free to be changed."""
+        """A copy of this workflow with its results, which a test may change."""
         shutil.copytree(other.path, path)
         workflow = cls.__new__(cls)
         workflow.path = path
         return workflow
 
     def pretend(self, **config: Any) -> None:
-        """Have a stand-in for trials, which notes when it ran and on what, on one study without refinement."""
+        """Use stand-in trials, which record when and where they ran, in one study without refinement."""
         shutil.copy2(ROOT / "tests" / "stand_in_trial.py", self.path / "scripts" / "measure_cell.py")
         effort = {**TINY, "refinement": {"bisections": 0, "extra_trials": 0}}
         self.config(studies=["disc_depth"], effort=effort, **config)
 
     def notes(self) -> list[dict[str, Any]]:
-        """What the pretended trials noted."""
+        """The records of the stand-in trials."""
         return [json.loads(path.read_text()) for path in (self.path / "notes").glob("*.json")]
 
     @property
@@ -101,13 +101,13 @@ class WorkflowCopy:
         )
 
     def run(self, *arguments: str) -> str:
-        """Run Snakemake, which must succeed; what it says."""
+        """Run Snakemake, which must succeed; returns its output."""
         done = self.snakemake(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
     def would_run(self, *arguments: str) -> Counter[str]:
-        """Jobs of a dry-run by rule; trials by 'study trial-number'."""
+        """The jobs of a dry-run by rule; trials as 'study trial-number'."""
         text = self.run("--dry-run", *arguments)
         jobs = Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", text, flags=re.MULTILINE)})
         jobs.update(f"{study} {trial}" for study, trial in re.findall(r"Measuring (\w+):.*trial (\d+)", text))

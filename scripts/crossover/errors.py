@@ -71,7 +71,7 @@ def allowed_names(name: str, names: Sequence[str]) -> str:
 
 def did_you_mean(name: str, names: Sequence[str], most: int) -> str:
     """The closest names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
-    # Two letters in common of three are no evidence: whoever writes gpu means cuda rather than xpu.
+    # For short names, two common letters are too little: `gpu` is not a misspelt `xpu`.
     close = difflib.get_close_matches(name, names, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
@@ -112,11 +112,12 @@ def _ending_with_its_reader() -> Iterator[None]:
             sys.stdout.flush()
     except BrokenPipeError:
         try:
-            print(flush=True)  # fails if it is this pipe that broke, buffered or not
+            print(flush=True)  # fails if standard output is the broken pipe
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+            # Python flushes it again on exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
-        raise  # another one did
+        raise  # another pipe broke
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def _outside(count: int, share: float) -> int:
     `share` is the probability that a sample is below the quantile.
     """
     log_odds = math.log(share) - math.log1p(-share)
-    log_term = count * math.log1p(-share)  # of none below
+    log_term = count * math.log1p(-share)  # probability that no sample is below
     below, k = math.exp(log_term), 0
     while below <= TAIL:
         log_term += math.log((count - k) / (k + 1)) + log_odds

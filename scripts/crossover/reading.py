@@ -34,7 +34,7 @@ class UnreadableError(UserError):
 def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, remedy: str = AGAIN) -> pa.Table:
     """Read a Parquet file, or those of the named columns that it has; raises UnreadableError, which names its
     `kind`."""
-    import pyarrow as pa  # takes a moment to import, and not every reader needs it
+    import pyarrow as pa  # slow to import, and not every reader needs it
     import pyarrow.parquet as pq
 
     try:

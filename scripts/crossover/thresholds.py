@@ -19,8 +19,9 @@ from typing import Any
 VERSION = 4
 GPU_AXES = ("device", "gpu")
 WORD_AXES = ("protocol", "variant", "precision", "execution")
-"""Axes whose values are words of the study: another word is a mistake. On the other axes it is a value that was not
-measured."""
+"""Axes whose values are words of the study: an unknown word is a mistake. On other axes, an unknown value was not
+measured.
+"""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
@@ -117,7 +118,7 @@ def _number(x: Any) -> float:
 
 
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
-    """Whether a series has the value; a series without a GPU matches any value, since its answer is the default."""
+    """Whether a series matches a value; a series without a GPU matches any value, since its answer is the default."""
     return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
 
 

@@ -56,5 +56,5 @@ def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
 def _read(path: Path) -> Note:
     try:
         return Note(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):  # no note, or a truncated one
+    except (OSError, ValueError, TypeError):  # there is no note, or it is truncated
         return Note()

@@ -1,4 +1,4 @@
-"""A browser without a network, and pages of invented runs for it."""
+"""Fixtures: an offline browser, and report pages of made-up runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Opens a page offline; keywords are those of a browser context. At the end the page must have been quiet."""
+    """Open a page offline; keywords are passed to the browser context. At teardown, fail if the page logged errors or
+    made requests.
+    """
     contexts, pages = [], []
 
     def act(path: Path, anchor: str = "", **options: Any) -> Opened:
@@ -61,10 +63,11 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def rows(row: Row) -> pd.DataFrame:
-    """Widths: a CPU of 1 us a neuron and a GPU of 0.5 ms, or 0.4 with resident data; three trials 1 % apart.
+    """Study of widths: the CPU takes 1 us per neuron, the GPU 0.5 ms (0.4 ms with resident data); three trials 1 %
+    apart.
 
-    With resident data the GPU's last cell ran out of memory. Depths: three sizes, one trial; the CPU's first cell is
-    flagged.
+    With resident data the GPU's last cell ran out of memory. Study of depths: three sizes with one trial each; the
+    CPU's first cell is flagged.
     """
     widths = [
         row(
@@ -99,20 +102,20 @@ def rows(row: Row) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of two plain studies."""
+    """The page of a run with two plain studies."""
     return write_page(rows, tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="session")
 def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of a run in which nothing worked."""
+    """The page of a run in which every cell failed."""
     failed = rows.assign(status="timeout", reason="not done after 300 s", step_time_s=None, peak_allocated_bytes=None)
     return write_page(failed, tmp_path_factory.mktemp("failed"))
 
 
 @pytest.fixture(scope="session")
 def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of `run` with markup and worse wherever a user's or a machine's words go."""
+    """The page of `run` with HTML markup and script injection in every text that comes from a user or a machine."""
     words = {"device_name": HOSTILE, "hostname": HOSTILE, "size_name": HOSTILE, "command": f"measure {HOSTILE}"}
     changed = rows.assign(**words).assign(reason=rows["reason"].where(rows["reason"].isna(), f"={HOSTILE}"))
     return write_page(changed, tmp_path_factory.mktemp(f"{HOSTILE[:8]}#?".replace("/", "")), HOSTILE)

@@ -1,4 +1,4 @@
-"""What `snakemake --report` packs opens, whatever the number of figures and whoever wrote the words."""
+"""The archive made by `snakemake --report` opens with any number of figures, and escapes users' text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page in the archive of a CPU's run: studies of one figure to four, with markup for words and in a path."""
+    """The page in the archive of a CPU-only run: one to four figures per study, markup in texts and a path."""
     folder = tmp_path_factory.mktemp("archive")
     workflow = WorkflowCopy(folder / "workflow")
     studies = workflow.path / "config" / "studies"
@@ -49,7 +49,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(archive: Path, browser: Browser) -> Iterator[Opened]:
-    """The archive's page, which must have been quiet at the end."""
+    """The archive's page, opened; at teardown, fail if it logged errors or made requests."""
     context = browser.new_context(offline=True)
     context.set_default_timeout(1000 * PATIENCE_S)
     opened = Opened(context.new_page())
@@ -61,7 +61,7 @@ def opened(archive: Path, browser: Browser) -> Iterator[Opened]:
 
 
 def labels_of(page: Page, category: str) -> list[str]:
-    """Go to the menu and click a category; the labels of its results."""
+    """Click a category in the menu; returns the labels of its results."""
     page.locator("nav nav a").first.click()
     page.click(f"nav li span:text-is('{category}')")
     page.locator("nav tbody tr").first.wait_for()
@@ -69,7 +69,7 @@ def labels_of(page: Page, category: str) -> list[str]:
 
 
 def view(page: Page, index: int) -> str:
-    """Click the eye of a result; the name of the image that is shown then."""
+    """Open a result; returns the name of the image shown."""
     before = page.evaluate(SHOWN)
     page.locator("nav tbody tr").nth(index).locator("a").first.click()
     page.wait_for_function(f"before => ![null, before].includes({SHOWN})", arg=before)

@@ -36,7 +36,7 @@ def test_numbers_sort_as_numbers(run: Page, open_page: Open) -> None:
     title = opened.page.locator('#cell-table .tabulator-col[tabulator-field="step_time_s"] .tabulator-col-title')
     assert title.inner_text() == "time per step, ms"
     title.click()
-    # The shortest are the depths' 2^n x 10 us and 2^n x 15 us.
+    # The shortest times are those of the depths, 2^n x 10 us and 2^n x 15 us.
     assert opened.column("step_time_s")[:4] == ["0.0400", "0.0600", "0.0800", "0.100"]
     title.click()
     assert opened.column("step_time_s")[0] == "1.60"
@@ -57,7 +57,7 @@ def test_the_search_and_the_heads_filter(run: Page, open_page: Open) -> None:
     opened.page.wait_for_function("document.querySelector('#cell-table .count').textContent === '26 of 26 cells'")
     filter_by(opened, "device", "cuda")
     filter_by(opened, "step_time_s", "> 0.3")
-    assert count.inner_text() == "9 of 26 cells"  # of the GPU's ten widths one has no time, and no depth takes as long
+    assert count.inner_text() == "9 of 26 cells"  # one of the GPU's ten widths has no time, and every depth is faster
     filter_by(opened, "size", "200 to 400")
     assert opened.column("size") == ["200", "200", "400", "400"]
 

@@ -1,4 +1,4 @@
-"""The page's chart in a browser: a size to drag, what it shows and reads out, its address, its downloads."""
+"""The page's chart in a browser: the size slider, curves and readout, URL state, downloads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESIDENT = "resident"
 
 
 def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
-    """What the chart reads out of a study at a size."""
+    """The chart's readout for a study at a size."""
     if opened.choices("study"):
         opened.choose("study", study)
     if opened.choices("over"):
@@ -36,7 +36,7 @@ def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
     return opened.readout
 
 
-# The CPU takes 1 us a neuron; the GPU 0.5 ms, or 0.4 with resident data, whatever the size.
+# The CPU takes 1 us per neuron; the GPU 0.5 ms (0.4 ms with resident data) at every size.
 @pytest.mark.parametrize(
     ("size", "over", "text"),
     [
@@ -84,7 +84,7 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
 
 
 def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
-    """Compared with SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
+    """Compare with SciPy's PCHIP on logarithms: a curve that rises, turns and is flat, and a curve of two points."""
     opened = open_page(run.path)
     for ats, values in [((1, 10, 20, 400, 500), (3, 2, 9, 9, 40)), ((1, 2, 3), (1, 5, 4)), ((5, 50), (1, 7))]:
         sizes = np.geomspace(ats[0], ats[-1], 40)
@@ -102,13 +102,13 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
 @pytest.mark.parametrize(
     ("trials", "ratios", "size", "text"),
     [
-        # Three trials 1 % apart: a ratio's interval reaches some 2.3 % to either side.
+        # Three trials 1 % apart: the interval of a ratio is about ±2.3 %.
         (3, (0.5, 0.99, 2.0), "100", "inconclusive (ratio 0.990, 95 % CI 0.968 to 1.01)"),
         (3, (0.5, 0.9, 2.0), "100", "CPU 1.11x faster than GPU (95 % CI 1.09 to 1.14)"),
         (3, (0.25, 0.5, 2.0), "30", "CPU 3.09x faster than GPU (95 % CI 1.96 to 4.09)"),
-        # Its neighbours' intervals together hold 1.
+        # The union of both neighbours' intervals includes 1.
         (3, (0.5, 0.9, 2.0), "900", "inconclusive (ratio 1.9"),
-        # A single trial counts from twice as fast on, and between two sizes where both do.
+        # A single trial counts if one side is at least twice as fast; between two sizes, both must meet that.
         (1, (0.5, 1.2, 2.0), "100", "inconclusive (ratio 1.20, single trial)"),
         (1, (0.4, 2.1, 4.0), "100", "GPU 2.10x faster than CPU (single trial)"),
         (1, (0.5, 1.2, 2.0), "900", "inconclusive (ratio 1.9"),
@@ -156,7 +156,7 @@ def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) 
 
 
 def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, tmp_path: Path, open_page: Open) -> None:
-    """The CPU takes 1 us a neuron, the GPU 0.1 ms and 1 s to start: jobs of 1,000 steps cross at 1,100 neurons."""
+    """The CPU takes 1 us per neuron, the GPU 0.1 ms plus 1 s start-up: jobs of 1,000 steps cross at 1,100 neurons."""
     rows = [
         row(
             **{"study": "jobs", "size": size, "parameters": size, "size_name": "neurons", "device": device},
@@ -184,9 +184,9 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
 
 
 def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
-    """Jobs of 1,000 steps: the CPU's take 1 us a step and neuron, the GPU's 0.1 ms per step, and about 1 s to start.
+    """Jobs of 1,000 steps: the CPU takes 1 us per step and neuron, the GPU 0.1 ms per step plus about 1 s of start-up.
 
-    At 1,000 neurons the CPU is ahead by 9 %, which start-ups 10 % apart do not tell.
+    At 1,000 neurons the CPU is ahead by 9 %, which is not significant when start-ups vary by 10 %.
     """
     spreads = (0.9, 0.97, 1.0, 1.12)
     rows = [
@@ -215,7 +215,7 @@ def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, o
 
 
 def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, tmp_path: Path, open_page: Open) -> None:
-    """A CPU that is as fast as its cores are many, and takes the GPU's 1 ms on 6 of 16."""
+    """A CPU whose speed is proportional to its cores; on 6 of 16 it takes 1 ms, as the GPU does."""
     threads = {"cpu-1": 1, "cpu-4": 4, "cpu-8": 8, "cpu": 16, "cuda": 16}
     rows = [
         row(
@@ -236,7 +236,7 @@ def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, t
     assert ": CPU 1.33x faster than GPU (95 % CI 1." in ask(opened, "cores", "8", "cpu_threads")
     opened.choose("show", "speedup")
     assert opened.readout.startswith("At 8 CPU cores: CPU 1.33x faster than GPU")
-    # The GPU starts 1 s later: of 1,000 steps, its job takes 2 s, and that of the CPU 2 s on 3 cores.
+    # The GPU has 1 s more start-up: a job of 1,000 steps takes it 2 s, as long as the CPU on 3 cores.
     opened.chart.locator("[name=steps]").fill("1,000")
     opened.page.keyboard.press("Enter")
     assert any(words.startswith("crossover 3") and "jobs of 1,000 steps" in words for words in opened.texts)
@@ -298,7 +298,9 @@ def test_a_study_of_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, o
 def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     rows: pd.DataFrame, tmp_path: Path, open_page: Open
 ) -> None:
-    """This CPU takes 1 us a neuron, the one there half of it, beside a GPU of 0.5 ms: they cross from 500 to 1,000."""
+    """This CPU takes 1 us per neuron, the reference's half of that, its GPU 0.5 ms: the crossover is between 500 and
+    1,000.
+    """
     plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "as_published")].assign(model_key="key")
     there = plain.assign(machine="far").reindex(columns=list(COLUMNS))
     there["step_time_s"] = there["step_time_s"].where(there["device"] != "cpu", there["step_time_s"] / 2)
@@ -359,7 +361,7 @@ def test_a_study_without_numbers_is_read_place_by_place(
 
 @pytest.fixture(scope="module")
 def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """Layers that each make the parameters four times as many, up to some 11 million."""
+    """A run over depth; each layer quadruples the number of parameters, up to about 11 million."""
     plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "resident") & (rows["size"] == 800)]
     layers = [
         plain.assign(size=n, size_name="layers", parameters=3 * 4**n, step_time_s=plain["step_time_s"] * n / 5)
@@ -368,7 +370,7 @@ def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return write_page(pd.concat(layers), tmp_path_factory.mktemp("deep"))
 
 
-# Words that touch, or that leave the chart.
+# Labels that overlap, or that extend beyond the chart.
 CROWDED = """() => {
   const plot = document.querySelector('#chart .plot');
   const boxes = [...plot.querySelectorAll('svg text')].map((word) => [word.textContent, word.getBoundingClientRect()]);

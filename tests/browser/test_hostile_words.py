@@ -1,4 +1,4 @@
-"""Words of users and machines are text wherever the page shows them."""
+"""The page escapes every text that comes from users and machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as the page's JavaScript writes them, against Python's."""
+"""The page's JavaScript formats numbers as the Python code does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS = {
 
 
 def values() -> list[float]:
-    """Some over all scales, whole ones, and those near a change of the unit or half way between two texts."""
+    """Numbers of all magnitudes, whole numbers, and those near a change of unit or half-way between two roundings."""
     draw = random.Random(0)
     spread = [10 ** draw.uniform(-9, 13) for _ in range(1000)]
     ends = [factor * 10.0**power for power in range(-9, 13) for factor in (0.995, 0.9995, 0.99949, 1, 1.125, 1.115)]

@@ -1,4 +1,4 @@
-"""The page as a whole: quiet, readable in light and dark, on paper and without scripts."""
+"""The page as a whole: no errors or requests; readable in light and dark mode, in print and without scripts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_axe_finds_nothing_serious(run: Page, open_page: Open, scheme: str, widt
 
 
 def paper(opened: Opened) -> list[int]:
-    """The page's background: red, green, blue."""
+    """The page's background colour as red, green, blue."""
     colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     return [int(part) for part in re.findall(r"\d+", colour)]
 

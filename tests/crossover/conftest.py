@@ -1,4 +1,4 @@
-"""An NVML of made-up GPUs."""
+"""Fixture: a fake NVML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fake_nvml import FakeGpu, FakeNvml
 
 @pytest.fixture
 def fake_nvml() -> Callable[..., FakeNvml]:
-    """Builds an NVML whose GPUs, by UUID, give the answers of a mapping and no others."""
+    """Build a fake NVML of GPUs by UUID that answer the queries in a mapping and no others."""
 
     def build(gpus: Mapping[str, Mapping[str, Any]], installed: bool = True) -> FakeNvml:
         fakes = (FakeGpu(uuid, knows_mig=False, answers=answers) for uuid, answers in gpus.items())

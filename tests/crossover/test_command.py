@@ -1,4 +1,6 @@
-"""The command `crossover`: what it makes of its words, and what an installation without the workflow says."""
+"""The command `crossover`: the Snakemake command built from its arguments, and the error of an installation without the
+workflow.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def test_a_mistake_ends_in_its_line(line: str, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit) as ended:
         build_command(line.split())
     assert ended.value.code
-    assert len(capsys.readouterr().err.splitlines()) <= 2  # with argparse's line on the usage
+    assert len(capsys.readouterr().err.splitlines()) <= 2  # after argparse's usage line
 
 
 def test_an_unknown_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:

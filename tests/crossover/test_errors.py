@@ -100,7 +100,7 @@ def test_a_failure_counts_and_a_success_does_not(tmp_path: Path) -> None:
     log = tmp_path / "render_report.log"
     assert failures(log) == 0
     with counted_failure(log):
-        assert failures(log) == 1  # a job that is killed never comes further
+        assert failures(log) == 1  # a killed job gets no further than this
     assert failures(log) == 0
     assert list(tmp_path.iterdir()) == []
     for _ in range(2):
@@ -109,11 +109,11 @@ def test_a_failure_counts_and_a_success_does_not(tmp_path: Path) -> None:
     assert failures(log) == 2
     with counted_failure(log):
         pass
-    assert failures(log) == 2  # the parameter with which it has just succeeded
+    assert failures(log) == 2  # unchanged, since the job succeeded with this value of the parameter
 
 
 def test_every_rule_that_keeps_its_outputs_counts_its_failures() -> None:
-    """Otherwise Snakemake would take what a failed job left for what it has made."""
+    """Otherwise Snakemake would treat what a failed job left as its output."""
     texts = [
         part
         for file in (ROOT / "rules").glob("*.smk")

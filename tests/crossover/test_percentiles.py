@@ -10,7 +10,9 @@ from crossover.percentiles import TAIL, Percentile, interval_ranks, percentile_o
 @pytest.mark.parametrize("percent", [1, 50, 90, 95, 99])
 @pytest.mark.parametrize("count", [1, 5, 6, 50, 71, 72, 300, 367, 368, 662, 5000, 100_000])
 def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int) -> None:
-    """The narrowest with at most 2.5 % beyond either end, by scipy; there are none where an end would need more."""
+    """The narrowest ranks with at most 2.5 % beyond either end, by scipy; none if there are too few samples for
+    that.
+    """
     below = stats.binom(count, percent / 100)
     ranks = interval_ranks(count, percent)
     if below.cdf(0) > TAIL or below.sf(count - 1) > TAIL:
@@ -18,15 +20,15 @@ def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int) 
         return
     assert ranks is not None
     low, high = ranks
-    # The sample of rank k is above the percentile if fewer than k are below it, else not.
+    # The sample of rank k is above the percentile if and only if fewer than k samples are below it.
     assert below.cdf(low - 1) <= TAIL < below.cdf(low)
     assert below.sf(high - 1) <= TAIL < below.sf(high - 2)
 
 
 def test_a_percentile_by_hand() -> None:
-    """Of 11 samples 1 or none is below the median with a chance of 12/2048 = 0.6 %, 2 or fewer with 67/2048 = 3.3 %.
+    """Of 11 samples, at most 1 is below the median with probability 12/2048 = 0.6 %, at most 2 with 67/2048 = 3.3 %.
 
-    Of 401 samples all are below the 99th percentile with a chance of 1.8 %, and 392 or fewer with 2.2 %.
+    Of 401 samples, all are below the 99th percentile with probability 1.8 %, and at most 392 with 2.2 %.
     """
     assert percentile_of([7, 3, 10, 0, 1, 9, 2, 4, 8, 6, 5], 50) == Percentile(5.0, 1, 9)
     assert percentile_of([1.0, 2.0, 3.0, 4.0, 5.0], 50) is None
@@ -40,7 +42,9 @@ def test_a_percentile_by_hand() -> None:
 
 @pytest.mark.parametrize("percent", [50, 95, 99])
 def test_the_interval_covers_as_often_as_it_says(percent: int) -> None:
-    """Of 2,000 draws of 400 exponential samples; a share of 95 % has a standard deviation of 0.5 % then."""
+    """Simulated with 2,000 draws of 400 exponential samples, for which a share of 95 % has a standard deviation of 0.5
+    %.
+    """
     rng = np.random.default_rng(percent)
     truth = -np.log(1 - percent / 100)
     intervals = [percentile_of(rng.exponential(size=400).tolist(), percent) for _ in range(2000)]

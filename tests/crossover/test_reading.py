@@ -13,7 +13,7 @@ from crossover.reading import UnreadableError, check_readable, read_arrow, read_
 
 
 def spoilt(path: Path) -> list[Path]:
-    """What a whole Parquet file may have become, each beside it."""
+    """Damaged versions of a Parquet file, written beside it."""
     whole = path.read_bytes()
     contents = {
         "empty": b"",

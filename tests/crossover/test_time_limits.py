@@ -1,4 +1,4 @@
-"""Notes of the jobs that the time limit ended."""
+"""Notes about jobs that the time limit ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one of the instrument's checks of itself: python tests/validation coverage --simulations=100.
+"""Run one of the instrument's self-checks: python tests/validation coverage --simulations=100.
 
 Without a name it lists them. Each prints the table that the documentation cites.
 """

@@ -1,4 +1,6 @@
-"""The same step timed by three methods: as trials do, by a hand-written loop, and by torch's own timer, interleaved."""
+"""Time a step with three interleaved methods: as in a trial, with a hand-written loop, and with torch's benchmark
+timer.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,8 @@ def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
 
 
 def harness_cost_s(watch: Stopwatch) -> float:
-    """Seconds that the harness adds to a step: a block of empty steps, as many as a block of 100 us steps has."""
+    """Seconds that the harness adds to a step, from blocks of empty steps with as many steps as a block of 100 us
+    steps.
+    """
     steps = round(EFFORT.block_min_s / STEP_S)
     return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(500)) / steps

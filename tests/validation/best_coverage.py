@@ -1,4 +1,4 @@
-"""How often the interval of a crossover of devices at their best holds the true one, by simulation."""
+"""Simulated coverage of the interval of a crossover of devices at their best."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Devices:
         return logs
 
     def crossings(self) -> Floats:
-        """Where the devices' true fastest times cross; empty where they take the same."""
+        """The sizes at which the devices' true fastest times cross; empty if these are equal."""
         best = [self.true_logs(device, FINE).min(axis=0) for device in (0, 1)]
         ahead = best[0] - best[1] > 0
         sizes: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
@@ -118,7 +118,7 @@ class Devices:
 
     @property
     def at_sizes(self) -> tuple[CandidatesAtSizes, ...]:
-        """The candidates of each device as they were measured so far."""
+        """The candidates of each device, as measured so far."""
         return tuple(CandidatesAtSizes(dict(sorted(by_size.items()))) for by_size in self.measured)
 
     def refine(self, stage: int, trials: int, refinement: Refinement) -> None:
@@ -145,9 +145,10 @@ class Devices:
 
 
 def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a simulation and method, after refinement: status, whether it holds the truth, and its width.
+    """One row per simulation and method, after refinement: status, whether the interval contains the true value, and
+    its width.
 
-    `chance` is the mean chance of the first candidate of the first device, of all sizes.
+    `chance` is the mean over all sizes of the probability that the first device's first candidate is the fastest.
     """
     rows = []
     for number in range(simulations):
@@ -166,7 +167,7 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def best_coverage_rows(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a method and status: their share of the simulations, and how often the interval held the truth."""
+    """One row per method and status: its share of the simulations, and the coverage of the interval."""
     outcomes = simulate_best(case, simulations, seed)
     groups = outcomes.groupby(["method", "status"])
     table = groups.agg(

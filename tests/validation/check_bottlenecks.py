@@ -1,8 +1,8 @@
-"""Measures steps whose bottleneck is known, and checks that it is found.
+"""Measure steps with a known bottleneck, and check that it is found.
 
     python check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
 
-Ends with status 1 if fewer than 95 % are found. A device takes about five minutes.
+Exits with status 1 if fewer than 95 % are found. Takes about five minutes per device.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ VARIANTS = {
     "cuda": (
         *("sleep", "decode", "pageable", "pinned", "host", "act", "launch", "memory", "compute"),
         *("sleep_launch", "decode_launch", "sleep_pageable", "pageable_compute", "pinned_memory", "memory_compute"),
-        # A host that does not wait for the device works beside it, so `host` has no pair with the device's own work.
+        # Host work that does not wait for the device runs in parallel with it, so `host` is not paired with the
+        # device's work.
         *("sleep_host", "host_launch", "act_memory", "act_compute"),
     ),
 }
@@ -49,7 +50,7 @@ BATCH_SIZES = {"cpu": 512, "cuda": 4096}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure and judge the planted steps of a device."""
+    """Measure the planted steps on a device and compare their bottlenecks."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu", type=device, choices=list(VARIANTS), help=DEVICE_CHOICES)
     parser.add_argument(

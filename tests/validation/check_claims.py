@@ -1,4 +1,4 @@
-"""Simulates claims that are known to be true: the rate of each verdict, above all of a false `differs`."""
+"""Simulate claims that are known to be true: the rate of each verdict, above all of a false `differs`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "ex
 
 @dataclass(frozen=True)
 class ClaimCase:
-    """One setting to simulate; what is claimed is true in each, or there is no difference at all."""
+    """One setting to simulate; in each, the claim is true, or there is no difference at all."""
 
     truth: str
     shape: str
@@ -59,7 +59,7 @@ def claim_cases() -> list[ClaimCase]:
 
 
 def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]:
-    """The verdict of each simulation, by the functions that a run calls."""
+    """The verdict of each simulation, from the functions that a run calls."""
     verdicts = []
     tables = run_tables()
     for number in range(simulations):
@@ -75,13 +75,13 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
 
 
 def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row: the case, and the share of simulations with each verdict."""
+    """A row with the case, and the share of simulations with each verdict."""
     verdicts = simulate_verdicts(case, simulations, seed)
     return pd.DataFrame([asdict(case) | {verdict: verdicts.count(verdict) / simulations for verdict in VERDICTS}])
 
 
 def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """What is claimed, and the sizes that are measured for it."""
+    """The claim, and the sizes measured for it."""
     claim = {"study": CELL["study"], "statement": case.truth, "source": "ours"}
     if case.truth in (RATIO_INSIDE, RATIO_AT_END):
         sides = {"slow": {"device": BASELINE}, "fast": {"device": "cuda"}}
@@ -90,7 +90,7 @@ def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
 
 
 def _advantage(case: ClaimCase, generator: np.random.Generator) -> Callable[[Floats], Floats]:
-    """The true ln(CPU time / GPU time) over the size."""
+    """The true ln(CPU time / GPU time) as a function of size."""
     if case.truth == EQUAL:
         return np.zeros_like
     low, high = RATIO_RANGE if case.truth in (RATIO_INSIDE, RATIO_AT_END) else RANGE
@@ -104,7 +104,7 @@ def _advantage(case: ClaimCase, generator: np.random.Generator) -> Callable[[Flo
 
 
 def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
-    """One row per trial, of ln(seconds) by size of the CPU and of the GPU."""
+    """One row per trial, from ln(seconds) by size on the CPU and on the GPU."""
     rows = [
         CELL
         | {"batch_size": 1, "size": int(size), "machine": "here", "device": device, "trial": number}
@@ -117,7 +117,7 @@ def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write a table with one row a case, and print it."""
+    """Simulate, write a table with one row per case, and print it."""
     options = simulation_options(__doc__, arguments, simulations=2000, output="results/checks/claims.csv")
     verdicts = simulate_cases(claim_rows, claim_cases(), options)
     write_csv(verdicts, options.output)

@@ -1,4 +1,4 @@
-"""Simulates crossovers whose true size is known: how often the interval covers it."""
+"""Simulate crossovers with a known true size, for the coverage of their interval."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ CROSSINGS = ("bracketed", "reversed", "multiple")
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write tables with one row a case, method and status, and print summaries of them.
+    """Simulate, write tables with one row per case, method and status, and print summaries of them.
 
-    The tables of other spreads between trials and of devices at their best lie beside the first.
+    The tables for other spreads between trials and for devices at their best are written beside the first.
     """
     options = simulation_options(__doc__, arguments, simulations=500, output="results/checks/coverage.csv")
     coverage = simulate_cases(coverage_rows, cases(), options)

@@ -1,10 +1,10 @@
-"""Measures cells by a fork of the trial server and by a fresh process, in turns, and compares spreads and means.
+"""Measure cells alternately in a fork of the trial server and in a fresh process, and compare spreads and means.
 
     python tests/validation isolation --devices cpu cuda --minutes=8
 
 The table has the standard deviations of the logarithm of both times, with the interval of their ratio, and the ratio of
-the times themselves. An interrupted check goes on, and more minutes or pairs add to its pairs. Options that are not
-listed here are passed on to measure_cell.py, such as --timed-max-s=1.
+the times themselves. An interrupted check continues, and more minutes or pairs extend it. Options that are not listed
+here are passed on to measure_cell.py, such as --timed-max-s=1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.nam
 
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:
-    """Measure a cell both ways, the first one alternating; returns its axes and both times in seconds."""
+    """Measure a cell both ways, in alternating order; returns its axes and both times in seconds."""
     times: dict[str, object] = {}
     for isolation in WAYS if pair % 2 else WAYS[::-1]:
         row = measure_trial([*options, f"--trial={pair + 2}", f"--isolation={isolation}"])

@@ -1,4 +1,4 @@
-"""Simulates jobs whose payback is known: how often the 95 % set of the number of steps covers it."""
+"""Simulate jobs with a known payback, for the coverage of the 95 % set of the number of steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PaybackCase:
 
     @property
     def truth(self) -> float:
-        """Steps at which both sides take as long on average."""
+        """The number of steps at which both sides take equally long on average."""
         return (STARTUP_S - SLOWER_STARTUP_S) / (STEP_S * (self.speedup - 1))
 
 
@@ -51,7 +51,9 @@ def payback_cases() -> Iterator[PaybackCase]:
 
 
 def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row: shares of simulations with an answer and with an open one, coverage, and median half width on logs."""
+    """A row with the shares of simulations with a payback and with an open set, the coverage, and the median half width
+    on the log scale.
+    """
     generator = np.random.default_rng([seed, case.trials, *(int(100 * x) for x in (case.spread, case.speedup))])
     covariance = case.spread**2 * np.array([[1, case.correlation], [case.correlation, 1]])
 
@@ -80,7 +82,7 @@ def _ends(interval: Interval) -> tuple[float, float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write a table with one row a case, and print it by speed-up, spread and trials."""
+    """Simulate, write a table with one row per case, and print it by speed-up, spread and trials."""
     options = simulation_options(__doc__, arguments, simulations=3000, output="results/checks/payback.csv")
     coverage = simulate_cases(payback_rows, payback_cases(), options)
     write_csv(coverage, options.output)

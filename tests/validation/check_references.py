@@ -1,6 +1,6 @@
-"""Leave-one-machine-out check of predicted crossovers: by the CPU of a machine and the GPU of another.
+"""Leave-one-machine-out check of crossovers predicted from a machine's CPU and another machine's GPU.
 
-Each folder is a reference that `snakemake export_reference` made, of studies that they have in common.
+Each folder is a reference made by `snakemake export_reference`; they need studies in common.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
-    """One row for each line and ordered pair of machines, where the machine itself has a single answer.
+    """One row for each line and ordered pair of machines, if the line has a single crossover on the machine itself.
 
-    `foretold_low` and `foretold_high` are the ends of the interval, with single trials of the bracket, and 0 or
-    infinity where it is open; both are where the crossover lies below or above all sizes. `holds` is whether the size
-    `measured` on the machine itself lies within; missing without a prediction. All are in sizes.
+    `foretold_low` and `foretold_high` are the ends of the interval (with single trials, of the bracket), 0 or infinity
+    if open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says whether they
+    enclose the size `measured` on the machine itself; missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
@@ -69,7 +69,7 @@ def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, he
 
 
 def main(arguments: list[str]) -> None:
-    """Print a row for each prediction, and how many hold."""
+    """Print a row for each prediction, and how many are correct."""
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
     options = parser.parse_args(arguments)

@@ -1,9 +1,9 @@
-"""Runs the whole workflow on one device under two names, `cpu` and `cuda`, and counts what it concludes.
+"""Run the whole workflow on one device under two names, `cpu` and `cuda`, and count its conclusions.
 
     python tests/validation same_device FOLDER --device=cpu --batches=34
 
-Nothing may differ. A line is one workload at one batch size, over its sizes. The run can be resumed; on a machine
-without a GPU only --device=cpu can run.
+No significant difference is expected. A line is one workload at one batch size, over its sizes. The run can be resumed.
+A machine without a GPU can only use --device=cpu.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIZES = {"disc_mlp": [2, 3, 4, 5], "higgs_mlp": [8, 32, 64, 128], "digits_mlp": 
 
 
 def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) -> None:
-    """Copy the workflow to `folder`, with one study a workload and the scripts that measure replaced."""
+    """Copy the workflow to `folder`, with one study per workload and the measuring scripts replaced."""
     copy_workflow(folder)
     studies = {
         f"null_{workload}": {
@@ -60,7 +60,7 @@ def conclusions(results: Path) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> None:
-    """Make the workflow's copy unless it is there, run it, and print how its lines ended."""
+    """Copy the workflow unless it exists, run it, and print how its lines ended."""
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, help="of the copy; one that is there is resumed")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="the one that is measured")

@@ -1,4 +1,4 @@
-"""Measures what the workflow itself takes for many cells: runs grids of cells that do nothing.
+"""Measure the workflow's overhead for many cells, with grids of cells that do nothing.
 
 Each grid runs in a copy of the workflow in a temporary folder. A thousand cells take about five minutes.
 """
@@ -32,7 +32,7 @@ LAST_LINES = 5
 
 
 def make_grid(folder: Path, cells: int) -> None:
-    """Copy the workflow to `folder`, with one trial for each of `cells` cells, a multiple of 10."""
+    """Copy the workflow to `folder`, with one trial of each of `cells` cells (a multiple of 10)."""
     copy_workflow(folder)
     study = {
         "title": "Cells that do nothing",
@@ -47,7 +47,7 @@ def make_grid(folder: Path, cells: int) -> None:
 
 
 def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:
-    """Run a grid of `make_grid`; one row per step of the run, with wall and CPU seconds and the peak of memory."""
+    """Run a grid from `make_grid`; returns one row per step of the run, with wall and CPU seconds and peak memory."""
     table = "results/measurements.parquet"
     steps = {
         "dry-run": ["--dry-run"],

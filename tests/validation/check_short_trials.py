@@ -1,11 +1,11 @@
-"""Times the same step as the default effort does, then for long in the same process, and compares the two.
+"""Time a step with the default effort, then for longer in the same process, and compare the two.
 
     python tests/validation short_trials --devices cpu cuda --minutes=8
 
-After the short timing a process warms up for two more seconds and times for one. Both timings share the process, whose
-part in the spread between trials cancels in their ratio, short over long; the rest is how far a short trial is from
-warm. The table also has the standard deviations of both logarithms over processes. An interrupted check goes on,
-and more minutes or pairs add to its pairs.
+After the short timing, a process warms up for two more seconds and times for one. Both timings are from one process, so
+the spread between processes cancels in their ratio, short over long, which shows whether a short trial is warm. The
+table also has the standard deviations of both logarithms over processes. An interrupted check continues, and more
+minutes or pairs extend it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MARGIN = 0.01
 
 
 def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
-    """Seconds of a step by the default effort, then by the long one, in a fresh process."""
+    """Seconds of a step with the default effort, then with the longer one, in a fresh process."""
     from crossover.measurement.cell import open_cell
     from crossover.measurement.clock.timing import Stopwatch, time_steps
     from crossover.measurement.process.jobs import TrialJob

@@ -1,4 +1,4 @@
-"""Times the same steps in turns as trials do, by a loop written by hand and by torch.utils.benchmark.Timer."""
+"""Time the same steps alternately as in a trial, with a hand-written loop and with torch.utils.benchmark.Timer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs Snakemake and shows where the wall time of the run went, by its records of jobs and the phases of trials.
+"""Run Snakemake and show the parts of its wall time, from its records of jobs and the phases of trials.
 
-What is not an option here is passed on: wall_time --results=results/quick --configfile config/quick.yaml
+Other options are passed on to Snakemake: wall_time --results=results/quick --configfile config/quick.yaml
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ TRIALS = "measure_cell"
 
 
 def job_seconds(records: Path, since: float) -> dict[str, float]:
-    """Seconds that the jobs of each rule took, of those that started after a time, from a `.snakemake/metadata` folder.
+    """Seconds of each rule's jobs that started after a time, from a `.snakemake/metadata` folder.
 
-    A job ends as its last output is written.
+    A job ends when its last output is written.
     """
     spans: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
     for path in records.rglob("*"):
@@ -57,8 +57,8 @@ def job_seconds(records: Path, since: float) -> dict[str, float]:
 def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], timed_s: float) -> pd.DataFrame:
     """One row for each `part` of a run, with its `seconds` and its `share` of the wall time in percent.
 
-    `phases` holds the column `spent_s` of its trials, `timed_s` the sum of their timings. Jobs that ran side by side
-    make the shares exceed 100 together.
+    `phases` holds the column `spent_s` of its trials, `timed_s` the sum of their timings. Shares add up to more than
+    100 if jobs ran in parallel.
     """
     spent: dict[str, float] = {}
     for text in phases:
@@ -76,7 +76,7 @@ def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], ti
 
 
 def main(arguments: list[str]) -> None:
-    """Run Snakemake with the options that are left, then print each part's seconds and percent."""
+    """Run Snakemake with the remaining options, then print each part's seconds and percentage."""
     parser = new_parser(__doc__)
     parser.add_argument("--results", default=Path("results"), type=Path, help="results folder of the run")
     parser.add_argument("--output", type=Path, help="CSV file to write")
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "snakemake", "--cores", "1", *more])
     wall_s = time.monotonic() - started
     if done.returncode:
-        sys.exit(done.returncode)  # Snakemake has said why
+        sys.exit(done.returncode)  # Snakemake has printed the error
     rows = read_table(options.results / "measurements.parquet")
     rows = rows[pd.to_datetime(rows["started_at"]).map(pd.Timestamp.timestamp) >= since]
     jobs_s = job_seconds(Path(".snakemake/metadata"), since)

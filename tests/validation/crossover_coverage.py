@@ -1,4 +1,4 @@
-"""How often the interval of a crossover covers the true size, by simulation."""
+"""Simulated coverage of the interval of a crossover."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All settings, those with a crossing inside the range first."""
+    """All settings; those with a crossing within the range come first."""
     plain = [Case(INSIDE, shape, effort) for shape in (*SHAPES, *KINKS, *STEPS) for effort in EFFORTS]
     grids = [Case(INSIDE, shape, effort, factor) for shape in CURVED for effort in EFFORTS for factor in (2, 3.5)]
     outside = [Case(where, shape, effort) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for effort in EFFORTS]
@@ -73,7 +73,7 @@ def spread_cases() -> list[Case]:
 
 
 def first_grid(factor: float) -> list[int]:
-    """Sizes with a constant factor between them, over the range of every simulation."""
+    """Logarithmically spaced sizes over the range of the simulations."""
     return [round(SMALLEST * factor**power) for power in range(int(math.log(SPAN) / math.log(factor)) + 1)]
 
 
@@ -94,7 +94,7 @@ def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[
 
 
 def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement) -> list[Crossover]:
-    """Measure the sizes, then stage by stage what refinement plans; return the crossover after each stage."""
+    """Measure the sizes, then what refinement plans, stage by stage; returns the crossover after each stage."""
     machine.measure(sizes, refinement.first(trials))
     crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
     history = [crossover]
@@ -110,12 +110,12 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
 
 
 def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
-    """ln of the trials' medians, which the estimator takes."""
+    """ln of the trials' medians, from which the crossover is estimated."""
     return {size: (np.median(base, 1), np.median(contender, 1)) for size, (base, contender) in samples.items()}
 
 
 def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossover:
-    """Log-log interpolation with a percentile interval that takes all samples of a cell for independent."""
+    """Log-log interpolation with a percentile interval that treats all samples of a cell as independent."""
     advantage = np.zeros((len(samples), RESAMPLES))
     for row, sides in zip(advantage, samples.values(), strict=True):
         for sign, side in zip((1, -1), sides, strict=True):
@@ -149,7 +149,9 @@ def first_win(samples: Samples) -> Crossover:
 
 
 def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a simulation and method: status, whether it holds the truth, error and half width as shares of it."""
+    """One row per simulation and method: status, whether the interval contains the true value, relative error and half
+    width.
+    """
     rows = []
     for number in range(simulations):
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
@@ -169,9 +171,9 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
-    """Whether an estimate covers the truth, and its error; of several true crossings close together, it must cover one.
+    """Whether an estimate covers the true crossing (or one of several close ones), and its error.
 
-    The bound of a tie at an end covers the truth if that lies beyond it.
+    The bound of a tie at an end covers a crossing beyond it.
     """
     answer: dict[str, object] = {"status": estimate.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
     if estimate.status == "bracketed" and estimate.size is not None and len(true):
@@ -185,7 +187,7 @@ def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a method and status: their share of the simulations, and how often the interval held the truth."""
+    """One row per method and status: its share of the simulations, and the coverage of the interval."""
     outcomes = simulate(case, simulations, seed)
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])

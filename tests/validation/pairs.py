@@ -1,6 +1,6 @@
-"""Trials measured in pairs, by two methods in turn, and tables that compare the methods.
+"""Measure trials in pairs, with two methods in turn, and compare the methods in tables.
 
-Every trial runs the command of a run. The pairs are kept in a file, so that an interrupted check can go on.
+Every trial runs the same command as in a run. The pairs are kept in a file, so that an interrupted check can continue.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARGIN = 0.04
 
 
 def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
-    """A plain cell to check with: resident data, fp32, eager."""
+    """A plain cell: resident data, fp32, eager."""
     return Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
 
 
@@ -56,7 +56,7 @@ def dataset_file(workload: str, folder: Path) -> Path | None:
 
 
 def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()) -> list[str]:
-    """Options of measure_cell.py, one string a cell, `more` at their end; their datasets are made in `folder`."""
+    """Options of measure_cell.py, one string per cell, each ending with `more`; their datasets are made in `folder`."""
     datasets = [dataset_file(cell.workload, folder) for cell in cells]
     return [
         shlex.join([*axis_options(vars(cell)), *([f"--dataset={path}"] if path else []), *more])
@@ -98,8 +98,8 @@ def collect_pairs(
 ) -> pd.DataFrame:
     """Measure `pairs` pairs of each trial, in rounds while `has_time`, and write all to `path` after each pair.
 
-    `trials` are options of measure_cell.py, one string each. Pairs in `path` count if they belong to the same trials
-    and facts and are fewer than asked for: the check was interrupted, or more are wanted. Otherwise it starts anew.
+    `trials` are options of measure_cell.py, one string each. Existing pairs in `path` are continued if they are for the
+    same trials and facts and fewer than requested; otherwise the check starts again.
     """
     plan: list[dict[str, int | str]] = [{"options": trial, **facts} for _ in range(pairs) for trial in trials]
     samples = _kept(path, plan)
@@ -114,7 +114,7 @@ def collect_pairs(
 
 
 def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
-    """The pairs in a file, if they are the beginning of the plan."""
+    """The pairs in a file if the plan begins with them."""
     samples = read_csv(path) if path.exists() else pd.DataFrame()
     there = samples.reindex(columns=list(plan[0])).to_dict("records")
     return samples if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
@@ -123,7 +123,7 @@ def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
 def pair_table(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """One row a group: medians of both columns in seconds, and the ratio second/first with its 95 % interval.
+    """One row per group: medians of both columns in seconds, and the ratio second/first with its 95 % interval.
 
     `verdict` is one of COMPARISONS, on the second column, with the margin of `compared`.
     """
@@ -140,11 +140,11 @@ def pair_table(
 
 
 def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str) -> pd.DataFrame:
-    """One row a group of at least three pairs: standard deviations of both logarithms, their ratio second/first.
+    """One row per group of at least three pairs: standard deviations of both logarithms, and their ratio second/first.
 
     Its 95 % interval is that of the F test of two normal variances; `levene_p` is the p value of their equality by
-    Brown and Forsythe ("Robust tests for the equality of variances", 1974), which asks for no normal distribution. What
-    both sides of a pair share, such as a drift of the machine, makes the interval wider than need be.
+    Brown and Forsythe ("Robust tests for the equality of variances", 1974), which needs no normal distribution.
+    Variation common to both sides of a pair, such as a drift of the machine, makes the interval wider than necessary.
     """
     rows = []
     for key, group in samples.groupby(list(by), sort=False):

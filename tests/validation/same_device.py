@@ -1,7 +1,7 @@
-"""Stands in for a script that measures on a device, in a run that compares a device with itself.
+"""Replaces a measuring script in a run that compares a device with itself.
 
-The file `same_device` beside it names the device that really runs; the row names the device that the job requested.
-The script itself is beside it as `real_NAME.py`.
+The file `same_device` beside it names the device that really runs; the row names the device that the job requested. The
+replaced script is beside it as `real_NAME.py`.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""A simulated machine whose crossover is known: curves of two sides, and trials that vary like real ones."""
+"""A simulated machine with a known crossover: curves of two sides, and trials that vary like real ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MIDDLE = 130
 
 @dataclass(frozen=True)
 class Spread:
-    """How much trials of a cell differ, in standard deviations on the log scale, and how a machine drifts."""
+    """How much the trials of a cell differ, as standard deviations on the log scale, and how the machine drifts."""
 
     sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
     """Range of each side's standard deviation between trials."""
@@ -73,7 +73,7 @@ def _launch_floor(n: Floats) -> Floats:
 
 
 def _cache_knee(n: Floats) -> Floats:
-    """The CPU's data leave its cache at 300, rather suddenly; the GPU takes a floor and a linear part."""
+    """The CPU's data exceed its cache at size 300, rather abruptly; the GPU has a constant and a linear part."""
     return np.log(n) + 0.8 / 6 * np.log1p((n / 300) ** 6) - np.log1p(n / 1000)
 
 
@@ -157,7 +157,7 @@ class Machine:
                 self.sds_of_sizes[size] = self.process_sds * factor
 
     def _next_rounds(self, count: int) -> Floats:
-        """What each of the next rounds adds to ln(seconds), of shape (rounds, sides)."""
+        """The drift of ln(seconds) in each of the next rounds, of shape (rounds, sides)."""
         if not any(self.spread.drift) or not count:
             return np.zeros((count, 2))
         if not len(self.walk):
@@ -171,11 +171,11 @@ class Machine:
 
     @property
     def mean_drift(self) -> float:
-        """What the rounds so far added to ln(baseline time / contender time) on average."""
+        """The mean drift of ln(baseline time / contender time) over the rounds so far."""
         return float((self.walk[:, 0] - self.walk[:, 1]).mean()) if len(self.walk) else 0.0
 
     def _trials(self, count: int, process_sd: float) -> Floats:
-        """Deviations of new trials' samples from the truth, on the log scale."""
+        """Deviations of new trials' samples from the true value, on the log scale."""
         draw = self.generator
         process = draw.standard_normal((count, 1))
         if self.noise == "heavy_tailed":
@@ -191,7 +191,7 @@ class Machine:
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
-    """The curve of a shape, a kink or steps, moved so that both sides take the same time at `size`."""
+    """The curve of a shape, a kink or steps, shifted so that both sides take the same time at `size`."""
     if shape in STEPS:
         width = math.log(STEPS[shape])
         return lambda n: 0.6 * width * (np.floor(np.log(n / size) / width) + 0.5)
@@ -204,7 +204,7 @@ def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
 
 
 def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats:
-    """All sizes within a factor of 2 of `near` at which the true sign changes, to a thousandth."""
+    """All sizes within a factor of 2 of `near` at which the true sign changes, with a relative accuracy of 0.001."""
     sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
     signs = advantage(sizes) > 0
     crossings: Floats = sizes[:-1][signs[1:] != signs[:-1]]

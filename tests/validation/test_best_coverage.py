@@ -1,4 +1,4 @@
-"""The simulation of devices at their best, and a short version of what check_coverage.py does with it."""
+"""The simulation of devices at their best, and a short version of its part of check_coverage.py."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
 
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
 def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
-    """The simulated trials as a run's table: the same crossover comes out of both."""
+    """The simulation and a run's tables, made from the same trials, give the same crossover."""
     candidates = Candidates(
         sizes=(),
         batch_sizes=(),
@@ -93,7 +93,9 @@ def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[s
 
 
 def test_the_set_holds_the_true_crossover() -> None:
-    """Of 70 simulations at 95 %, fewer than 61 occur about once in 250 times. The smallest mean is too small."""
+    """With a coverage of 95 %, fewer than 61 of 70 simulations occur about once in 250 times. Without the correction,
+    the smallest mean is too low.
+    """
     rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.8

@@ -1,4 +1,4 @@
-"""The planted steps of check_bottlenecks.py are offered by the workload, with causes that have words."""
+"""The workload offers the planted steps of check_bottlenecks.py, and their causes have names."""
 
 from __future__ import annotations
 

@@ -18,9 +18,10 @@ from check_claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_r
     ids=str,
 )
 def test_at_most_one_true_claim_in_twenty_differs(case: ClaimCase) -> None:
-    """Of 100 that hold at the very end of the range, or on which nothing is to be said: 5 %, and 3 standard errors.
+    """Of 100 claims with the true value at an end of the range, or with equal sides, at most 5 % plus 3 standard
+    errors.
 
-    Of equal sides, intervals that are not corrected for the 11 sizes make 17 % differ.
+    Without the correction for 11 sizes, 17 % of the claims with equal sides would differ.
     """
     assert simulate_verdicts(case, 100, seed=1).count("differs") <= 11
 

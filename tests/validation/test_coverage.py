@@ -1,4 +1,4 @@
-"""The simulation itself, and a short version of check_coverage.py."""
+"""The simulation, and a short version of check_coverage.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.Mon
 
 
 def test_trials_vary_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Process effects beyond what samples of one process show, which are correlated with each other."""
+    """Processes differ by more than the samples within one show, and these samples are correlated."""
     machine = Machine(lambda n: np.zeros(len(n)), "lognormal", np.random.default_rng(0))
     machine.measure([1.0], 1000)
     base = machine.samples[1.0][0]
@@ -65,7 +65,7 @@ def deviations(spread: Spread, sizes: list[float], trials: int = 4000) -> np.nda
 
 def test_spreads_vary_over_sides_and_sizes_as_documented() -> None:
     sides = deviations(SPREADS["3 and 9 %"], [1.0]).std(axis=2)
-    assert sides[0] == pytest.approx([0.04, 0.094], rel=0.1)  # with what the median of a trial's samples adds
+    assert sides[0] == pytest.approx([0.04, 0.094], rel=0.1)  # with the variance of the trials' medians
     wide = Spread(((0.2, 0.2), (0.2, 0.2)), exponent=-0.2)
     falling = deviations(wide, [MIDDLE / 10, MIDDLE * 10]).std(axis=2)
     assert falling[0] / falling[1] == pytest.approx([100**0.2] * 2, rel=0.1)
@@ -106,7 +106,7 @@ def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("shape", "effort"), [("launch_floor", "quick"), ("cache_knee", "default")])
 def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
-    """Of 75 simulations at 95 %, fewer than 66 occur about once in 250 times."""
+    """With a coverage of 95 %, fewer than 66 of 75 simulations occur about once in 250 times."""
     rows = coverage_rows(Case(INSIDE, shape, effort), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.8
@@ -118,7 +118,7 @@ def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
 
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])
 def test_single_trials_beside_three_find_what_they_alone_do_not(spread: str) -> None:
-    """Without the spread of the other sizes, 76 and 62 % of 400 were found, of which 95 to 96 % held the truth."""
+    """Without the spread of the other sizes, 76 and 62 % of 400 were found, with a coverage of 95 to 96 %."""
     rows = coverage_rows(Case(INSIDE, "launch_floor", "quick", spread=spread), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.86

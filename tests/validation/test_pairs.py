@@ -26,7 +26,7 @@ TRIALS = ["--size=1", "--size=2"]
 
 
 class Measuring:
-    """Measures in no time, until it is interrupted."""
+    """A fake measurement that takes no time, until it is interrupted."""
 
     def __init__(self, until: int = 1000) -> None:
         self.until = until
@@ -105,7 +105,7 @@ def test_a_trial_is_its_row_if_it_ended_ok(
 
 def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
     random = np.random.default_rng(3)
-    first = random.lognormal(0, 0.5, 20)  # pairs differ much, their sides little
+    first = random.lognormal(0, 0.5, 20)  # pairs differ much, the sides of a pair little
     second = first * random.lognormal(0.01, 0.02, 20)
     pair = pair_table(pd.DataFrame({"cell": "a", "first": first, "second": second}), ["cell"], "first", "second").iloc[
         0
@@ -130,9 +130,9 @@ def test_the_second_of_two_columns_is_compared_with_the_first(factors: list[floa
 
 
 def test_spreads_are_those_of_logarithms_and_their_ratio_has_the_interval_of_the_f_test() -> None:
-    """By hand: logs 0, 2, 4 have a standard deviation of 2, and 0, 6, 12 one of 6.
+    """The logs 0, 2, 4 have a standard deviation of 2, and 0, 6, 12 of 6.
 
-    F with two and two degrees of freedom has the distribution function x / (1 + x), so 39 is its 97.5 % quantile.
+    F with 2 and 2 degrees of freedom has the distribution function x / (1 + x), so its 97.5 % quantile is 39.
     """
     samples = pd.DataFrame({"cell": "a", "first": np.exp([0.0, 2.0, 4.0]), "second": np.exp([0.0, 6.0, 12.0])})
     (spread,) = spread_table(samples, ["cell"], "first", "second").to_dict("records")

@@ -22,7 +22,7 @@ FACTS |= {"operating_system": "Linux", "code_version": "abc"}
 
 @pytest.fixture
 def machine(row: Row, tmp_path: Path) -> Callable[..., Reference]:
-    """A machine whose CPU takes 4 us x size and whose GPU 2 ms, both times its own factors."""
+    """A machine whose CPU takes 4 us x size and whose GPU takes 2 ms, each multiplied by a factor."""
 
     def build(name: str, cpu: float = 1, gpu: float = 1, sizes: tuple[int, ...] = (100, 300, 1000, 3000)) -> Reference:
         times = {"cpu": lambda size: 4e-6 * size * cpu, "cuda": lambda _: 2e-3 * gpu}

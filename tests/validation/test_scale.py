@@ -1,4 +1,4 @@
-"""What the workflow itself takes must grow with the number of cells, and no faster: cells that do nothing show it."""
+"""The workflow's overhead must grow linearly with the number of cells, tested with cells that do nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_childs_time_and_memory_count(tmp_path: Path) -> None:
     script.write_text(CODE)
     used = run_measured([sys.executable, str(script)], tmp_path, os.environ)
     assert used["cpu_s"] >= 0.3
-    assert 150e6 < used["peak_bytes"] < 3e9  # this process counts as well, when it starts them
+    assert 150e6 < used["peak_bytes"] < 3e9  # this process counts as well, as it starts them
     with pytest.raises(UserError, match="ended with status 3: why"):
         run_measured([sys.executable, "-c", "print('why'); raise SystemExit(3)"], tmp_path, os.environ)
 
@@ -58,7 +58,9 @@ finally:
 
 @pytest.mark.slow
 def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
-    """Their number is the same on every machine, however busy. With each file of the code as an input it was 14,000."""
+    """Calls are counted, since their number does not depend on the machine's load. With each file of the code as an
+    input it was 14,000.
+    """
     calls = {}
     for cells in (100, 300):
         grid = tmp_path / str(cells)

@@ -1,4 +1,4 @@
-"""The breakdown of a run's wall time, from invented records of jobs and rows of trials."""
+"""The breakdown of a run's wall time, from made-up records of jobs and rows of trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def record(folder: Path, name: str, **values: Any) -> None:
 
 
 def test_a_job_lasts_until_its_last_output_is_written(tmp_path: Path) -> None:
-    """Two outputs of one job, a second job of the rule, one of an earlier run, and one that did not end."""
+    """The records have two outputs of one job, a second job of the rule, one of an earlier run, and one that did not
+    end.
+    """
     record(tmp_path, "a", rule="analyse_run", starttime=100, endtime=103)
     record(tmp_path / "deeper", "b", rule="analyse_run", starttime=100, endtime=104)
     record(tmp_path, "c", rule="measure_cell", log=["1.log"], starttime=101, endtime=102)
@@ -27,7 +29,7 @@ def test_a_job_lasts_until_its_last_output_is_written(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_run_add_up_to_its_wall_time() -> None:
-    """Of 20 s, 12 are trials; 9 of these are told by phase, of which 4 are timing and 2 its warm-up."""
+    """Trials take 12 of 20 s; their phases account for 9, of which 4 are timing and 2 warm-up."""
     phases = [
         json.dumps({"import": 0.5, "warm-up and timing": 3.5, "memory pass": 0.5}),
         json.dumps({"import": 0.5, "warm-up and timing": 2.5, "numerical check": 1.5}),

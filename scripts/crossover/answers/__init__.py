@@ -1,1 +1,1 @@
-"""Answers from the tables: one row each, without sentences."""
+"""Answers from the tables: one row each; report/words.j2 words them."""

@@ -52,14 +52,14 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` is as `hourly_price` takes it. `grids_known` is False for runs of other machines,
     whose studies may have started with other sizes: then no size counts as refined. Trials of cells that only
-    `candidates` added are used only to compare devices at their best; `references`, machines measured elsewhere, only
-    in pairs `reference`, the ranking of machines, and the answers from these.
+    `candidates` added are used only to compare devices at their best. `references`, machines measured elsewhere, are
+    used only for pairs `reference`, for the ranking of machines, and for answers from these.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
-    # Selecting rows for each pair takes seconds with all hundred columns.
+    # With all hundred columns, selecting rows for each pair would take seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
@@ -68,7 +68,7 @@ def analyse(
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # Only the columns that comparisons need are filled in, so these cells have no share of a peak.
+    # References keep only the columns that comparisons need, so their cells have no share of the peak rate.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     elsewhere = agreeing(measurements, references)
     across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)

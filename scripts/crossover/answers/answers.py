@@ -131,7 +131,9 @@ def _claim(row: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest(rows: Sequence[Row]) -> list[Row]:
-    """The answers, with that on the fullest memory as a main one: memory that ran out, else the largest share."""
+    """Mark the answer about the fullest memory as a main one: the most cells out of memory, else the largest share in
+    use.
+    """
     peaks = [row for row in rows if row["kind"] == "memory"]
 
     def fullness(row: Row) -> tuple[int, float]:

@@ -1,4 +1,6 @@
-"""Answers on bottlenecks: of each device of a series, up to which size, and with the remedy's gain."""
+"""Answers on bottlenecks: the bottleneck of each device of a series, up to which size it holds, and the remedy's
+gain.
+"""
 
 from __future__ import annotations
 

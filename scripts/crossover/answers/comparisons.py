@@ -1,4 +1,6 @@
-"""Answers at a single size: two sides that a study asks for, devices, settings, loading, latency, throughput, cores."""
+"""Answers at a single size: two sides that a study asks for, devices, settings, data loading, latency, throughput,
+cores.
+"""
 
 from __future__ import annotations
 
@@ -116,8 +118,9 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The cell with the least time per sample at the largest size, compared with the plain one, or if it is the plain
-    one, with the second fastest."""
+    """The cell with the least time per sample at the largest size, compared with the plain cell, or if it is the plain
+    cell, with the second fastest.
+    """
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
@@ -153,7 +156,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at both ends of each series, the plainest series first."""
+    """The CPU's time at both ends of each series; the series with the plainest settings comes first."""
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     several = varying(cells, axes)
@@ -167,7 +170,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
-    """A cell's point on the x axis in words; over cores, all CPU sides are named CPU."""
+    """A cell's point on the x axis in words; if that is the number of cores, all CPU sides are named CPU."""
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}

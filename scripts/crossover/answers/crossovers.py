@@ -116,8 +116,8 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     """The number of steps that pay back the start-up, at the largest size (or other point) of each main crossover in
     time.
 
-    They are main answers where the study has a run. There is none where the sides' steps do not differ significantly
-    or, in a study without a run, where the faster side starts no later.
+    They are main answers where the study has a run. There is no such answer if the steps of both sides do not differ
+    significantly or, in a study without a run, if the faster side has no longer start-up.
     """
     crossovers, main = _crossovers_to_answer(tables)
     several, labelled = varying(tables.cells, series_axes(x_axis)), _is_labelled(crossovers)
@@ -152,7 +152,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")
-"""Statuses of crossovers where one side is ahead at every size with a significant difference."""
+"""Statuses of crossovers in which one side leads at all sizes with a significant difference."""
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
@@ -162,7 +162,7 @@ def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
     if row["crossover"] is not None and without_interval:
         caveats.append("no_interval")
-    if row["caveat"] and decided and row["status"] != "edge_tie":  # the caveat's sizes are part of the answer
+    if row["caveat"] and decided and row["status"] != "edge_tie":  # an edge tie already names its sizes
         caveats.append(row["caveat"])
     behind = row["status"] == "above_range"
     return {
@@ -207,7 +207,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
     """The ratios of a crossover's two sides, by the point on its x axis."""
     pair = ["pair", "device", "baseline", "baseline_machine", "contender"]
     if row["x_axis"] == CPU_THREADS:
-        pair.remove("baseline")  # ratios name the CPU side with its number of cores
+        pair.remove("baseline")  # in ratios, the baseline is the CPU with its number of cores
     same_pair = rows_with(ratios, [*series_axes(row["x_axis"]), *pair], row)
     return with_x(same_pair, row["x_axis"]).dropna(subset="x").set_index("x").sort_index()
 
@@ -273,7 +273,7 @@ def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
 
 
 def transfers(tables: RunTables, x_axis: str) -> list[Row]:
-    """For each line, the crossover with transfers in each step over the crossover on resident data."""
+    """For each line, the ratio of the crossover with transfers in each step to the crossover on resident data."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     several = varying(tables.cells, axes)
@@ -382,7 +382,7 @@ def _best(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    """The crossover in the settings closest to the plain ones, with the first precision of the accuracy class."""
+    """The crossover with the settings closest to the plain ones, in the first precision of the accuracy class."""
     wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
@@ -406,8 +406,9 @@ def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """One answer per series and reference: its GPU over this machine's CPU; if this machine has a GPU, device by
-    device."""
+    """One answer per series and reference: its GPU over this machine's CPU or, if this machine has a GPU, device by
+    device.
+    """
     several = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
         return _set_ups(tables, several, x_axis)

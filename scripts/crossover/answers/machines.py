@@ -1,4 +1,4 @@
-"""The answer to which machine is fastest, or cheapest, at which sizes."""
+"""The answer about which machine is fastest, or cheapest, at which sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer on the fastest or cheapest sides along a study's main series; none if it is no ranking."""
+    """The answer about the fastest or cheapest sides along a study's main series; none if a crossover says as much."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []

@@ -15,8 +15,9 @@ SETTINGS = ["variant", "precision", "execution"]
 """Axes that can be changed to save memory without changing the work of a step."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which little else fits, since its context and reserved memory add to the
-tensors."""
+"""Share of a device's memory above which it counts as nearly full, since context and reserved memory add to the
+tensors.
+"""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:

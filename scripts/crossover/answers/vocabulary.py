@@ -49,9 +49,9 @@ KINDS = {
 """The kinds of answers with their statuses; report/words.j2 puts them into words."""
 
 CAVEATS = {
-    "one_trial": "a cell behind it has only one trial",
-    "no_interval": "no 95 % interval can be given",
-    "lost_cells": "cells of its series have no result",
+    "one_trial": "based on a cell with only one trial",
+    "no_interval": "without a 95 % interval",
+    "lost_cells": "some cells of its series have no result",
     **CROSSOVER_DOUBTS,
     **FLAGS,
 }
@@ -74,7 +74,7 @@ def ratio_columns(ratio: Interval) -> Row:
 
 
 def trials_columns(trials: int) -> Row:
-    """Columns `trials`, the smallest number of trials behind an answer, and `caveats`, which says if it is one."""
+    """Columns `trials`, the smallest number of trials of its cells, and `caveats`, with `one_trial` if that is 1."""
     return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 

@@ -67,8 +67,9 @@ def ratio_of_sides(
 
 
 def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """A side's trials; if the other side is a mistake, with the correct latencies that table `latencies` compares it
-    with."""
+    """A side's trials; if the other side is a latency mistake, with the correct latencies used for it in table
+    `latencies`.
+    """
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
     both = rows[[RIGHT, other.metric]].notna().all(axis=1)
@@ -148,9 +149,9 @@ def _mean(values: Any) -> float:
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Finding:
     """Compare each accelerator's and precision's difference from the CPU in fp32, paired by seed, with the limit.
 
-    The claim holds if all of them lie within it; the finding is that of the decisive cell. Unsupported precisions are
-    left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where` pins it.
-    Raises NoFindingError, also for models trained on generated rows, which say nothing about real ones.
+    The claim holds if all differences lie within the limit; the finding is that of the decisive cell. Unsupported
+    precisions are left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where`
+    pins it. Raises NoFindingError, also for models trained on generated rows, which say nothing about real ones.
     """
     trained = form.study or study
     trainings = of_study(quality, trained)

@@ -104,7 +104,7 @@ class HiggsFiles(Keys):
 
 class Higgs(Keys):
     rows: Count = Field(469_000, description="Generated training rows.")
-    positive_share: Share = Field(0.24, description="Generated share of signal rows.")
+    positive_share: Share = Field(0.24, description="Share of signal rows among generated rows.")
     seed: Seed = Field(492, description="Seed of the generator, or of the split of the real files.")
     csv: HiggsFiles | None = Field(None, description="The real files, or null to generate the data.")
 

@@ -114,7 +114,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation for a mapping with some of a dataclass's fields, each validated like the field."""
+    """Annotation for a mapping whose keys are fields of a dataclass; each value is validated like the field."""
 
     kind: type
 

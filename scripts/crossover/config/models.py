@@ -140,7 +140,7 @@ def _of_module(origin: str, name: str, where: str) -> Model:
     """A model of a library, or of a module on Python's path; raises UserError for a library that is not installed."""
     if origin in LIBRARIES:
         if PathFinder.find_spec(origin) is None:
-            raise UserError(f"{where}: {origin} is not installed; pip install the one for your torch")
+            raise UserError(f"{where}: {origin} is not installed; install the version for your torch with pip")
         return Model(origin, name, size_name=LIBRARIES[origin])
     file = _module_file(origin)
     return _of_function(origin, name, file) if file else Model(origin, name)
@@ -158,7 +158,9 @@ def _of_function(origin: str, name: str, file: Path) -> Model:
         raise UserError(f"{shown}: its first argument is not a size; allowed: {FUNCTION_SIGNATURE}")
     optional = names[len(function.args.args) - len(function.args.defaults) :]
     if others := [argument for argument in names[1:] if argument not in (*takes, *optional)]:
-        raise UserError(f"{shown} needs {', '.join(others)}, which it is not given; allowed: {FUNCTION_SIGNATURE}")
+        raise UserError(
+            f"{shown} needs {', '.join(others)}, which Crossover does not pass; allowed: {FUNCTION_SIGNATURE}"
+        )
     return Model(origin, name, "infer", _size_name(file, function), takes=takes)
 
 
@@ -264,7 +266,7 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
 
 
 def _binds(node: ast.AST) -> list[str]:
-    """The names bound by a node of a syntax tree."""
+    """The names that a statement defines."""
     if isinstance(node, ast.alias):
         return [node.asname or node.name]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

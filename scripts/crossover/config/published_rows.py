@@ -123,7 +123,9 @@ def _check_columns(names: Sequence[str], where: str) -> None:
             raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed}")
         metric, _ = SCALES.get(name, (name, None))
         if metric in held:
-            raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
+            raise UserError(
+                f"{where}: columns '{held[metric]}' and '{name}' give the same quantity; allowed: one of them"
+            )
         held[metric] = name
     if not set(names) & SCALES.keys():
         raise UserError(f"{where}: no column holds a result; allowed: {', '.join(SCALES)}")
@@ -135,7 +137,7 @@ def _quantity(metric: str) -> str:
 
 
 def _again(row: Mapping[str, Value], place: str, first: Mapping[str, Value]) -> str:
-    """The message for a row that repeats a published run, with the values in which it differs."""
+    """The message for a row that repeats a published run, with the values that differ."""
     differing = next((metric for metric in METRICS if row.get(metric) != first.get(metric)), None)
     values = f", with {differing} {row[differing]} instead of {first[differing]}" if differing else ""
     return f"the run of {place} again{values}"

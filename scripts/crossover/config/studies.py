@@ -18,7 +18,7 @@ from crossover.errors import UserError
 
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
-"""Each trial adds its number, and not every generator accepts seeds of more than 32 bits."""
+"""Largest seed of a config: each trial adds its number, and some generators accept only 32 bits."""
 MOST_THREADS = 4096
 MOST_TRIALS = 1000
 MOST_EPOCHS = 1_000_000
@@ -28,7 +28,7 @@ LATENCY_STEPS_MIN = 368
 """The minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025
 (`crossover.percentiles`)."""
 LATENCY_STEPS_MAX = 1_000_000
-"""All of them are stored in a row."""
+"""Limited, since all latencies are stored in one row."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
 """Pydantic settings for a mapping with some of a dataclass's fields."""
@@ -46,7 +46,8 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 class Effort:
     """Duration of warm-up and timing of a trial, in seconds, and tolerances as shares. Defaults: the preset `default`.
 
-    Trials are short: processes differ by more than the steps within one, so time is better spent on another process.
+    Trials are short: processes differ by more than the steps within a process, so time is better spent on another
+    process.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
@@ -54,7 +55,7 @@ class Effort:
     warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
     # On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md).
     warmup_accelerator_min_s: float = number(
-        0.7, "Shortest warm-up on anything but a CPU in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
+        0.7, "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
     )
     warmup_long_s: float = number(
         0.5,
@@ -152,7 +153,7 @@ class Refinement:
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
         """Number of trials of the sizes at a crossover after each stage following the bisections."""
-        # Single trials leave many sizes in doubt, and a second one fewer.
+        # After single trials many sizes are undecided; a second trial decides some of them.
         second = (2,) if self.first_trials == 1 and trials > 2 else ()
         more = (*second, trials) if self.first_trials < trials else ()
         return (*more, trials + self.extra_trials) if self.extra_trials else more

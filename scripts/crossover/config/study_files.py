@@ -150,9 +150,9 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
 
 
 QUESTIONS = {
-    "size": "From which size on does the GPU pay off",
-    "parameters": "From how many parameters on does the GPU pay off",
-    "batch_size": "From which batch size on does the GPU pay off",
+    "size": "At which size does the GPU overtake the CPU",
+    "parameters": "At how many parameters does the GPU overtake the CPU",
+    "batch_size": "At which batch size does the GPU overtake the CPU",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
 """The default question of a study of a model, by its x axis."""
@@ -232,9 +232,9 @@ def _axis_problems(study: Study) -> Iterator[str]:
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
-        yield "x_axis: cpu_threads, but cpu_threads names no fewer cores; allowed: size, or cpu_threads as [1, half]"
+        yield "x_axis: cpu_threads, but cpu_threads is empty; allowed: size, or cpu_threads as [1, half]"
     if study.x_axis == CPU_THREADS and study.candidates:
-        yield "candidates: with x_axis cpu_threads, whose sides they would mix; allowed: null, or another x_axis"
+        yield "candidates: not possible with x_axis cpu_threads; allowed: null, or another x_axis"
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
@@ -252,10 +252,10 @@ def _candidate_problems(study: Study) -> Iterator[str]:
     for key, values, grid in grids:
         others = [str(value) for value in values if value not in grid]
         if others:
-            yield f"candidates.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, grid))}"
+            yield f"candidates.{key}: {listed(others)} not among the study's; allowed: {', '.join(map(str, grid))}"
     if study.timed and not cells_of_candidates(study, DEVICES):
         yield (
-            "candidates: nothing to compare that the study does not measure; allowed: null, or other executions, "
+            "candidates: adds nothing to what the study measures; allowed: null, or other executions, "
             "precisions or threads, in a study of the CPU and another device"
         )
 

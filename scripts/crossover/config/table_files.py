@@ -140,7 +140,7 @@ def _columns_of(file: Path) -> _Columns:
     delimiter = max(headers, key=lambda text: len(headers[text]))
     names = headers[delimiter]
     if not names:
-        raise ValueError("no line names columns")
+        raise ValueError("no line with column names")
     return _Columns(names, frozenset(filter(INDEX.fullmatch, names)), encoding, delimiter)
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary: devices, precisions, executions, statuses, flags and the axes of a cell."""
+"""The fixed words of configs and tables: devices, precisions, executions, statuses, flags and the axes of a cell."""
 
 from __future__ import annotations
 
@@ -185,7 +185,9 @@ def threads_of_side(device: str) -> int | str | None:
 
 
 ENERGY_WINDOW_MIN_S = 10.0
-"""NVML updates its counter at least every 0.1 s, so the two edges of a window blur 10 s by at most 2 %."""
+"""Shortest window of an energy, in seconds. NVML updates its counter at least every 0.1 s, so both ends of 10 s add an
+error of at most 2 %.
+"""
 
 FIGURE_KINDS = (
     *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),

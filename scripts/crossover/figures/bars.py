@@ -125,7 +125,7 @@ def _draw_time_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
 def _stack(axes: Axes, parts: Mapping[str, Floats], colours: Sequence[str], least: float) -> Floats:
     """Draw stacked bars from left to right, from parts by name; return the bars' ends.
 
-    A part that does not exceed `least` in any bar is not drawn.
+    A part that is at most `least` in every bar is not drawn.
     """
     left = np.zeros_like(next(iter(parts.values())))
     for (words, width), colour in zip(parts.items(), colours, strict=True):

@@ -25,7 +25,8 @@ LABEL_GAP = 0.07
 def _draw_machines(view: StudyView) -> Figure:
     """The cost by which machines are ranked, over the x axis: one panel per line, one curve per device and machine."""
     table = with_x(view.tables.machines, view.x_axis)
-    table = table[table["ranked_by"] == table["ranked_by"].max()]  # all lines by time, or all by money
+    # Either all lines are ranked by time, or all by money.
+    table = table[table["ranked_by"] == table["ranked_by"].max()]
     machines = [HERE, *(name for name in table["machine"].unique() if name != HERE)]
 
     def maker(rows: pd.DataFrame, _name: str, _look: Look) -> Line:

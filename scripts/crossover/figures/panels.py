@@ -90,7 +90,7 @@ class Panel:
     title: str
     lines: Sequence[Line]
     decorate: Callable[[Axes], None]
-    """Draws everything but lines: crossovers, published points, a level, bars."""
+    """Draws everything except lines: crossovers, published points, a horizontal line, bars."""
     finish: Callable[[Axes], None] | None = None
     """Changes labels or ticks after drawing."""
     bars: int = 0
@@ -355,7 +355,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Let wide intervals, as from two trials, run out of the panel instead of compressing everything else.
+    """Clip wide intervals, such as those of two trials, so that they do not compress everything else.
 
     Space for `crosses` rows of crosses is left below the points.
     """

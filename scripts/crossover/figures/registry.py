@@ -29,7 +29,7 @@ from crossover.tables.run_tables import RunTables
 
 SUFFIXES = (".svg", ".pdf", ".png")
 NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""Metadata that keep the current time out of the files."""
+"""Metadata that omit the current time, so that files are reproducible."""
 
 WORKERS = 8
 """Maximum number of drawing processes; each holds all tables of the run."""

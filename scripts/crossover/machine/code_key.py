@@ -4,8 +4,8 @@ Imports are followed from the modules that a kind of job starts with, without im
 their syntax tree; comments, docstrings and layout do not count. Installed packages count by their version, and only if
 the workload imports them.
 
-Files named by string literals in the user's code count too. If the code imports or reads by a computed name,
-everything beside it counts: better to measure a cell again than to show an old number as new.
+Files named by string literals in the user's code count too. If the code imports or reads by a computed name, everything
+beside it counts, since measuring a cell again is better than showing an outdated number.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ WORK = {
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
     "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
 }
-"""The module and function that do each kind of job. The measuring process looks them up by name, so that a kind of job
-does not import what only another kind needs."""
+"""The module and function for each kind of job. The measuring process looks them up by name, so that a job does not
+import what only other kinds of jobs need.
+"""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
-"""The trial server, from which a measuring process is forked or imports parts. The supervising process does not count:
-no number depends on it."""
+"""The trial server, from which measuring processes are forked or import parts. The supervising process is not part of
+the key, since no number depends on it.
+"""
 
 CHOICE = "a choice"
 """The name under which the choice of a function and its mode counts among a model's files."""
@@ -143,13 +145,13 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # the packages that the other files import only read the host and write the row
+    for package in sorted(packages):  # packages imported by the other files only read the host and write the row
         versions |= version_of(package)
     return Code(files | added, digests, versions, names_of_model, surroundings)
 
 
 def _choice(model: Model) -> list[object]:
-    """What is chosen of a model's files: the function, the mode, the sizes' names and the columns of the table."""
+    """The parts of a model's files that a study uses: function, mode, names of sizes, and the table's columns."""
     source = model.name if model.file else model.source
     return [source, model.mode, model.names, model.table and [model.table.targets, model.table.inputs]]
 
@@ -346,7 +348,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # By the last part of its name only: Python's finder would look for the parent among the imported modules.
+            # Searched for by the last part of its name, since Python's finder would need the parent to be imported.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):

@@ -95,7 +95,8 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
-    children = max(0, after.children - before.children)  # the time of a child that was never waited for is lost
+    # The kernel drops the time of a child that was never waited for.
+    children = max(0, after.children - before.children)
     others = busy - (after.process - before.process) - children
     return {
         "steal_share": stolen / (stolen + busy) if stolen else 0.0,
@@ -121,7 +122,8 @@ def _throttled_s(root: Path) -> float | None:
     """Time in s that CPU quotas of the control group and its parents throttled it, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
-        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # cgroup v2; v1
+        # Microseconds in cgroup v2, nanoseconds in v1.
+        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):
             value = statistic(level / "cpu.stat", name)
             if value is not None:
                 seconds.append(value * unit_s)

@@ -65,7 +65,7 @@ class Machine:
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine for which a cluster's jobs are planned, with the devices of its nodes if Slurm lists them.
+    """The machine for which jobs on a cluster are planned, with the nodes' devices if Slurm lists them.
 
     Hardware, driver and compilers are those of the nodes, and recorded in their rows.
     """

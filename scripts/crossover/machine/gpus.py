@@ -60,7 +60,7 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
     """
     installed = []
     for index in range(nvml.nvmlDeviceGetCount()):
-        with suppress(nvml.NVMLError):  # off the bus or inaccessible: CUDA does not count it either
+        with suppress(nvml.NVMLError):  # the GPU has fallen off the bus or is inaccessible; CUDA skips it too
             installed.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
     return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
 
@@ -110,7 +110,7 @@ def _near(handle: Any, nvml: Any) -> frozenset[int]:
 def _is_split(handle: Any, nvml: Any) -> bool:
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
-    except nvml.NVMLError:  # a GPU without MIG
+    except nvml.NVMLError:  # the GPU does not support MIG
         return False
     return bool(current)
 

@@ -24,18 +24,18 @@ def is_installed(folder: Path) -> bool:
     return (
         not INSTALLED.isdisjoint(folder.parts)
         or any(map(folder.is_relative_to, STANDARD_LIBRARY))
-        or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
+        or any(folder.glob("*.dist-info"))  # a folder made by `pip install --target`
     )
 
 
 @cache
 def version_of(package: str) -> dict[str, str]:
     """Versions of the distributions that a package is imported from, by their names."""
-    from importlib import metadata  # takes a moment
+    from importlib import metadata  # imported here, since that takes a moment
 
     try:
         return {package: metadata.version(package)}
-    except metadata.PackageNotFoundError:  # its distribution has another name, or is missing
+    except metadata.PackageNotFoundError:  # the distribution has another name than the package, or is missing
         return {name: metadata.version(name) for name in _distributions_of(package)} or {package: NOT_INSTALLED}
 
 

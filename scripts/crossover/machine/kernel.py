@@ -47,10 +47,11 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
     """The smallest CPU quota of this process's control group and its parents, in CPUs; None without a quota."""
     quotas = []
     for level in control_groups("cpu", root):
-        quota, _, period = (read_kernel(level / "cpu.max") or "").partition(" ")  # version 2: a quota may be "max"
+        # Cgroup v2, where "max" means no quota.
+        quota, _, period = (read_kernel(level / "cpu.max") or "").partition(" ")
         if quota.isdigit():
             quotas.append(int(quota) / int(period))
-        quota_us = read_number(level / "cpu.cfs_quota_us")  # version 1: -1 without a quota
+        quota_us = read_number(level / "cpu.cfs_quota_us")  # cgroup v1, where -1 means no quota
         period_us = read_number(level / "cpu.cfs_period_us")
         if quota_us is not None and period_us and quota_us >= 0:
             quotas.append(quota_us / period_us)
@@ -98,7 +99,7 @@ def turbo(root: Path = Path("/")) -> bool | None:
     forbidden = read_kernel(root / CPUS / "intel_pstate/no_turbo")
     if forbidden in ("0", "1"):
         return forbidden == "0"
-    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # for acpi-cpufreq; amd-pstate has one file per policy
+    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # of acpi-cpufreq; amd-pstate has one file per policy
         allowed = read_kernel(root / CPUS / switch)
         if allowed in ("0", "1"):
             return allowed == "1"

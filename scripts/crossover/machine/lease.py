@@ -115,7 +115,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
     """The NVIDIA GPUs; None on a machine without NVML, such as one with AMD GPUs."""
     if handed_down := environment.get(HANDED_DOWN):
         return Gpus.from_json(handed_down)
-    import pynvml as nvml  # not for a CPU trial
+    import pynvml as nvml  # imported here, since CPU trials do not need it
 
     try:
         nvml.nvmlInit()
@@ -123,7 +123,7 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return None
     try:
         return find_gpus(environment, nvml)
-    except nvml.NVMLError as error:  # without the list, another trial might share the GPU
+    except nvml.NVMLError as error:  # without the list of GPUs, two trials might share one
         raise UserError(
             f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
         ) from error

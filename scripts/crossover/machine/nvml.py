@@ -213,13 +213,13 @@ def gpu_between(
 ) -> dict[str, Any]:
     """The columns of `Measurement` about the GPU; all None if it could not be read.
 
-    Read `before` before the trial opens the device and `after` while it still has it open (see `foreign_processes`),
-    and `used` right before and right after the timed blocks.
+    `before` must be read before the trial opens the device, `after` while the device is still open (see
+    `foreign_processes`), and `used` right before and right after the timed blocks.
     """
     first, last = before or GpuState(""), after or GpuState("")
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # The reasons active now, and those whose counter increased since the first reading.
+    # The reasons that are active now, and those whose counter increased since the first reading.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),

@@ -67,7 +67,7 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
     content = file.read_bytes()
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError):  # the import will fail with a better message
+    except (SyntaxError, ValueError, RecursionError):  # importing the file will fail with a better message
         return Source(hashlib.sha256(content).hexdigest())
     reads_docstrings = any(word in content for word in (b"__doc__", b"getsource", b"getdoc"))
     statements: list[ast.Import | ast.ImportFrom] = []
@@ -111,7 +111,7 @@ def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import |
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is only a string, as a docstring is."""
+    """Whether a statement is only a string, such as a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 

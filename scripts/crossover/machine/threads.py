@@ -81,7 +81,7 @@ def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
     siblings = [_siblings(cpu, root) for cpu in cpus]
     if None not in siblings:
         return len(set(siblings))
-    import psutil  # only without the kernel's topology: a trial's parent should start quickly
+    import psutil  # imported only without the kernel's topology, since a trial's parent should start quickly
 
     return min(len(siblings), psutil.cpu_count(logical=False) or len(siblings))
 

@@ -20,10 +20,14 @@ CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials were over 10
 below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
-"""The kernel's tick (usually 250 per second on Linux); the whole tick counts for the task that runs at its end."""
+"""Length of the kernel's tick in seconds (Linux usually has 250 per second); a whole tick is charged to the task that
+runs at its end.
+"""
 
 THROTTLED_SHARE = 0.01
-"""Share of time lost to a quota, or to heat, above which the loss is visible in a time with 1 % precision."""
+"""Share of the time lost to a quota or to heat above which a result is flagged or invalid: 1 %, the precision of a
+time.
+"""
 
 STEAL_SHARE = 0.1
 """A step loses at least the share that the hypervisor took. Smaller losses are not visible within the spread of trials
@@ -82,7 +86,7 @@ def may_pass(facts: Mapping[str, Any]) -> bool:
 
 
 def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Reasons why a result is invalid, and for each whether a second attempt may help."""
+    """The reasons why a result is invalid, each with whether a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
     # Without a counter, a reason counts if it is active at the end. `hw_slowdown` alone does not: according to NVML it

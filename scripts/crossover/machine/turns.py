@@ -15,7 +15,7 @@ from pathlib import Path
 from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
-"""Variables of batch systems; in their jobs, processes must stay within the job."""
+"""Variables set in the jobs of batch systems, whose processes must stay within their job."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
 """The environment variable with the name of the lock with which the jobs of this machine wait for each other."""
@@ -63,7 +63,7 @@ def host_turn(
 
 
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
-    """Who holds the turn on this host, described in a line, before this run measures; None if nobody does."""
+    """The holder of the turn on this host, described in one line, before this run measures; None if there is none."""
     path = _file_of_turns(environment)
     if path is None:
         return None

@@ -67,8 +67,8 @@ class OpenCell:
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
     def ending(self, error: Exception) -> tuple[str, str]:
-        """The status and reason for an error of the step. Raises the error if it is the user's mistake or a bug,
-        RefusedError if that must be found out by a step on the CPU in fp32.
+        """The status and reason for an error of the step. Raises the error if it is the user's mistake or a bug, or
+        RefusedError if only a step on the CPU in fp32 can tell.
         """
         if (end := ending(error, self.target.device)) is not None:
             return end
@@ -86,7 +86,7 @@ def open_cell(job: Job) -> OpenCell:
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # the setting belongs to a loader's pinning thread, in which no step runs
+    if target.device.type != "cpu":  # a data loader's pinning thread sets it, and no step runs in that thread
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {

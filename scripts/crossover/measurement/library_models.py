@@ -76,7 +76,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
             output = _forward(make(), images.to("meta"))
     except UserError:
         raise
-    except Exception:  # perhaps the meta device lacks an operator
+    except Exception:  # the meta device may lack an operator
         shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
         output = _on_cpu(make, [images], {}, shown, f"use other sizes, or {OWN_FILE}")
     if isinstance(output, list):
@@ -135,7 +135,9 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
         raise
     except Exception as error:
         of_layers = "" if layers is None else f" with {LAYERS}={layers}"
-        raise UserError(f"transformers:{name}: no model of it{of_layers} ({_shown(error)}); {OWN_FILE}") from None
+        raise UserError(
+            f"transformers:{name}: no model can be built{of_layers} ({_shown(error)}); {OWN_FILE}"
+        ) from None
     return network
 
 

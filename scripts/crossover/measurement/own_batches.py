@@ -58,7 +58,7 @@ def _split(batch: Any, collated: bool) -> Batch:
         return targets, None
     if collated:
         inputs = [tuple(part) if isinstance(part, list) else part for part in inputs]
-    if is_list_of_dicts(targets):  # one dict for each sample, as made by a detector's collate function with zip(*batch)
+    if is_list_of_dicts(targets):  # one dict per sample, as made with zip(*batch) by a detector's collate function
         inputs = [list(part) if type(part) is tuple else part for part in inputs]
         targets = list(targets)
     return (inputs[0] if len(inputs) == 1 else tuple(inputs)), targets
@@ -96,7 +96,7 @@ def sample_counter(
     rows = " or ".join(map(str, dict.fromkeys(counts))) or "no"
     advice = "build it with batch_size rows" if takes_batch_size else f"take batch size {rows}"
     raise UserError(
-        f"{shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}, or {COUNT_THEM}"
+        f"{shown}: its batch has {rows} rows, but the batch size is {batch_size}; {advice}, or {COUNT_THEM}"
     )
 
 

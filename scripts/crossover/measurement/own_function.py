@@ -34,7 +34,7 @@ from crossover.measurement.user_module import call_function
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
 TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: HALF_TOLERANCE}
-"""Largest relative difference of results by their type; 0 for whole numbers and truth values."""
+"""Largest relative difference of results by their type; 0 for whole numbers and booleans."""
 
 
 class OwnFunction:
@@ -107,7 +107,8 @@ class FunctionTask(Task):
     def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
         assert source.cell.model is not None
         self.user_step, self.source = step, source
-        threadpool_limits(torch.get_num_threads())  # threads of NumPy's and SciPy's libraries, which torch does not set
+        # Sets the threads of NumPy's and SciPy's libraries, which torch does not.
+        threadpool_limits(torch.get_num_threads())
         self.awaits: bool | None = None
         """Whether results are computed in the background; None before the first step."""
         self.samples_taken: int = 0
@@ -138,7 +139,7 @@ class FunctionTask(Task):
             if self.awaits is not False:
                 self._await(returned)
         except Exception:
-            with explaining(self.source.cell.model):  # in each step it would take as long as a short step
+            with explaining(self.source.cell.model):  # checking this in each step would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -151,7 +152,7 @@ class FunctionTask(Task):
         """
         if self.awaits is None and (kind := unfinished(returned)):
             with suppress(Exception):
-                returned.close()  # otherwise Python warns of a coroutine that was never awaited
+                returned.close()  # otherwise Python warns that the coroutine was never awaited
             assert self.source.cell.model is not None
             raise UserError(
                 f"{self.source.cell.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
@@ -165,8 +166,8 @@ class FunctionTask(Task):
             wait()
 
     def check(self) -> Answer:
-        """Compare the results with those of the same function built for the CPU. Both are built anew and take one
-        step, since later steps may continue from the previous one. Two such steps on the device must return the same.
+        """Compare the results with those of the same function built for the CPU. Both are rebuilt and take one step,
+        since later steps may depend on earlier ones. On the device this is done twice, and both results must agree.
         """
         model = self.source.cell.model
         assert model is not None
@@ -176,11 +177,13 @@ class FunctionTask(Task):
         ours, again = (results_of(self.source.step_on(device), model) for _ in range(2))
         if not ours:
             return Answer(
-                unchecked="the function returns no numbers or arrays to compare; Step(result=...) may give some"
+                unchecked="the function returns no numbers or arrays to compare; Step(result=...) can return some"
             )
         tolerance = self.user_step.tolerance
         if difference(ours, again, tolerance) is not None:
-            return Answer(unchecked="built twice, it returns different results: it draws random numbers of its own")
+            return Answer(
+                unchecked="built twice, the function returns different results: it draws unseeded random numbers"
+            )
         if device == "cpu":
             return Answer()
         theirs = results_of(self.source.step_on("cpu"), model)
@@ -244,7 +247,7 @@ def as_result(value: Any) -> Result | None:
         return _of_array(value.get())
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         return _of_array(np.asarray(value))
-    if isinstance(value, float | complex):  # it may come from an array in single precision
+    if isinstance(value, float | complex):  # a plain number may come from an array in single precision
         return Result(np.asarray(value), TOLERANCES[np.float32])
     return _of_array(np.asarray(value)) if isinstance(value, int) else None
 

@@ -38,7 +38,7 @@ class ClassLabels:
         """Range of the labels of a batch on the host; None if its targets are not whole numbers."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
-        targets = targets.long()  # torch has no minimum for uint16
+        targets = targets.long()  # torch cannot compute the minimum of uint16
         labels = targets[targets != IGNORED_LABEL]
         if not labels.numel():
             return None
@@ -115,7 +115,7 @@ def _scores(output: Any) -> torch.Tensor:
     """The output's logits, or else its first tensor of floating-point or complex numbers."""
     if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
         return logits
-    if hasattr(output, "to_tuple"):  # an output of transformers
+    if hasattr(output, "to_tuple"):  # outputs of transformers' models have logits
         output = output.to_tuple()
     for tensor in tensors_of(output):
         if tensor.is_floating_point() or tensor.is_complex():

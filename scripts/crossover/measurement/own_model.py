@@ -57,7 +57,7 @@ LEARNING_RATE = 1e-3
 
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives a description of the user's code that is about to run, and the number of parameters."""
+"""Called with a description of the user's code that is about to run, and with the number of parameters."""
 
 
 class OwnModel:
@@ -127,7 +127,9 @@ _default_dtypes: dict[Model, torch.dtype] = {}
 
 @contextmanager
 def _default_dtype_of(model: Model) -> Iterator[None]:
-    """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
+    """Apply the default type that a user's file sets in torch to that file's code only; a step has the type of its
+    precision.
+    """
     before = torch.get_default_dtype()
     torch.set_default_dtype(_default_dtypes.get(model, before))
     try:
@@ -152,7 +154,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # a compiled forward, which would use the first model's weights
+        for module in model.modules():  # a compiled forward would use the first model's weights
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -281,8 +283,8 @@ def explaining(
 ) -> Iterator[None]:
     """Raise an error as the user's mistake, with file and line, unless it means a status.
 
-    `what` says what failed. The error is kept as the cause, since the device may lack something, which
-    `process.attempts` finds out with a step on the CPU. With `certain`, for code that uses no device, it is not kept.
+    `what` says what failed. The error is kept as the cause: the device may lack something, which `process.attempts`
+    finds out with a step on the CPU. With `certain`, for code that uses no device, the cause is dropped.
     """
     try:
         yield
@@ -349,7 +351,7 @@ class _OwnTask(Task):
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
-            tensor.grad = None  # otherwise gradients of inputs would add up over steps
+            tensor.grad = None  # otherwise the inputs' gradients would accumulate over steps
         self.samples_taken += self.samples
         return self.resident_batch
 
@@ -444,7 +446,8 @@ class OwnTraining(_OwnTask, TrainingTask):
             if groups and trained.isdisjoint(map(id, parameters)):
                 raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it of these")
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
-                optimizer.load_state_dict(optimizer.state_dict())  # moves state created on the host, such as Adagrad's
+                # Moves optimizer state created on the host, such as Adagrad's.
+                optimizer.load_state_dict(optimizer.state_dict())
         else:
             with explaining(self.source, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
@@ -458,7 +461,7 @@ class OwnTraining(_OwnTask, TrainingTask):
         """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if the precision needs
         it."""
         arithmetic = self.arithmetic
-        if len(positional(run)) > 4:  # in addition to model, inputs, targets and optimizer
+        if len(positional(run)) > 4:  # arguments besides model, inputs, targets and optimizer
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(
@@ -508,7 +511,7 @@ class OwnInference(_OwnTask, InferenceTask):
     """Whether a step has succeeded; missing gradients are then not the cause of a later error."""
 
     def move_batches(self, move: Change) -> None:
-        self.resident_batch = (self.resident_batch[0], None)  # inference does not use targets
+        self.resident_batch = (self.resident_batch[0], None)  # targets are not needed in inference
         super().move_batches(move)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:

@@ -68,7 +68,7 @@ def time_remedies(
         with suppress(Exception):
             replay, columns["fits_graph"] = replayed(build(), name, batch)
             methods |= replay
-    # An operator within compiled code would be hidden.
+    # Operators in compiled code would be hidden from the counter.
     eager = torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
     with suppress(Exception), eager:
         columns["host_work_s"] = host_work_s(_step_on(task, execution, batch))
@@ -103,7 +103,7 @@ def remedies_of(
     copies: HostCopies,
 ) -> dict[str, Method]:
     """The unmodified step first, then with each remedy except a CUDA graph, by column of `Measurement`. `inputs` is a
-    batch of the task, `batch` the same batch on the device, `copies` what was copied to make the inputs.
+    batch of the task, `batch` the same batch on the device, and `copies` the copies made when taking it.
     """
     on_batch = _step_on(task, execution, batch)
     methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
@@ -124,7 +124,7 @@ def remedies_of(
     if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
-            # The graph of a step with copies reads its batch from the host itself.
+            # If steps copy their batch, a CUDA graph of the step reads it from the host.
             early = not late and not (task.copies and name == "cuda-graph")
             methods |= _from_the_host(task, execution, inputs, batch, pinned, early)
     return methods
@@ -192,7 +192,7 @@ def _from_the_host(
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]
-    mapped = map_plain if task.copies else map_tensors  # like the step itself
+    mapped = map_plain if task.copies else map_tensors  # as the step does
 
     def copied(source: Inputs, wait: bool) -> Inputs:
         devices = iter(targets)
@@ -228,7 +228,7 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
     if reads_back:
         vars(task).update(reads_back=False, observe=lambda *_results: None)
     for group in () if task.optimizer is None else task.optimizer.param_groups:
-        if "capturable" in group:  # the optimizer then counts its steps on the device
+        if "capturable" in group:  # makes the optimizer count its steps on the device
             group["capturable"] = True
     if why_not_captured(task) is not None:
         return {}, None

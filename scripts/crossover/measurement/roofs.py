@@ -102,7 +102,7 @@ def probe(
         for working_set in sizes.working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
-            if working_set / row["value"] > LONGEST_STEP_S / 2:  # the next size would take many seconds
+            if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take many seconds
                 break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":
@@ -123,7 +123,7 @@ def _matrix_products(
         out = torch.empty_like(left)
         step = partial(torch.mm, left, right, out=out)
         probes.append(_tried(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
-        if probes[-1].step_s > LONGEST_STEP_S / 8:  # twice the rows take eight times as long
+        if probes[-1].step_s > LONGEST_STEP_S / 8:  # doubling the rows takes eight times as long
             break
     best = max(probes, key=lambda probe: probe.rate)
     return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.more)
@@ -186,7 +186,7 @@ def _replayed(step: Step, device: torch.device) -> Step:
     """The replay of a step as a CUDA graph; the step itself on other devices."""
     if device.type != "cuda":
         return step
-    step()  # loads libraries, which a capture cannot
+    step()  # loads libraries, which is not possible during a capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()

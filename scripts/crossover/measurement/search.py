@@ -1,8 +1,8 @@
-"""The search for the largest batch of a cell that fits its device, with a measuring process for each try.
+"""Search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
 A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again; if it
-fails then, the search goes down. Sizes are assumed to fail above a threshold, which may be blurred. The searching
-process does not import torch, which only the measuring processes do.
+fails then, the search goes down. Sizes above a threshold are assumed to fail; near it a size may fit or fail at random.
+The searching process does not import torch, which only the measuring processes do.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     from crossover.measurement.workloads import workload_code
 
     arithmetic, target = cell.arithmetic(), cell.target
-    workload_code(job.cell)  # imports do not count towards the cell's memory
+    workload_code(job.cell)  # so that imports do not count towards the cell's memory
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)

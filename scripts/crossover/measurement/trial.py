@@ -58,7 +58,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     row with a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises UserError for a
     missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
     """
-    with session(pynvml) if job.uuid else nullcontext():  # so that NVML is opened once for all readings
+    with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)
@@ -155,7 +155,7 @@ class Trial:
         with self._time_kept("readings of host and device"):
             self._read_surroundings()
         self.phases.end("warm-up and timing")
-        self._read_back()  # the steps may have moved the model or changed a setting
+        self._read_back()  # checked again, since steps may move the model or change a setting
         with self._time_kept("look at the weights"):
             if not has_finite_weights(task):
                 self.flags.append("diverged")
@@ -230,7 +230,7 @@ class Trial:
             passes |= {"profile": self._profile, "count of operations": self._count}
         longest_s = LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S
         if self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s:
-            passes["remedies"] = self._remedies  # last, since it changes the weights and keeps memory
+            passes["remedies"] = self._remedies  # the last pass, since it changes the weights and keeps memory
         return passes
 
     def row(self) -> Columns:
@@ -255,7 +255,7 @@ class Trial:
 
     def _latencies(self) -> Columns:
         methods: dict[str, Method] = right_methods(self.execution.step, self.watch)
-        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # a CPU step waits for no device
+        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # steps on a CPU do not wait for a device
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             methods |= mistaken_methods(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
@@ -294,7 +294,7 @@ class Trial:
 
     def _memory(self) -> Columns:
         step = self.execution.step
-        self.task.arithmetic.run_until_updated(step)  # the check has left fresh weights, whose gradients may overflow
+        self.task.arithmetic.run_until_updated(step)  # the check leaves fresh weights, whose gradients may overflow
         return measure_memory(step, self.cell.target.device, self.cell.target.uuid)
 
     def _memory_parts(self) -> Columns:
@@ -337,7 +337,7 @@ class Trial:
 
 
 IDLE_AFTER_S, IDLE_S = 0.3, 0.05
-"""Time to wait, since threads of numerical libraries may spin for 0.2 s after their work."""
+"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work."""
 
 
 def works_on(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:

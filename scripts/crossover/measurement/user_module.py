@@ -54,7 +54,7 @@ def cause_of(error: BaseException) -> str:
     """The first line of an error's message, and a remedy for errors of known cause."""
     lines = str(error).strip().splitlines() or [""]
     text = lines[0]
-    if WORKER in str(error):  # the message follows the worker's traceback
+    if WORKER in str(error):  # the message comes after the worker's traceback
         kind, _, message = lines[-1].partition(":")
         text = message.strip() if kind.rpartition(".")[2] == type(error).__name__ else lines[-1]
     return "; ".join(filter(None, [text, _remedy(error)]))
@@ -183,7 +183,7 @@ def _count_of_arguments(function: Callable[..., Any]) -> int:
     """How many of the arguments size and batch size a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a compiled function may have no signature
+    except ValueError:  # compiled functions may have no signature
         return 2
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
@@ -222,7 +222,7 @@ def _of_file(file: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # for pickling its classes, as a loader's workers do
+    sys.modules[spec.name] = module  # needed for pickling its classes, as a data loader's workers do
     spec.loader.exec_module(module)
     return module
 

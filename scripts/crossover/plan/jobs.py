@@ -42,7 +42,7 @@ GPU_ONLY = "gpu_model"
 """A job without a GPU must not ask for this resource."""
 
 NO_RESOURCES = ("devices", "cores")
-"""Keys of a class of nodes that are no resources of its jobs."""
+"""Keys of a class of nodes that are not resources of its jobs."""
 
 Wildcards = Mapping[str, Any]
 
@@ -158,7 +158,8 @@ class Jobs:
                 return ROOFS_MIN
             limit_min = math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
             each_min = limit_min + (SEARCH_MIN if kind == "batch_try" else START_MIN)
-            return each_min * attempt * (2 if kind == "trial" else 1)  # an invalid trial is measured once more
+            # Twice, since an invalid trial is measured once more.
+            return each_min * attempt * (2 if kind == "trial" else 1)
 
         return {
             **self._class_resources(),
@@ -230,7 +231,8 @@ class Jobs:
 
 def _note(kind: str, wildcards: Wildcards) -> str:
     """The file in which a job notes that it was ended by its time limit."""
-    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # `again` is empty for a first row
+    # `again` is empty unless the trial is repeated.
+    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]
     return "/".join([kind, *values]) + ".json"
 
 

@@ -38,7 +38,7 @@ class Plan:
     references: Sequence[str]
     """Folders of the reference machines with which the run is compared."""
     note: str | None
-    """Why a device of this machine cannot be used, if so."""
+    """Why a device of this machine cannot be used, if one cannot."""
 
 
 def write(plan: Plan, path: Path) -> None:
@@ -67,9 +67,9 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
-    """Folders of the plan's references, as far as they exist. Relative ones are looked up from the folder in which the
-    run was started, by its results folder or as recorded, then from the working directory: the results may have been
-    moved, even to another machine.
+    """Existing folders of the plan's references. Relative ones are looked up from the folder in which the run was
+    started, by its results folder or as recorded, then from the working directory: the results may have been moved,
+    even to another machine.
     """
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()

@@ -31,7 +31,9 @@ def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def machine_of(workflow: Workflow) -> Machine:
-    """The devices and versions to plan for, as the main process finds them: `params` must be the same on all hosts."""
+    """The devices and versions to plan for, found by the main process only, since `params` must be the same on all
+    hosts.
+    """
     if not workflow.is_main_process:
         return handed_down()
     machine = find_machine()
@@ -42,14 +44,15 @@ def machine_of(workflow: Workflow) -> Machine:
 
 
 def is_for_cluster(workflow: Workflow) -> bool:
-    """Whether jobs are counted by --jobs, as only on a cluster: the executor is not known while rules are read."""
+    """Whether --jobs was given, which only clusters use; the executor itself is not known while rules are read."""
     return workflow.resource_settings.nodes is not None
 
 
 def cpu_partition(workflow: Workflow) -> str | None:
     """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
 
-    None if the profile names none. Snakemake evaluates it for each job alone, and `devices: auto` needs it before.
+    None if the profile names none. Snakemake evaluates such an expression only for each job, but `devices: auto` needs
+    the partition earlier.
     """
     resources = dict(workflow.resource_settings.default_resources or {})
     partition = resources.get("slurm_partition")
@@ -59,14 +62,14 @@ def cpu_partition(workflow: Workflow) -> str | None:
 def evaluated_partition(text: object) -> str | None:
     """The partition of a CPU cell in a name or an expression of wildcards."""
     try:
-        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # like Snakemake for each job
+        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # as Snakemake evaluates it for each job
     except Exception:
         value = text
     return value if isinstance(value, str) else None
 
 
 class _Wildcards(dict[str, str]):
-    """Wildcards as a profile's expressions see them."""
+    """Wildcards for evaluating a profile's expressions."""
 
     __getattr__ = dict.__getitem__
 

@@ -35,7 +35,7 @@ MOST_REASONS = 3
 """Maximum number of failed jobs' reasons repeated at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
-"""Free bytes below which a job fails without a log."""
+"""Free bytes below which the disk counts as full, since jobs fail without a log."""
 
 MOST_PATHS = 3
 """Maximum number of a job's paths to show."""
@@ -193,7 +193,7 @@ class Progress(logging.Handler):
                 self._say(ADDING[rule].format(_with_noun(added, "trial")))
 
     def tells(self, record: logging.LogRecord) -> bool:
-        """Whether to show a record: not jobs that the user has stopped, which Snakemake reports as failed."""
+        """Whether to show a record; not for jobs that the user has stopped, which Snakemake reports as failed."""
         return not self.stopped or getattr(record, "event", None) not in ("job_error", "error")
 
     def _trials(self) -> int:

@@ -36,7 +36,7 @@ COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
     """The data as JSON that is safe inside a script element: ASCII without `<`.
 
-    A link to a cell consists of its axes; like the path of its rows, it omits the machine if it has no name.
+    A link to a cell consists of its axes; like the path of its rows, it omits a machine without a name.
     """
     cells, ratios = tables.cells, tables.ratios
     headlines = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]

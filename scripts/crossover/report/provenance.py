@@ -246,7 +246,7 @@ def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
         texts = measurements[column].dropna()
         mappings = texts.map({text: json.loads(text) for text in texts.unique()})
         for key in dict.fromkeys(key for mapping in mappings for key in mapping):
-            if key not in ("python", "torch"):  # these have columns
+            if key not in ("python", "torch"):  # python and torch have columns already
                 columns[word.format(key)] = mappings.map(lambda mapping, key=key: mapping.get(key))
     return columns
 

@@ -111,7 +111,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of the templates; `facts` is the provenance of the run."""
+    """The variables of the templates; `facts` is the run's provenance."""
     tables = run.tables
     answers = records(tables.answers)
     trust = trust_of(tables.cells)
@@ -152,7 +152,7 @@ def figure_of(path: Path) -> dict[str, Any]:
     text = read_text(path, "figure")
     points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
     width, height = (round(float(length) * 4 / 3) for length in points)
-    short = " ".join(text.split()).replace("> <", "><")  # each line break takes three bytes of the URI
+    short = " ".join(text.split()).replace("> <", "><")  # a line break would take three bytes of the URI
     return {
         "study": path.parent.name,
         "kind": path.stem,

@@ -53,7 +53,7 @@ def check_reference(folder: Path) -> list[Finding]:
     findings += [Finding(trials_file, what) for what in check_rows(reference.trials)]
     findings += check_numbers(trials_file, reference.trials, omits_invalid=True)
     if read_json(folder / facts_file, "reference").get(CHECKSUM) is None:
-        what = "has no checksum of its facts and roofs, as exports of an older version"
+        what = "has no checksum of its facts and roofs, since it was exported by an older version"
         findings.append(Finding(facts_file, what, is_wrong=False))
     if reference.facts.name != (name := folder.resolve().name):
         what = f"name is '{reference.facts.name}'; the folder's is '{name}'"
@@ -170,11 +170,11 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:
     """Report a table that differs, beyond rounding, from the one that `source` gives."""
     if len(stored) != len(expected):
-        yield Finding(file, f"is not what {source} give: {len(stored)} rows; expected: {len(expected)}")
+        yield Finding(file, f"differs from what {source} give: {len(stored)} rows; expected: {len(expected)}")
         return
     try:
         pd.testing.assert_frame_equal(stored, expected, check_dtype=False, rtol=TOLERANCE, atol=0)
     except AssertionError as error:
         column = re.search(r'column name="(\w+)"', str(error))
         where = f"column {column[1]}, " if column else ""
-        yield Finding(file, f"is not what {source} give: {where}{shown_text(str(error).splitlines()[-1])}")
+        yield Finding(file, f"differs from what {source} give: {where}{shown_text(str(error).splitlines()[-1])}")

@@ -69,8 +69,9 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """Whether a candidate may be the fastest at a size, or if it was not measured at that size, at the nearest
-        sizes that were."""
+        """Whether a candidate may be the fastest at a size or, if it was not measured there, at the nearest sizes where
+        it was.
+        """
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
         measured = [measured_size for measured_size, candidates in self.logs.items() if candidate in candidates]

@@ -29,7 +29,9 @@ ALSO = 0.4
 LEAST = 0.2
 
 PREDICTABLE = 0.1
-"""Minimum share of a step that must remain for a prediction: a short rest after a long wait runs on cold caches."""
+"""Minimum share of a step that must remain for a prediction: after a long wait, a short remainder runs with cold
+caches.
+"""
 
 OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
 """Columns measured in the first trial only."""
@@ -178,14 +180,14 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
     elif cause == "transfer":
         pinned_s = seconds["pinned_s"]
         if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
-            copying_s = _or_0(seconds["pinned_transfer_s"])  # since the host runs ahead of these copies
+            copying_s = _or_0(seconds["pinned_transfer_s"])  # the host runs ahead of these copies
             device_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else held_s
             yield Remedy("pin", prepared_s, pinned_s, max(held_s, copying_s + device_s))
         else:
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
         host_s = _or_0(seconds["host_work_s"])
-        if host_s < LEAST * held_s:  # a graph leaves out host work that the step needs
+        if host_s < LEAST * held_s:  # a graph would skip host work that the step needs
             busy_s = _or_0(or_nan(trial.get("device_busy_s")))
             yield Remedy("graph", held_s, seconds["replayed_s"] + host_s, busy_s + _or_0(roofs.gaps_s) + host_s)
     elif cause == "threads":
@@ -211,7 +213,7 @@ def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str,
     if larger_s > 0:
         fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
         overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
-    elif trial.get("execution") == "compile":  # its operators differ from those of the eager step that was counted
+    elif trial.get("execution") == "compile":  # a compiled step's operators differ from those counted in the eager step
         return 0.0
     else:
         operators_s = _operators_s(trial)

@@ -88,7 +88,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
     price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
-    # A counter that did not change measured nothing.
+    # An energy of 0 means that the counter did not change.
     joules = _present(numbers_of_ok["energy_per_step_j"][numbers_of_ok["energy_per_step_j"] > 0])
     counts = _present(numbers_of_ok["samples_per_step"])
     samples = math.fsum(counts) / len(counts) if counts else numbers["batch_size"][first]
@@ -127,7 +127,7 @@ def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) 
 
 
 def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
-    """An amount, in `unit`, per time; the upper end of the time gives the lower end of the rate."""
+    """An amount, in `unit`, divided by a time; the upper end of the time gives the lower end of the rate."""
     low, high = (None if end is None else amount / end / unit for end in (time.high, time.low))
     return Interval(amount / time.mean / unit, low, high)
 

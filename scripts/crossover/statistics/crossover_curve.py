@@ -98,7 +98,7 @@ def advantages_of_table(
     trials = pd.Series(logs).groupby(keys, dropna=False).mean()
     sizes, sides = (trials.index.get_level_values(level).to_numpy() for level in (0, 1))
     logs = trials.to_numpy()
-    order = np.lexsort((logs, sides, sizes))  # so that the order of rows cannot change the last digit
+    order = np.lexsort((logs, sides, sizes))  # sorted, so that the order of rows cannot change the last digit
     sizes, sides, logs = sizes[order], sides[order], logs[order]
     ends = np.flatnonzero(np.diff(sizes, append=np.inf))
     cells = {}
@@ -146,7 +146,7 @@ class Curve:
     def root(self, gap: int) -> float:
         """The zero in a gap whose ends have opposite signs, as ln(size)."""
         start, end = self.log_sizes[gap : gap + 2].tolist()
-        if self.smooth(start) * self.smooth(end) >= 0:  # by rounding only
+        if self.smooth(start) * self.smooth(end) >= 0:  # only due to rounding
             return float(end)
         return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
@@ -205,7 +205,7 @@ class Curve:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if math.isinf(at_inside):  # unknown at one of both sizes
+        if math.isinf(at_inside):  # unknown at one of the two sizes
             return outside
         return _root(excess, inside, outside, 1e-10)
 

@@ -150,7 +150,7 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:
-    """Whether rows of table `machines` say more than a crossover does."""
+    """Whether rows of table `machines` rank more sides than a crossover compares."""
     sides = sides_of(rows)
     return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 

@@ -89,7 +89,7 @@ def host_spread(execution: str) -> float:
 
 
 def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
-    """The trials, with the times of some machines as on a host whose speed-up is at this quantile of its kind."""
+    """The trials, with the times of some machines as on a host of their kind whose speed-up is at this quantile."""
     factors = [
         math.exp(quantile * min(SPEEDUP_SPREAD, host_spread(execution))) if machine in machines else 1.0
         for machine, execution in zip(trials["machine"], trials["execution"], strict=True)
@@ -102,7 +102,8 @@ SMALL_SPEEDUP = 1.5
 
 
 def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
-    """Time of this CPU over a reference's CPU, for the host work of small GPU steps, by the axes of a series.
+    """Time of this CPU over that of a reference's CPU, which scales the host work of small GPU steps, by the axes of a
+    series.
 
     The geometric mean over the points at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
     smallest. `ratios` are of pair `reference`; the machine of a series is the reference.

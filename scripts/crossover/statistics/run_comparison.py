@@ -20,7 +20,7 @@ MARGIN = 0.02
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
 """The parts of a cell's code, with the columns of measurements that tell whether they differ."""
 OTHER = "other"
-"""Covered by code_key only: environment variables, and modification times of files that a user's model reads."""
+"""Parts that only code_key covers: environment variables, and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = {

@@ -109,7 +109,9 @@ class Measurement(Row):
     sample_name: str | None = column("what the samples are, such as tokens; calls if a function has no count")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("time of compilation (part of the first step), or of capturing a CUDA graph", "s")
-    dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")
+    dynamic_shapes: bool | None = column(
+        "whether the step was compiled for batches of changing shapes; null: not compiled"
+    )
     warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
     spent_s: str | None = column("seconds of each phase of the process, from its start (or its fork) on, JSON", "s")
@@ -120,30 +122,32 @@ class Measurement(Row):
     )
     device_busy_s: float | None = column("time per step in which the device ran a kernel or copy, by the profiler", "s")
     device_work_s: float | None = column(
-        "the same without copies from host memory, and without copies of results to it if the protocol includes them",
+        "device_busy_s without copies from host memory and, if the protocol includes them, copies to host memory",
         "s",
     )
     host_bound_share: float | None = column(
         "1 - device_busy_s / step_time_s: share of a step in which only the host works"
     )
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
-    split_step_s: float | None = column("the step again, in turns with the remedies below", "s")
+    split_step_s: float | None = column("time of the step, measured again in turns with the remedies", "s")
     loading_s: float | None = column("only taking the next batch, including its copy to the device if any", "s")
     transfer_s: float | None = column(
         "only copying a prepared batch to the device, from the same kind of memory as in the step", "s"
     )
-    pinned_transfer_s: float | None = column("the same from pinned memory", "s")
+    pinned_transfer_s: float | None = column("only copying a prepared batch to the device from pinned memory", "s")
     prepared_s: float | None = column("remedy: the step on a batch prepared in host memory", "s")
     pinned_s: float | None = column("remedy: the step on a batch prepared in pinned memory", "s")
     held_s: float | None = column("remedy: the step on a batch held on the device", "s")
-    replayed_s: float | None = column("remedy: that step as one CUDA graph, without reading results back", "s")
+    replayed_s: float | None = column(
+        "remedy: the step on a held batch as one CUDA graph, without reading results back", "s"
+    )
     fits_graph: bool | None = column("whether a CUDA graph can hold the step; empty if not tried")
     host_work_s: float | None = column(
         "part of the step on a held batch in which the host runs no operator, minus 0.1 ms for calling each operator",
         "s",
     )
     one_thread_s: float | None = column("remedy: the step on a held batch on one thread of the CPU", "s")
-    half_threads_s: float | None = column("remedy: the same on half of the threads", "s")
+    half_threads_s: float | None = column("remedy: the step on a held batch on half of the threads", "s")
     larger_s: float | None = column("remedy: the step on a held batch of four times the rows", "s")
     latencies_s: list[float] | None = column("individually synchronised steps", "s")
     latencies_device_s: list[float] | None = column(
@@ -171,14 +175,18 @@ class Measurement(Row):
         "2^k to 2^(k+1) B",
         "B",
     )
-    others_bytes_by_working_set: list[float] | None = column("the same for all other operators", "B")
+    others_bytes_by_working_set: list[float] | None = column(
+        "products_bytes_by_working_set for all other operators", "B"
+    )
     products_s: float | None = column(
         "time of matmuls, convolutions and attention in an eager step, timed one by one, each minus the time of a "
         "tiny product",
         "s",
     )
-    others_s: float | None = column("the same for all other operators, each minus the time of a tiny sum", "s")
-    working_s: float | None = column("the part of a whole synchronised step after its batch is taken", "s")
+    others_s: float | None = column(
+        "time of all other operators in an eager step, timed one by one, each minus the time of a tiny sum", "s"
+    )
+    working_s: float | None = column("time of a synchronised step without taking its batch", "s")
     check: str | None = column("the numerical check of a cell's first trial: passed, failed, not_checked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")

@@ -162,6 +162,6 @@ def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
         return "missing", NOT_YET
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     if not errors:
-        # The last line of a traceback.
+        # The last line of a traceback names the error.
         errors = [line for line in lines[-1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
     return ("failed", errors[-1]) if errors else ("missing", STOPPED)

@@ -115,7 +115,7 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
                 f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, "
-                "give each host a results folder of its own, or name kinds of nodes by cluster.classes"
+                "give each host its own results folder, or name kinds of nodes by cluster.classes"
                 + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
             )
 

@@ -1,4 +1,4 @@
-"""Set a run's report and its files aside while they are outdated.
+"""Set a run's report and its files aside as long as they are outdated.
 
 A report of earlier measurements is set aside before new ones begin, so that it is never mistaken for theirs: Snakemake
 deletes or restores the outputs of a failed job, and leaves those of jobs that never ran.

@@ -103,8 +103,9 @@ ALLOCATOR_BLOCK = Tolerance(absolute=512)
 DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
 """Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
 DRAW = Tolerance(share=0.25)
-"""Two relative standard deviations of a largest error over draws of the inputs: 20 products each of 256 and 1,024
-rows, in fp32 and bf16, had standard deviations of 9 to 14 %."""
+"""Two relative standard deviations of a largest error over draws of the inputs. In 20 products each of 256 and 1,024
+rows, in fp32 and bf16, the standard deviation was 9 to 14 %.
+"""
 
 DETERMINISTIC = {
     **dict.fromkeys(COUNTS, Tolerance()),
@@ -239,7 +240,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "achieved_tflops{}",
-        "the same, divided by the step time",
+        "floating-point operations per second",
         "TFLOP/s",
         title="operations per second",
         shown_unit="TFLOP/s",
@@ -299,7 +300,7 @@ SUMMARIES = _axes(CELL_AXES) | {
         "minimum number of bytes moved by the operators of an eager step", trials="the first ok trial"
     ),
     "memory_roof_s": Column("minimum time to move a step's bytes, at the measured bandwidth", "s"),
-    "products_memory_roof_s": Column("the same for matmuls, convolutions and attention alone", "s"),
+    "products_memory_roof_s": Column("memory_roof_s of matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("minimum time of a step's operations, at the measured peak of the precision", "s"),
     "launch_roof_s": Column(
         "minimum time to start a step's kernels within one CUDA graph, regardless of their size", "s"
@@ -319,7 +320,12 @@ SUMMARIES = _axes(CELL_AXES) | {
         trials=MEDIAN,
         chart="number",
     ),
-    "max_relative_error": Column("the same, relative", title="largest relative error", trials=MEDIAN, chart="number"),
+    "max_relative_error": Column(
+        "largest relative error of a result's element, as the source measures it",
+        title="largest relative error",
+        trials=MEDIAN,
+        chart="number",
+    ),
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("trials that ended ok", always=True),
     "trials_not_ok": _count("trials that did not", title="trials not ok"),
@@ -405,15 +411,17 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
 
 MACHINES = _axes(CELL_AXES) | {
     **_of_record(["device_name", "size_name", "size_label", "parameters"]),
-    "measured_elsewhere": _yes("whether it is a reference, whose interval includes how hosts of its kind differ"),
+    "measured_elsewhere": _yes(
+        "whether the machine is a reference, whose interval includes how hosts of its kind differ"
+    ),
     "ranked_by": _text("cost by which sides are ranked: time, or money if at least two sides of the line have a price"),
     "rank": _count("rank among the sides of its line at the point, lowest cost first"),
     "behind": _yes(
-        "whether it is significantly behind the first; with one trial, whether it takes at least twice as much"
+        "whether the side is significantly behind the first; with one trial, whether it takes at least twice as much"
     ),
     **_estimate(
         "ratio{}",
-        "its cost over the first side's",
+        "the side's cost over the first side's",
         ends="end of its 95 % interval, simultaneous with those of the other sides; empty with one trial, and for the "
         "first side",
     ),
@@ -488,7 +496,7 @@ BOTTLENECKS = {
         for key, column in _estimate(f"{name}_share{{}}", f"share of {words} in a step").items()
     },
     "remedy": _text("remedy tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
-    **_estimate("gain{}", "its speed-up for the same samples, of the step without the preceding parts"),
+    **_estimate("gain{}", "speed-up by the remedy for the same samples, of the step without the preceding parts"),
     "predicted_gain": Column("the speed-up predicted from the times of the parts; empty above 10"),
     "remedy_trials": _count("number of ok trials that tried remedies"),
 }
@@ -629,13 +637,13 @@ CLAIMS = {
 }
 
 ANSWERS = {
-    "study": _text("the study"),
-    "machine": _text("machine on which it was measured"),
+    "study": _text("name of the study"),
+    "machine": _text("machine that the answer is about"),
     "series": _text(
-        "the series of the study that it is about, by their distinguishing axes; for a claim, its statement"
+        "the series of the study that the answer is about, by their distinguishing axes; for a claim, its statement"
     ),
     "kind": _text("kind of answer: one of `KINDS` in crossover.answers.vocabulary"),
-    "main": Column("whether it answers the study's question; the others are secondary", dtype="bool"),
+    "main": Column("whether the answer is about the study's question; the others are secondary", dtype="bool"),
     "status": _text("status: how the search for the answer ended"),
     "value": Column("the answer"),
     "low": Column("lower end of its 95 % interval; empty: open, or no interval"),
@@ -647,27 +655,27 @@ ANSWERS = {
         "for devices at their best: the fastest configurations of the side ahead, next to the crossover or at both "
         "ends; for a ranking, the sides in first place, from left to right along the x axis"
     ),
-    "loser_configurations": _many("the same for the other side"),
+    "loser_configurations": _many("for devices at their best: the fastest configurations of the side behind"),
     "moved_status": _text("how the search for the crossover of the plain candidates ended"),
-    "moved_from": Column("that crossover"),
+    "moved_from": Column("the crossover of the plain candidates"),
     "factor": Column(
         "crossover of devices at their best over that of the plain candidates; for a machine measured elsewhere, time "
         "of this machine's CPU over time of that machine's CPU, geometric mean over the sizes of small steps; empty "
         "unless both are known"
     ),
-    "device": _text("the device that it is about"),
+    "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
     "place": _text("the cell that gave the value, by its distinguishing axes"),
     "bracket_low": Column("largest measured size before a crossover"),
-    "bracket_high": Column("smallest measured size after it"),
+    "bracket_high": Column("smallest measured size after a crossover"),
     "smallest": Column("smallest point on the x axis with a time on both sides"),
-    "largest": Column("largest of them"),
+    "largest": Column("largest point on the x axis with a time on both sides"),
     "reach": Column(
-        "if one side is faster at all sizes: the end of the measured sizes at which it would first lose; with a tie "
-        "at an end, the end of the sizes beyond all ties"
+        "if one side is faster at all sizes: the end of the measured range beyond which the sides may cross; with a "
+        "tie at an end, the size next to all ties"
     ),
     "ratio_low": Column("if one side is faster at all sizes: its minimum speed-up"),
-    "ratio_high": Column("and at most"),
+    "ratio_high": Column("if one side is faster at all sizes: its maximum speed-up"),
     "near": _many(
         "sizes that the status or a caveat is about; for a ranking, the first and last sizes at which the "
         "sides are first"
@@ -679,13 +687,13 @@ ANSWERS = {
         "total or limit of the value, in its unit; for quality, the equivalence margin; for a run, its steps"
     ),
     "lost": _count("cells that ran out of memory"),
-    "lost_place": _text("the smallest of them"),
+    "lost_place": _text("the smallest cell that ran out of memory"),
     "quantity": _text("the mistake, metric, protocol or published quantity"),
     "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
     "reason": _text("reason why there is no value"),
     "trials": _count("minimum number of ok trials, or seeds, behind it"),
     "measured_on": _text("for a machine measured elsewhere: the date"),
     "published": _text("the published value"),
-    "verdict": _text("whether it holds here"),
+    "verdict": _text("for a claim: its verdict"),
     "caveats": _many("caveats: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
 }

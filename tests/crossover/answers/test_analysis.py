@@ -51,7 +51,7 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
 def test_a_trial_that_ended_before_its_model_was_built_has_the_parameters_of_others(
     row: Row, lost: list[str], x_axis: str
 ) -> None:
-    """Where no trial of a size was built, crossovers are read over sizes."""
+    """If no trial of a size built its model, crossovers are over sizes instead."""
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in ("cpu", "cuda")]
     rows += [
         row(size=4, device=device, parameters=400)
@@ -65,7 +65,7 @@ def test_a_trial_that_ended_before_its_model_was_built_has_the_parameters_of_oth
 
 
 def test_a_studys_file_says_what_counts(row: Row) -> None:
-    """Sizes beyond the file's were refined; crossovers are over its axis."""
+    """Sizes that are not in the study's file count as refined; crossovers are over the file's axis."""
     devices = ("cpu", "cpu-1", "cuda")
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in devices]
     others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
@@ -85,7 +85,9 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
 
 
 def test_candidates_change_no_other_table(row: Row) -> None:
-    """A compiled step, a CUDA graph and one core, at two of three sizes; a failed one is a problem of its own."""
+    """Candidates are a compiled step, a CUDA graph and one core, at two of three sizes; a failed candidate is a
+    separate problem.
+    """
     sizes = (100, 1000, 10_000)
     plain = [
         row(size=size, device=device, trial=trial, step_time_s=seconds * 1.01**trial)

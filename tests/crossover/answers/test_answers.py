@@ -1,4 +1,4 @@
-"""Answers to studies of invented rows, field by field."""
+"""Answers from made-up rows, field by field."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STUDY = "disc_depth"
 
 
 def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
-    """The answers to the only study of some rows; each must keep to the closed sets."""
+    """The answers to the only study in some rows, after checking that all words are from the fixed vocabulary."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
     assert list(table.columns) == list(TABLES["answers"])
     answered = records(table)
@@ -54,13 +54,13 @@ def trials(row: Row, seconds: float, count: int = 3, **values: Any) -> list[dict
 
 
 def gpu_cells(row: Row, *cells: tuple[float, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The trials of several cells of a GPU, each by its seconds and axes."""
+    """The trials of several cells on a GPU, each given by its seconds and axes."""
     return [trial for seconds, axes in cells for trial in trials(row, seconds, device="cuda", **axes)]
 
 
 @pytest.fixture(scope="module")
 def series(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU of 1 us x size beside a GPU that takes `gpu_s`, at SIZES."""
+    """A CPU that takes 1 us x size and a GPU that takes `gpu_s`, at SIZES."""
 
     def build(gpu_s: float = 1e-3, count: int = 3, **values: Any) -> list[dict[str, Any]]:
         return [
@@ -83,7 +83,7 @@ def test_a_crossover_has_its_interval_bracket_and_sides(series: Row) -> None:
 
 
 def with_startups(rows: list[dict[str, Any]]) -> Any:
-    """The rows with a start-up of 0.5 s on the CPU and 2.5 s on the GPU; the first step takes as long as any other."""
+    """The rows with a start-up of 0.5 s on the CPU and 2.5 s on the GPU; first steps take no longer than others."""
     builds_s = {"cpu": 0.4, "cuda": 2.4}
     return [
         trial
@@ -110,7 +110,7 @@ def test_a_unit_may_be_called_as_a_method_of_a_mapping(series: Row) -> None:
 
 @pytest.mark.parametrize("steps", [None, 2000])
 def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
-    """At the largest size the CPU takes 10 ms and the GPU 2 ms per step, and 2 s more to start: 250 steps."""
+    """At the largest size the CPU takes 10 ms per step, the GPU 2 ms and 2 s more start-up: payback is 250 steps."""
     rows = with_startups(series(2e-3))
     answer = only(answers(rows, study(steps_per_run=steps)), "payback")
     assert (answer["main"], answer["winner"]) == (steps is not None, "GPU")
@@ -129,7 +129,9 @@ def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | 
     ],
 )
 def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, status: str, sentence: str) -> None:
-    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms per step, so that steps cross at 2,000."""
+    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms per step: step times cross at size
+    2,000.
+    """
     rows = with_startups(series(2e-3))
     answered = answers(rows, study(steps_per_run=steps))
     (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
@@ -158,7 +160,7 @@ def test_runs_whose_steps_differ_by_batch_are_not_counted(series: Row) -> None:
 @pytest.mark.parametrize(
     ("gpu_s", "status", "sides", "reach", "ratios"),
     [
-        # The CPU takes 100 us to 10 ms.
+        # The CPU takes 100 us to 10 ms per step.
         (50e-6, "below_range", ("GPU", "CPU"), 100, (2, 200)),
         (20e-3, "above_range", ("CPU", "GPU"), 10_000, (2, 200)),
     ],
@@ -190,7 +192,7 @@ def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
     ratios: tuple[float, float],
     words: str,
 ) -> None:
-    """The bound is the last size beyond doubt."""
+    """The bound is the last size with a significant difference."""
     answer = only(answers(series(gpu_s)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"]) == ("edge_tie", *sides)
     assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
@@ -204,7 +206,7 @@ def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
 
 
 def test_with_ties_at_both_ends_no_side_is_ahead(series: Row) -> None:
-    """The GPU takes as long as the CPU at both ends, and a fifth in the middle."""
+    """The GPU takes as long as the CPU at both ends, and a fifth of its time in the middle."""
     rows = series(1e-3)
     for trial in rows:
         if trial["device"] == "cuda":
@@ -297,7 +299,7 @@ def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: st
 
 @pytest.mark.parametrize(
     ("published_s", "status"),
-    # Loading takes 80 %, 20 %, 0.1 % (inconclusive) and less than nothing of a step.
+    # Loading takes 80 %, 20 %, 0.1 % (inconclusive) and, due to noise, a negative share of a step.
     [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "inconclusive"), (0.8e-3, "no_slowdown")],
 )
 def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:
@@ -310,7 +312,7 @@ def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, publis
 
 
 def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row: Row) -> None:
-    """Of a step of 2 ms on the GPU, 1 ms remains on resident data; on the CPU the step is the same."""
+    """A step takes 2 ms on the GPU and 1 ms with resident data; on the CPU both are equal."""
     rows = [
         trial
         for device, times_s in (("cuda", (1e-3, 2e-3, 4e-3)), ("cpu", (5e-3, 5e-3, 5e-3)))
@@ -327,7 +329,9 @@ def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row:
 
 
 def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
-    """Three trials on a GPU whose first steps take `cold` times as long, the later half of them as long as others."""
+    """Three trials on a GPU whose first steps take `cold` times as long; the later half of them take as long as other
+    steps.
+    """
     return [
         row(
             device="cuda",
@@ -344,7 +348,7 @@ def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
 def test_the_worst_mistake_is_a_significant_one(row: Row) -> None:
     spec = study(figures=["latency"])
     answer = only(answers(latencies(row, 5), spec), "latency")
-    # A mean of (5 + 5 + 1 + 1) / 4 over 1.
+    # The mean latency is (5 + 5 + 1 + 1) / 4 = 3 times the correct one.
     assert (answer["status"], answer["quantity"], answer["device"]) == ("error", "no warm-up", "GPU")
     assert answer["value"] == pytest.approx(3, rel=0.01)
     assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
@@ -373,7 +377,7 @@ def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the
 
 
 def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_precision(row: Row) -> None:
-    """At the largest size tf32 takes a fifth of the time, at 50 times the error; bf16 is faster still."""
+    """At the largest size tf32 takes a fifth of the time with 50 times the error; bf16 is even faster."""
     rows = [
         trial
         for size in (10, 1000)
@@ -402,7 +406,7 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
 
 
 def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> None:
-    """Nine tenths of the memory, in a slower step, of the plain variant."""
+    """The variant needs nine tenths of the plain variant's memory, and its step is slower."""
     rows = [
         trial
         for variant, factor in (("plain", 1), ("adafactor", 0.1))
@@ -482,7 +486,9 @@ def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value:
 
 
 def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int = 1000) -> list[dict[str, Any]]:
-    """Trainings whose accuracy is the same for each seed; keywords are device_precision, the CPU's is 0.5."""
+    """Trainings with the same accuracy for every seed, given by keywords device_precision; the CPU's accuracy is
+    0.5.
+    """
     numbers = np.arange(rows)
     labels = numbers % 2
     trained = []
@@ -500,9 +506,9 @@ def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int 
         ({"cuda_fp32": 0.6}, "better", "GPU in fp32", "", 0.1),
         ({"cuda_fp32": 0.4, "cuda_bf16": 0.7}, "both", "GPU in bf16", "GPU in fp32", 0.2),
         ({"cuda_fp32": 0.503}, "equivalent", "", "", 0.003),
-        # Five rows of 1,000, give or take 1.96 x sqrt(5 + 4): neither within 0.01 nor beyond 0.
+        # Five rows of 1,000 differ, ± 1.96 x sqrt(5 + 4): the interval is not within 0.01, and includes 0.
         ({"cuda_fp32": 0.505}, "inconclusive", "GPU in fp32", "", 0.005),
-        # What the CPU does in another precision is no answer on the GPU.
+        # The CPU's other precisions say nothing about the GPU.
         ({"cpu_bf16": 0.4, "cuda_fp32": 0.5}, "equivalent", "", "", 0.0),
     ],
 )
@@ -549,7 +555,7 @@ def test_a_study_without_an_answer_says_why(row: Row) -> None:
 
 
 def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
-    """A CUDA graph at every size."""
+    """The trials of a CUDA graph at every size."""
     axes = {"execution": "cuda-graph"}
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 
@@ -572,7 +578,7 @@ def test_devices_at_their_best_have_their_configurations_and_the_shift_of_the_cr
 
 
 def test_a_series_that_says_which_side_is_ahead_comes_before_one_that_does_not(row: Row) -> None:
-    """Without a published crossover, the first answer is one that has a winner."""
+    """Without a published crossover, the first answer is one in which a side is ahead."""
     rows = [
         row(size=size, batch_size=batch, device=device, trial=trial, step_time_s=seconds * (1 + 0.05 * trial))
         for size in SIZES

@@ -48,13 +48,13 @@ def trials(row: Row, device: str, seconds: Callable[[int], float], **values: Any
 
 @pytest.fixture(scope="module")
 def cpu_rows(row: Row) -> list[dict[str, Any]]:
-    """A CPU of 4 us x size, without a GPU."""
+    """A machine without a GPU, whose CPU takes 4 us x size."""
     return trials(row, "cpu", lambda size: 4e-6 * size)
 
 
 @pytest.fixture(scope="module")
 def elsewhere(row: Row) -> Callable[..., Reference]:
-    """A machine whose GPU takes 2 ms at any size, beside a CPU four times as fast as the one here."""
+    """A reference whose GPU takes 2 ms at every size, with a CPU four times as fast as this machine's."""
 
     def build(**values: Any) -> Reference:
         rows = trials(row, "cuda", lambda _: 2e-3, device_name="NVIDIA H200", **values)
@@ -76,7 +76,7 @@ def cpu_alone(cpu_rows: Any) -> RunTables:
 
 @pytest.fixture(scope="module")
 def beside_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
-    """The CPU here beside the machine elsewhere."""
+    """The tables of this machine's CPU compared with the reference."""
     return tables(cpu_rows, elsewhere())
 
 
@@ -89,7 +89,7 @@ def test_a_reference_gpu_is_compared_with_the_cpu_here(beside_reference: RunTabl
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
     assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (reference, 2026-11-23)", "this CPU")
     assert answer["factor"] == pytest.approx(4)
-    # 2 ms as measured there, 8 ms beside a CPU that takes four times as long.
+    # 2 ms as measured; 8 ms with this CPU, which takes four times as long as the reference's.
     assert answer["value"] == pytest.approx(2000)
     assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
@@ -131,7 +131,7 @@ def test_a_gpu_elsewhere_gives_only_a_range(beside_reference: RunTables) -> None
 def test_a_ranking_says_which_machine_is_first_where(
     cpu_rows: Any, elsewhere: Any, cpu_alone: RunTables, prices: Any, steps: Any, sentence: str
 ) -> None:
-    """4 us x size here, 1 us x size and 2 ms there."""
+    """This CPU takes 4 us x size, the reference's CPU 1 us x size and its GPU 2 ms."""
     run = tables_of(
         pd.DataFrame(cpu_rows), {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()]
     )
@@ -157,7 +157,7 @@ def test_a_ranking_by_money_names_its_currency(cpu_rows: Any, elsewhere: Any, tm
 
 @pytest.mark.parametrize("here", [False, True])
 def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
-    """The GPU is 4 times as fast from 1000 on, but for 4000, where trials scatter: from 10,000 on."""
+    """The GPU is 4 times as fast from 1000 on, except at 4000, where trials scatter: the answer is "from 10,000 on"."""
     speedups = {10: 1, 1000: 4, 4000: 4, 10_000: 4, 100_000: 4}
     factors = {1: 0.3, 2: 1.0, 3: 3.0}
 
@@ -175,7 +175,7 @@ def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
     else:
         there = pd.DataFrame(side("cuda") + side("cpu")).assign(machine="h200").reindex(columns=list(COLUMNS))
         (answer,) = of_kind(tables(side("cpu"), Reference(FACTS, there)), "reference")
-        # On a host a quarter slower they cross above 10, on one a quarter faster the GPU is ahead there, too.
+        # With a host a quarter slower the crossover is above 10; with one a quarter faster the GPU is ahead at 10, too.
         assert (answer["status"], answer["low"], answer["high"]) == ("bracketed", None, 1000)
         return
     assert (answer["status"], answer["reach"]) == ("edge_tie", 10_000)
@@ -229,14 +229,14 @@ def test_with_a_gpu_here_each_device_is_compared_with_the_same_kind(row: Row, cp
 
 
 def read_back(run: RunTables, folder: Path) -> list[Any]:
-    """The thresholds of a run, written to a file and read as a program reads them."""
+    """The thresholds of a run, written to a file and read back with `read_thresholds`."""
     file = folder / "thresholds.json"
     file.write_text(json.dumps(thresholds_of(run, "today")))
     return list(read_thresholds(file))
 
 
 def use_it(thresholds: Any, x: float, **axes: Any) -> bool | None:
-    """`should_use_gpu` for a GPU measured elsewhere."""
+    """Call `should_use_gpu` for a GPU measured elsewhere."""
     return should_use_gpu(thresholds, STUDY, x, gpu_measured_elsewhere=True, **axes)
 
 
@@ -266,8 +266,7 @@ class TestThresholds:
     def test_without_a_gpu_here_the_answer_is_the_default(
         self, series_elsewhere: Any, cpu_alone: RunTables, cpu_rows: Any, tmp_path: Path
     ) -> None:
-        """With a GPU that was measured elsewhere and without one; whichever series or device is asked for, and even if
-        several series are left."""
+        """With and without a GPU measured elsewhere, for any series or device, and also if several series match."""
         batches = cpu_rows + [row | {"batch_size": 7} for row in cpu_rows]
         assert should_use_gpu(read_back(tables(batches), tmp_path), STUDY, 100) is None
         for thresholds in (
@@ -279,7 +278,7 @@ class TestThresholds:
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
     def test_a_single_trial_counts_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
-        """The GPU is 0.2, 2 and 20 times as fast: from 1000 on at least twice."""
+        """The GPU is 0.2, 2 and 20 times as fast, so at least twice from 1000 on."""
         rows = [trial for trial in cpu_rows + trials(row, "cuda", lambda _: 2e-3) if trial["trial"] == 1]
         (series,) = read_back(tables(rows), tmp_path)
         assert (series["single_trial"], series["trials"]) == (True, 1)
@@ -289,7 +288,7 @@ class TestThresholds:
         assert {size: should_use_gpu([series], STUDY, size, single_trial=True) for size in sizes} == sizes
 
     def test_a_size_with_several_trials_does_not_make_a_series_of_several(self, row: Row, cpu_rows: Any) -> None:
-        """Its crossover has no interval and rests on leads, so its thresholds count as of a single trial, too."""
+        """With only one such size the crossover has no interval, so its thresholds also count as single-trial."""
         rows = cpu_rows + trials(row, "cuda", lambda _: 2e-3)
         run = tables([trial for trial in rows if trial["trial"] == 1 or trial["size"] == 100])
         (series,) = thresholds_of(run, "today")["thresholds"]
@@ -307,7 +306,7 @@ class TestThresholds:
     def test_at_a_size_that_the_trials_leave_open_nothing_is_known(
         self, row: Row, cpu_rows: Any, tmp_path: Path
     ) -> None:
-        """Four times as fast at both ends; at 1000 the GPU's trials scatter about the CPU's time."""
+        """The GPU is four times as fast at both ends; at 1000 its trials scatter around the CPU's time."""
         scatter = {1: 0.3, 2: 0.9, 3: 2.7}
         gpu = trials(row, "cuda", lambda size: 1e-6 * size)
         rows = [
@@ -325,7 +324,7 @@ class TestThresholds:
     def test_of_two_like_devices_as_few_answers_are_wrong_as_documented(
         self, row: Row, cpu_alone: RunTables, spread: float, single_trial: bool, least: int, most: int
     ) -> None:
-        """Both take the same time: of 60 runs 5 % at most name a faster device, of single trials 0 and 14 %."""
+        """Both devices take the same time: at most 5 % of 60 runs name a faster one; with single trials 0 and 14 %."""
         random = np.random.default_rng(0)
         cells = pd.DataFrame(trials(row, "cpu", lambda _: 1.0) + trials(row, "cuda", lambda _: 1.0))
         if single_trial:
@@ -354,7 +353,7 @@ class TestThresholds:
     def test_beyond_a_tie_at_an_end_the_side_ahead_is_known(
         self, row: Row, cpu_rows: Any, tie: int, tmp_path: Path
     ) -> None:
-        """The GPU is behind below a tie at the largest size, and ahead above one at the smallest."""
+        """A tie at the largest size, with the GPU slower below it, or at the smallest, with the GPU faster above it."""
         factor = 4 if tie == 10_000 else 0.25
 
         def seconds(size: int) -> float:
@@ -400,7 +399,7 @@ class TestThresholds:
     def test_where_the_gpu_has_no_time_nothing_is_known(
         self, cpu_rows: Any, tmp_path: Path, x_axis: str, unit: int
     ) -> None:
-        """Four times as fast at 100 and 10,000; at 1000 and 100,000 its memory ran out."""
+        """The GPU is four times as fast at 100 and 10,000, and out of memory at 1000 and 100,000."""
         cpu = cpu_rows + [trial | {"size": 100_000, "parameters": 700_000} for trial in cpu_rows[-3:]]
         gpu = [trial | {"device": "cuda", "step_time_s": trial["step_time_s"] / 4} for trial in cpu]
         lost = {"status": "oom", "step_time_s": None}
@@ -471,11 +470,12 @@ ROOFS = [
 @pytest.mark.parametrize(
     ("bytes_moved", "flops", "ratios", "roofs"),
     [
-        # 0.4, 4 and 40 ms here; there 10 us, 100 us and 1 ms of operations, but 50 us to start a kernel.
+        # This CPU takes 0.4, 4 and 40 ms; the GPU's limits are 10 us, 100 us and 1 ms for operations and 50 us for a
+        # kernel launch.
         (0, 1e5, [8, 40, 40], ["launch", "compute", "compute"]),
-        # 0.1, 1 and 10 us of operations, and 50 us to start a kernel.
+        # The limits are 0.1, 1 and 10 us for operations and 50 us for a kernel launch.
         (0, 1e3, [8, 80, 800], ["launch"] * 3),
-        # 2 us, 20 us and 0.2 ms of operations; 0.4, 4 and 40 ms of bytes.
+        # The limits are 2 us, 20 us and 0.2 ms for operations; 0.4, 4 and 40 ms for bytes.
         (8e6, 2e4, [1, 1, 1], ["memory"] * 3),
     ],
 )

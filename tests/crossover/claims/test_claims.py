@@ -1,4 +1,4 @@
-"""Each form of claim on made-up measurements that do, do not, and do not clearly bear it out."""
+"""Each form of claim, on made-up measurements that confirm it, contradict it, or are inconclusive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataF
 
 
 def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFrame, **others: Any) -> dict[str, Any]:
-    """The one row of the table for one claim."""
+    """The table's only row, for a single claim."""
     claim = {"study": "disc_depth", "statement": "what is said", "source": "Somebody (2019)", **form}
     known_tables = tables if isinstance(tables, RunTables) else tables_of(tables)
     (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
@@ -49,7 +49,9 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
 
 
 def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
-    """The first steps are 10, 2, 2 and 2 ms, 4 on average, and 2 later on; the right way ran at a slower pace, 9 ms."""
+    """The first steps take 10, 2, 2 and 2 ms, on average twice as long as the later two; the correct method's 9 ms are
+    not used.
+    """
     rows = pd.DataFrame(
         [
             row(
@@ -72,7 +74,7 @@ def outcome(finding: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def trials(row: Row, time_s: float, spread: float, **values: Any) -> list[dict[str, Any]]:
-    """Two trials, the logarithms of whose times lie `spread` below and above that of `time_s`."""
+    """Two trials whose ln(time) is `spread` below and above ln(`time_s`)."""
     return [
         row(trial=number, step_time_s=time_s * math.exp(sign * spread), **values) for number, sign in ((1, -1), (2, 1))
     ]
@@ -149,7 +151,7 @@ def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:
 def test_what_is_missing_is_named(
     row: Row, where: dict[str, Any], changes: dict[str, Any], expected: tuple[str, str]
 ) -> None:
-    """Of four trials the last two, on the GPU, are changed."""
+    """The last two of four trials, those on the GPU, are changed."""
     rows = pair(row, 4.5)
     rows[2:] = [trial | changes for trial in rows[2:]]
     finding = verdict({"speedup_between": {**SPEEDUP["speedup_between"], "where": where}}, rows)
@@ -173,7 +175,7 @@ COUNTED = {"of": {"precision": "amp-fp16"}, "over": {"precision": "fp32"}, "wher
 
 
 def counted(row: Row, metric: str, of: float, over: float, **others: Any) -> list[dict[str, Any]]:
-    """Three trials of two precisions, the first of which alone has the count, as trials write it."""
+    """Three trials in each of two precisions; only the first trial has the count, as in real rows."""
     return [
         row(device="cuda", trial=trial, precision=precision, **({metric: count} | others if trial == 1 else {}))
         for precision, count in (("fp32", over), ("amp-fp16", of))
@@ -266,7 +268,7 @@ def test_a_metric_without_a_ratio_is_named(row: Row, value: float | None, reason
 def test_samples_per_second_and_the_time_of_a_run_are_derived(
     row: Row, metric: str, steps: Any, came: float | None, ratio: float
 ) -> None:
-    """Twice the batch, or half of that came, in three times the step; a run has ceil(250 / batch) steps an epoch."""
+    """Twice the batch (or half of that arrived) in three times the step time; an epoch has ceil(250 / batch) steps."""
     rows = [*trials(row, 1e-3, 0, batch_size=100), *trials(row, 3e-3, 0, batch_size=200, samples_per_step=came)]
     sides = {"of": {"batch_size": 200}, "over": {"batch_size": 100}, "range": [1, 2]}
     finding = verdict({"ratio_between": {"metric": metric, **sides}}, rows, steps_per_run={"disc_depth": steps})
@@ -369,7 +371,7 @@ def test_a_crossover_needs_an_accelerator_and_one_series(power_laws: PowerLaws) 
 def ratings(**accuracies: list[float | str]) -> pd.DataFrame:
     """One row per training, tested on 1,000 rows.
 
-    Keywords are device_precision, values the accuracies of seeds 0, 1, 2, or a status.
+    Keywords are device_precision; a value has the accuracies of seeds 0, 1, 2, or a status.
     """
     plain = {"study": "disc_depth", "workload": "disc_mlp", "variant": "plain", "protocol": "resident"}
     plain |= {"execution": "eager", "machine": "here", "generated_data": False}
@@ -420,7 +422,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {"precision": "fp32"},
             ("reproduced", "inside", "GPU, fp32"),
         ),
-        # What the CPU does in another precision says nothing about the GPU.
+        # The CPU's other precisions say nothing about the GPU.
         ({"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cpu_bf16": WORSE}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": WORSE}, {"device": "cpu"}, ("differs", "outside", "CPU, bf16")),
         (
@@ -428,7 +430,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {},
             ("no_data", "failed", "GPU, fp32: oom"),
         ),
-        # A training of the CPU that failed is no lack of seeds; with two left there is an interval.
+        # A failed CPU training is not reported as too few seeds; with two left there is an interval.
         (
             {"cpu_fp32": [0.8, "timeout", "timeout"], "cuda_fp32": PLAIN},
             {},
@@ -448,7 +450,7 @@ def test_every_device_and_precision_counts_for_quality(
 
 
 def test_quality_on_generated_rows_gives_no_verdict(row: Row) -> None:
-    """Neither that of a model that is the same, nor that of one that differs."""
+    """Neither models that are equal nor models that differ get a verdict."""
     for accuracies in (PLAIN, WORSE):
         trainings = ratings(cpu_fp32=PLAIN, cuda_fp32=accuracies).assign(generated_data=True)
         finding = outcome(verdict(SAME, tables_of([row()], trainings)))
@@ -456,7 +458,7 @@ def test_quality_on_generated_rows_gives_no_verdict(row: Row) -> None:
 
 
 def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
-    """Two sizes of different accuracy: the GPU changes neither, but at size 20 from seed 1 on by 0.05."""
+    """Two sizes with different accuracies; the GPU changes only size 20, by 0.05 from seed 1 on."""
     small = ratings(cpu_fp32=[0.6] * 3, cuda_fp32=[0.6] * 3).assign(size=10)
     large = ratings(cpu_fp32=[0.9] * 3, cuda_fp32=[0.9] * 3).assign(size=20)
     changed = ratings(cpu_fp32=[0.9] * 3, cuda_fp32=[0.9, 0.85, 0.85]).assign(size=20)

@@ -1,4 +1,4 @@
-"""A config folder with one study, written anew for each test."""
+"""Fixture: a config folder with one study, new for each test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Folder:
         (self.path / "studies" / f"{name}.yaml").write_text(text)
 
     def read(self, override: dict[str, Any] | None = None, entries: Sequence[str] = (), **config: Any) -> Configuration:
-        """Read config.yaml with these keys, an overriding file, and entries of the command line."""
+        """Read a config.yaml with these keys, a file that overrides it, and command-line entries."""
         (self.path / "config.yaml").write_text(yaml.safe_dump({"studies": ["mine"], **config}))
         sources = [self.path / "config.yaml"]
         if override:

@@ -1,4 +1,4 @@
-"""Claims of a study: in checkable form, and on cells that the study measures."""
+"""Claims of a study must have a known form and select cells that the study measures."""
 
 from __future__ import annotations
 

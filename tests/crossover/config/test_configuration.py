@@ -1,4 +1,4 @@
-"""The config as a whole: its keys, its presets, and where a value comes from."""
+"""The config as a whole: keys, presets, and which file or option a value comes from."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:
 def test_results_are_a_folder_for_the_run_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: str, problem: str
 ) -> None:
-    """The workflow lies in `workflow`, and the run in the folder that holds it."""
+    """The workflow is in folder `workflow`; the run starts in its parent folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "workflow").mkdir()
     (tmp_path / "workflow" / "config").symlink_to(CONFIG)

@@ -1,4 +1,4 @@
-"""The keys of a config and of a study: their limits, and what is made from them."""
+"""The keys of a config and of a study: their limits, and the JSON schema made from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = Path(__file__).parents[3] / "config"
 
 
 def numbers(rule: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rules of all numbers below a rule, each with its path."""
+    """Yield the schema of every number within a schema, with its path."""
     if rule.get("type") in ("integer", "number"):
         yield path, rule
     for key, part in rule.get("properties", {}).items():
@@ -44,7 +44,7 @@ def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
 
 
 def test_the_schema_for_editors_is_current() -> None:
-    """Where the file is missing, it is written."""
+    """If the file is missing, it is written."""
     path = CONFIG / "schema.yaml"
     if not path.exists():
         path.write_text(schema_file(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Models of the user, as texts and studies name them."""
+"""The user's models, as named on the command line and in studies."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models.PathFinder, "find_spec", lambda *_: None)
-    with pytest.raises(UserError, match="here: timm is not installed; pip install the one for your torch"):
+    with pytest.raises(UserError, match="here: timm is not installed; install the version for your torch with pip"):
         read_model("timm:resnet18", Path(), "here")
 
 

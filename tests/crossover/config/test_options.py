@@ -58,7 +58,7 @@ NUMBERS: list[tuple[Any, str, type, str]] = [
 
 @pytest.mark.parametrize(("script", "more", "of", "name"), NUMBERS)
 def test_an_option_takes_what_the_config_allows(script: Any, more: str, of: type, name: str) -> None:
-    """At both ends of its range, and no further."""
+    """An option accepts both ends of its range, and nothing beyond them."""
     (metadata,) = (field.metadata for field in fields(of) if field.name == name)
     is_whole = (isinstance(metadata.get("ge"), int) and metadata.get("le") == MOST) or name == "epochs"
     step = 1 if is_whole else 1e-6

@@ -52,7 +52,7 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
         ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
         ("# source\nsize,run_time_s\n2.5,1\n", "runs.csv: line 3: size: '2.5' is not allowed; allowed: a whole number"),
-        ("# source\nrun_time_s,run_time_min\n1,2\n", "runs.csv: column 'run_time_min' holds what 'run_time_s' holds; "),
+        ("# source\nrun_time_s,run_time_min\n1,2\n", "runs.csv: columns 'run_time_s' and 'run_time_min' give"),
         (
             '# source\nlabel,run_time_s\n"open,1\nb,2\n',
             "runs.csv: line 3: not readable as CSV (unexpected end of data)",

@@ -100,7 +100,7 @@ def test_the_smaller_cap_counts_and_else_the_studys_own_number(
 
 
 def test_what_changes_no_model_is_trained_once() -> None:
-    """Protocol, execution and threads."""
+    """Cells that differ only in protocol, execution or threads train the same model."""
     study = replace(
         STUDY,
         protocols=("as_published", "resident"),
@@ -123,7 +123,9 @@ def test_what_changes_no_model_is_trained_once() -> None:
 
 
 def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
-    """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
+    """Without `precisions` the study's first precision is used; a CPU has no CUDA graph, and on fewer cores nothing is
+    compiled.
+    """
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
     added = cells_of_candidates(study, ["cpu", "cuda"])

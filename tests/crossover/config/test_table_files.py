@@ -1,4 +1,4 @@
-"""Which columns a table has, as a study or a command line names them."""
+"""Columns of a table, as named in a study or on the command line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ),
         ({"inputs": ["a", "c"]}, "here: inputs: samples.csv has no column 'c'; allowed: a, b, label"),
         ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
-        ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line names columns); give a CSV"),
+        ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line with column names); give a CSV"),
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
         ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
         ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),

@@ -1,4 +1,4 @@
-"""Reading a config: one reading of files and command line, and nothing that is dropped or taken for something else."""
+"""Reading a config: files and command line are parsed alike, and no value is dropped or misread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload's module says about itself, read without running it; a mistake in it is one line."""
+"""The constants of a workload's module, read without running it; a mistake is reported in one line."""
 
 from __future__ import annotations
 

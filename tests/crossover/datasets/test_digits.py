@@ -27,7 +27,7 @@ def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np
     assert (features.shape, features.dtype) == ((3700, 28, 28), np.uint8)
     assert (labels.shape, labels.dtype) == ((3700,), np.int64)
     assert features.max() > 240
-    assert features[:, (0, 0, -1, -1), (0, -1, 0, -1)].max() == 0  # a digit stands on an empty ground
+    assert features[:, (0, 0, -1, -1), (0, -1, 0, -1)].max() == 0  # the background is empty
     assert 0.1 < features.mean() / 255 < 0.2  # MNIST: 0.13
 
 
@@ -47,7 +47,7 @@ def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[A
 
 
 def idx(values: np.ndarray[Any, Any]) -> bytes:
-    """A file as the format's description has it."""
+    """The content of a file in the IDX format."""
     return bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
 
 
@@ -120,7 +120,7 @@ def test_every_image_that_scikit_learn_ships_is_there_once() -> None:
 
 
 def test_the_order_is_random_and_the_seeds() -> None:
-    """The source's own order begins 0, 1, 2, ... again and again."""
+    """In scikit-learn's order, labels repeat 0, 1, 2, ..."""
     first, again, other = (make_digits({"seed": seed})["labels"] for seed in (1, 1, 2))
     assert (first == again).all()
     assert 0.05 < (first == other).mean() < 0.15

@@ -26,7 +26,7 @@ def test_generated_rows_have_the_published_shape_in_random_order() -> None:
 
 @pytest.fixture
 def csv(tmp_path: Path) -> dict[str, Any]:
-    """Small files in the shape of the real ones: more columns than are wanted, in another order."""
+    """Small files in the format of the real ones: with more columns than needed, in another order."""
     random = np.random.default_rng(0)
 
     def write(name: str, rows: int, shift: float) -> Path:
@@ -53,7 +53,7 @@ def test_real_files_are_split_and_standardised_on_the_training_part(csv: dict[st
     assert np.allclose(data["features"].mean(axis=0), 0, atol=1e-5)
     assert np.allclose(data["features"].std(axis=0), 1, atol=1e-5)
     assert 10 < data["labels"].sum() < 31
-    # lep_pt_2, the second wanted column, is the shifted one: signal rows lie apart in it.
+    # The signal rows are shifted in lep_pt_2, the second selected column.
     signal = data["labels"] == 1
     assert data["features"][signal, 1].min() > data["features"][~signal, 1].mean()
 
@@ -91,7 +91,9 @@ def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: s
 
 
 def test_only_the_wanted_columns_are_read_block_by_block(csv: dict[str, Any]) -> None:
-    """In Latin-1 beside them, with a byte order mark, and a number that no longer is one far behind the first block."""
+    """Other columns may hold Latin-1 text; a byte order mark is accepted, and a non-number far behind the first block
+    is found.
+    """
     lines = b"\xef\xbb\xbflep_pt_1,lep_pt_2,name\n" + b"1,2,\xe9t\xe9\n3,4,x\n" * 200_000
     Path(csv["signal"]).write_bytes(lines)
     assert int(read(csv)["labels"].sum()) > 300_000

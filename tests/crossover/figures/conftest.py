@@ -1,4 +1,4 @@
-"""Views of made-up studies, and what their figures show."""
+"""Fixtures: views of made-up studies, and helpers that read their figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build_view(
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    """Closes what a test has drawn."""
+    """Close all figures after a test."""
     yield
     plt.close("all")
 
@@ -58,7 +58,7 @@ def labelled(axes: Any) -> dict[str, dict[float, float]]:
 
 
 def as_points(line: Any) -> dict[float, float]:
-    """The y of each x."""
+    """The points as a mapping of x to y."""
     return {float(x): float(y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
 
 
@@ -68,7 +68,7 @@ def marked(axes: Any, marker: str) -> list[tuple[float, float]]:
 
 
 def words(axes: Any) -> list[str]:
-    """All that is written in a panel."""
+    """All texts in a panel."""
     return [text.get_text() for text in axes.texts]
 
 

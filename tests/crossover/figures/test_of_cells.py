@@ -75,7 +75,7 @@ def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: V
 
     names = ["right: host clock, synchronised", "mistake: transfer in the loop", "mistake: one sample"]
     assert row_names(axes) == [*names, "published: Old G0"]
-    # Trials' ratios are 2 and 4: their geometric mean is 2.83. Two trials that differ so much prove nothing.
+    # The trials' ratios are 2 and 4, with a geometric mean of 2.83; that is not significant.
     expected = ["2.00 ms ± 1.15 ms", "6.00 ms ± 2.31 ms, × 2.83", "1.00 ms to 3.00 ms", "8.00 ms ± 1.00 ms"]
     assert words(axes) == expected
     assert [text.get_color() == PUBLISHED_COLOUR for text in axes.texts] == [False, True, False, True]
@@ -173,7 +173,7 @@ SPLIT_STEP = {"split_step_s": 1e-3, "loading_s": 1e-6, "held_s": 1e-3, "working_
 
 
 def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row: Row) -> None:
-    """Of a GPU's step three quarters go into starting kernels, and nothing explains the rest."""
+    """Three quarters of a GPU step are launch overhead; the rest is unexplained."""
     split = SPLIT_STEP | {"replayed_s": 2.5e-4}
     view = view_of([row(device="cuda", size=2, trial=trial, **split) for trial in (1, 2)])
     (axes,) = FIGURES["time_split"].draw(view).axes

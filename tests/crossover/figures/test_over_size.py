@@ -70,7 +70,7 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
 
 
 def test_machines_are_drawn_by_time_or_money_with_their_names_beside(view_of: View, power_laws: PowerLaws) -> None:
-    """1 ms of a step at 0.36 an hour is 0.1 for a million steps."""
+    """A step of 1 ms at 0.36 per hour costs 0.1 per million steps."""
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
     rows = power_laws(SIZES).assign(model_key="key")
     elsewhere = Reference(facts, rows.assign(machine="far"))
@@ -79,7 +79,7 @@ def test_machines_are_drawn_by_time_or_money_with_their_names_beside(view_of: Vi
     assert as_points(by_time.lines[0]) == pytest.approx({2: 1e-4, 4: 1e-3, 8: 1e-2})
     assert sorted(words(by_time)) == ["CPU of far", "GPU of far", "this CPU"]
     heights = sorted(text.get_position()[1] for text in by_time.texts)
-    assert min(np.diff(heights)) >= 0.069  # the CPUs end at the same time, their names do not lie on each other
+    assert min(np.diff(heights)) >= 0.069  # both CPU curves end at the same time, so their labels must be moved apart
 
     view = view_of(here, references=[elsewhere], prices={"here": 0.36, "far": 3.6})
     (by_money,) = FIGURES["machines"].draw(view).axes
@@ -143,7 +143,7 @@ def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
     (axes,) = FIGURES["times"].draw(view_of(rows)).axes
 
     assert [*labelled(axes)] == ["CPU, fp32", "GPU, fp32, oom at 4", "CPU, fp16: unsupported", "GPU, fp16"]
-    # The legend alone says what no size of a line has; its line has no cross.
+    # If no size of a line has a result, only the legend says so; there is no cross.
     assert [x for x, _ in marked(axes, "x")] == [4]
 
 

@@ -17,7 +17,7 @@ def table_of(text: str, folder: Path) -> pd.DataFrame:
 
 
 def test_a_run_belongs_beside_the_series_that_it_agrees_with(tmp_path: Path) -> None:
-    """What the source does not state speaks against no line; a size and a device do not set lines apart."""
+    """An axis that the source does not state matches every line; size and device do not distinguish lines."""
     table = table_of(
         "protocol,precision,batch_size,size,device,run_time_s\n"
         "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n",

@@ -1,4 +1,4 @@
-"""Every kind of figure can be asked for, has its files, and is readable whatever the study holds."""
+"""Every kind of figure is registered, is written to files, and is readable for any study."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
 
 
 def crowded(row: Row) -> list[dict[str, Any]]:
-    """Many settings with long names, on two devices, some of them lost."""
+    """Rows of many settings with long names on two devices; some have no result."""
     rows = []
     axes = ((2, 400, 80_000), ("cpu", "cuda"), ("fp32", "amp-bf16", "fp16"), ("eager", "cuda-graph"), (1, 2))
     for size, device, precision, execution, trial in product(*axes):
@@ -73,7 +73,7 @@ def laid_out(figure: Figure) -> Figure:
 
 @pytest.fixture(scope="module")
 def crowded_views(row: Row) -> dict[bool, StudyView]:
-    """Of a crowded study, by whether its batch sizes differ too."""
+    """Views of the crowded study, with a single batch size and with several."""
     published = [
         {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a candidate to train {number}"}
         | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
@@ -90,7 +90,7 @@ def crowded_views(row: Row) -> dict[bool, StudyView]:
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_crowded_figures_are_readable(kind: str, crowded_views: dict[bool, StudyView]) -> None:
-    """Panels keep their width, and nothing is written outside of the figure."""
+    """Panels keep their width, and no text extends beyond the figure."""
     figure = laid_out(FIGURES[kind].draw(crowded_views[kind == "map"]))
 
     whole = figure.bbox.padded(figure.dpi * 0.05)

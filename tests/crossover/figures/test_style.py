@@ -1,4 +1,4 @@
-"""Ticks fit and are round numbers."""
+"""Tick labels fit and are round numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crossover.figures.style import spaced_out
         ([1, 10, 100], (), [1, 10, 100]),
         # Words of twenty letters need more space.
         ([10**n for n in range(20, 26)], (), [10**20, 10**22, 10**24]),
-        # Of two that are close, the first one has a tick, or the one that refinement did not add.
+        # Of two close sizes, the first gets the tick, or the one that refinement did not add.
         ([1, 99, 100], (), [1, 99]),
         ([1, 99, 100], (99,), [1, 100]),
         ([], (), []),

@@ -20,7 +20,7 @@ SIZES, BATCHES = [2, 3, 4], [1, 4, 16, 64]
 
 @pytest.fixture
 def grid(row: Row) -> list[dict[str, Any]]:
-    """A CPU of 10 us a sample and size beside a GPU of 0.4 ms: they cross where the size times the batch is 40."""
+    """The CPU takes 10 us per sample and size, the GPU 0.4 ms: they cross where size x batch is 40."""
     return [
         row(size=size, batch_size=batch, device=device, trial=trial, step_time_s=seconds * spread)
         for size in SIZES
@@ -77,7 +77,7 @@ def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -
     assert len(axes.texts) == len(SIZES) * len(BATCHES)
     assert {"0.050x", "6.4x", "1.6x"} <= words
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("linear layers", "samples per batch")
-    # Along a column, at a fixed size, they cross at a batch of 40 / size; along a row of these sizes at batch 16 alone.
+    # Along a column (fixed size) they cross at batch 40 / size; along a row, only batch 16 crosses at these sizes.
     columns, rows = marked(axes, "s"), marked(axes, "o")
     assert [size for size, _ in columns] == SIZES
     assert [size * batch for size, batch in columns] == pytest.approx([40] * 3, rel=0.1)

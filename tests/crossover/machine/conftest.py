@@ -1,4 +1,4 @@
-"""A made-up kernel: files under /proc and /sys of a machine that exists only in a test."""
+"""Fixture: a fake kernel, as files under /proc and /sys in a temporary folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kernel = Callable[[Mapping[str, str]], Path]
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
-    """Writes files below the root of the machine, and returns that root."""
+    """Write files below a temporary root, and return the root."""
 
     def write(files: Mapping[str, str]) -> Path:
         for name, text in files.items():

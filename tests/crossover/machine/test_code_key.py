@@ -1,4 +1,4 @@
-"""What counts as the code of a job: the files that it imports, however it does, and the packages of its workload."""
+"""The code key of a job covers all files that it imports, in whatever way, and the packages of its workload."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEVER = ("machine/discovery", "config/configuration", "measurement/process/super
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the library, free to be changed, and a working directory beside it."""
+    """A copy of the library that tests may edit, with a working directory beside it."""
     copy = tmp_path / "scripts"
     shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code_key, "LIBRARY", copy)
@@ -46,12 +46,12 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def workload(library: Path, text: str) -> None:
-    """Add a workload `mine`."""
+    """Add workload `mine` to the copy."""
     (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
 
 
 def modules(kind: str, workload: str) -> set[str]:
-    """The files of this library that count, as paths in it."""
+    """The files of this library that are part of the key, relative to it."""
     return {str(path.relative_to(LIBRARY)) for path in code_of(kind, workload).files.values()}
 
 
@@ -86,7 +86,7 @@ def test_another_version_of_a_package_counts_where_the_workload_imports_it(monke
 
 
 def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> None:
-    """What reads the host and writes the row, such as psutil and pyarrow, does not count."""
+    """Packages that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
     workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
     assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
@@ -133,7 +133,7 @@ print(json.dumps([row.status, row.code_key, imported]))
 
 
 def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
-    """Of a real trial, with all its passes."""
+    """Checked on a real trial with all its passes."""
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)

@@ -28,14 +28,14 @@ SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 
 
 
 def running(monkeypatch: pytest.MonkeyPatch, *pids: int) -> None:
-    """Processes that this one has started, in the made-up kernel."""
+    """Child processes of this process in the fake kernel."""
     process = SimpleNamespace(children=lambda **_: [SimpleNamespace(pid=pid) for pid in pids])
     monkeypatch.setattr(counters.psutil, "Process", lambda: process)
 
 
 @pytest.fixture
 def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three CPUs, pressure, and a job in a control group of version 2 with a throttled one above it."""
+    """A fake machine with three CPUs, CPU pressure, and a job in a cgroup v2 whose parent is throttled."""
     running(monkeypatch)
     monkeypatch.setattr(counters.os, "getloadavg", lambda: (1.5, 9.0, 9.0), raising=False)
     return kernel(
@@ -65,7 +65,7 @@ def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> Non
 
 
 def test_the_other_thread_of_a_core_belongs_to_it(machine: Path) -> None:
-    """CPU 2 is the other thread of CPU 0; of CPU 1 the kernel says nothing."""
+    """CPU 2 is the other thread of CPU 0; the kernel lists no siblings of CPU 1."""
     siblings = machine / "sys/devices/system/cpu/cpu0/topology/thread_siblings_list"
     siblings.parent.mkdir(parents=True)
     siblings.write_text("0,2\n")
@@ -85,8 +85,8 @@ def test_children_count_while_they_run_as_after_they_are_waited_for(
 
     (machine / "proc/5").mkdir()
     (machine / "proc/5/stat").write_text("5 (loader) S 77 77 77 0 -1 4194304 0 0 0 0 40 2 5 1 20 0 1 0 9999 0 0")
-    assert children([5, 6]) == 23 + 48  # 6 is gone by now
-    # Its 48 ticks, and 10 more by its end, are now its parent's to tell.
+    assert children([5, 6]) == 23 + 48  # process 6 has ended
+    # Its 48 ticks, and 10 more until it ended, are now in its parent's counters.
     (machine / "proc/self/stat").write_text(SELF_STAT.replace(" 20 3 ", " 75 6 ", 1))
     assert children([]) == 23 + 48 + 10
 
@@ -118,7 +118,7 @@ def reading(
     children: int = 0,
 ) -> Counters:
     ticks = CpuTicks(cpus=cpus, total=total, busy=busy, stolen=stolen, process=process, children=children)
-    # As many CPUs again, on which others keep one busy.
+    # The host has twice as many CPUs; other programs keep one of the additional ones busy.
     whole = CpuTicks(
         cpus=2 * cpus, total=2 * total, busy=busy + total // cpus, stolen=0, process=process, children=children
     )
@@ -139,7 +139,7 @@ def test_the_shares_between_two_readings() -> None:
     after = reading(110.0, 3500, 1100, total=14_000, stolen=110, pressure_s=9.5, children=250)
     assert counters_between(before, after) == {
         "load_after": 110.0,
-        "steal_share": 40 / 1540,  # of what ran or was ready to
+        "steal_share": 40 / 1540,  # as a share of the time in which a task ran or was ready to run
         "cpu_pressure_share": 0.25,
         "cgroup_throttled_s": 2.5,
         "others_cpus": 0.5,
@@ -151,9 +151,9 @@ def test_the_shares_between_two_readings() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "others", "children"),
     [
-        # Our own clock is a tick ahead.
+        # The process's own clock is a tick ahead.
         (reading(0.0, 0, 0, total=0), reading(10.0, 3999, 4000, total=4000), 0, 0),
-        # Nobody waited for a child: 100 of the 200 busy ticks are nobody's, and not 100 + 70.
+        # Ticks of a child that nobody waited for are lost: 100 of the 200 busy ticks belong to others, not 100 + 70.
         (reading(0.0, 0, 0, total=0, children=70), reading(10.0, 200, 100, total=4000), 0.1, 0),
         (reading(0.0, 0, 0, total=0), reading(1.0, 50, 0, total=200, cpus=2), None, None),
     ],

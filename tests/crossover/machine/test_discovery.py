@@ -24,7 +24,7 @@ from fake_nvml import FakeGpu, FakeNvml
 
 @pytest.fixture
 def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with two NVIDIA GPUs, the second of which is split."""
+    """A machine with two NVIDIA GPUs; the second is partitioned (MIG)."""
     split = FakeGpu("GPU-4567-89ab", instances=(FakeGpu("MIG-0123-4567"),))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-0123-4567"), split))
@@ -50,7 +50,7 @@ def test_visible_gpus_count(monkeypatch: pytest.MonkeyPatch, chosen: str, there:
 
 @pytest.mark.usefixtures("cuda_torch")
 def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two GPUs of a machine with 8 cores each has 4."""
+    """On a machine with 8 cores, each of two GPUs has 4."""
     gpus = [FakeGpu(f"GPU-{name}", answers={"nvmlDeviceGetName": f"Brand {name}"}) for name in "ab"]
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*gpus))
     monkeypatch.setattr(discovery, "cpu_model", lambda: "CPU C")
@@ -127,7 +127,7 @@ def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch
     [("/opt/env/bin/python3", "/opt/env/bin/python3"), ("/home/it's me/my env/bin/python3.11", "python3.11")],
 )
 def test_jobs_run_this_python_wherever_it_lies(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interpreter whose path a shell would split is called by name, through PATH."""
+    """If the interpreter's path has a space, where a shell would split it, it is called by name through PATH."""
     monkeypatch.setattr(sys, "executable", python)
     monkeypatch.setenv("PATH", "/usr/bin")
     for _ in range(2):

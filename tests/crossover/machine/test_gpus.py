@@ -44,8 +44,8 @@ def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
     [
         ("GPU-8932", [FIRST]),
         ("GPU-894,GPU-c", [SECOND, THIRD]),
-        ("GPU-89", []),  # two of them
-        ("GPU-c,GPU-c0", []),  # one GPU twice
+        ("GPU-89", []),  # matches two GPUs
+        ("GPU-c,GPU-c0", []),  # names a GPU twice
     ],
 )
 def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
@@ -58,8 +58,8 @@ def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
         ("1", [PART, OTHER]),
         (f"{OTHER},0", [OTHER, FIRST]),
         (f"MIG-{SECOND}/1/0", [PART]),
-        (f"MIG-{SECOND}/1", []),  # the beginning of two
-        (f"MIG-{SECOND}/13/0,{OTHER}", []),  # one instance twice
+        (f"MIG-{SECOND}/1", []),  # a prefix of two UUIDs
+        (f"MIG-{SECOND}/13/0,{OTHER}", []),  # names an instance twice
     ],
 )
 def test_chosen_instances(chosen: str, visible: list[str]) -> None:

@@ -22,7 +22,7 @@ from crossover.machine.kernel import (
 Kernel = Callable[..., Path]
 GROUPS, CPU = "sys/fs/cgroup", "sys/devices/system/cpu"
 OWN_GROUP = {"proc/self/cgroup": "0::/job/step\n"}
-UNLIMITED = 9223372036854771712  # a memory limit of version 1 that is none
+UNLIMITED = 9223372036854771712  # the value that means "no limit" in version 1
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_turbo_is_read_from_each_drivers_switch(kernel: Kernel, switch: str, val
 
 @pytest.mark.parametrize(("cpus", "nodes"), [({0, 8}, 1), ({3, 7}, 2), ({4, 12}, 1), (set(range(16)), 2), ({99}, None)])
 def test_numa_nodes_behind_the_usable_cpus_are_counted(kernel: Kernel, cpus: set[int], nodes: int | None) -> None:
-    lists = ("0-3,8-11\n", "4-7,12-15\n", "\n")  # the last has memory only
+    lists = ("0-3,8-11\n", "4-7,12-15\n", "\n")  # the last node has memory only
     root = kernel({f"sys/devices/system/node/node{number}/cpulist": text for number, text in enumerate(lists)})
     assert numa_nodes(cpus, root) == nodes
     assert numa_nodes(cpus, root / "bare") is None
 
 
 def test_the_last_caches_of_the_usable_cpus_are_summed_up(kernel: Kernel) -> None:
-    """Four CPUs, of which two share 32 MiB of level 3; a fifth has a level 2 of its own and no more."""
+    """Two of four CPUs share 32 MiB of level 3; a fifth CPU has only its own level 2."""
     levels = {
         "index0": ("1", "Data", "48K"),
         "index1": ("1", "Instruction", "64K"),

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def leaser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Leaser:
-    """Leases in a folder of this test, where a wait is a failure unless the test says otherwise."""
+    """Take leases in a temporary folder; waiting fails the test unless it is expected."""
     monkeypatch.setattr("crossover.machine.lease.time.sleep", never)
 
     def begin(
@@ -51,7 +51,7 @@ def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
 
 
 def test_gpus_that_are_handed_down_are_leased_without_nvml(leaser: Leaser, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the CPUs near them, which measuring processes share."""
+    """The CPUs near the GPUs, which measuring processes share, are handed down too."""
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", near=(0, 3)), FakeGpu("GPU-2")))  # type: ignore[arg-type]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     monkeypatch.setenv(HANDED_DOWN, "")
@@ -68,7 +68,7 @@ def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Lease
     with leaser():
         assert others_held("GPU-1", named) == 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fcntl.flock", never)  # a lock that is tried would keep others from it
+            patch.setattr("fcntl.flock", never)  # trying a lock would block other processes
             assert others_held("GPU-2", named) == 1
         with leaser(), leaser("mps"):
             assert others_held("GPU-1", named) == 2
@@ -117,7 +117,7 @@ def test_a_driver_that_cannot_list_its_gpus_stops_the_trial(leaser: Leaser) -> N
 
 
 class Waiting:
-    """A clock that only sleeping moves; at `until_s` the holder gives up."""
+    """A clock that advances only by sleeping; at `until_s` the holder releases its lease."""
 
     def __init__(self, holder: ExitStack, until_s: float) -> None:
         self.now_s = 1000.0
@@ -168,7 +168,7 @@ def ended_process() -> int:
 
 @pytest.mark.parametrize("note", [b"", b"\xff\xfe\x00", b"-1\ndisc", None])
 def test_a_holder_without_a_note_is_waited_for_too(leaser: Leaser, folder: Path, note: bytes | None) -> None:
-    left = f"{ended_process()}\ndisc_depth".encode() if note is None else note  # that of a holder that was killed
+    left = f"{ended_process()}\ndisc_depth".encode() if note is None else note  # the note of a holder that was killed
     waiting = wait(leaser, 1.0, spoil=lambda: (folder / "GPU-1.lock").write_bytes(left))
     assert waiting.told[0][1].endswith("GPU-1 is held by a process that left no note")
 

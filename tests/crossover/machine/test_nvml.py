@@ -38,7 +38,7 @@ def sample(pid: int, percent: int, at_us: int = 1500) -> SimpleNamespace:
 
 
 def answers(**changes: Any) -> dict[str, Any]:
-    """A GPU that answers everything, at its power cap."""
+    """The answers of a GPU that supports all queries, at its power cap."""
     return {
         "nvmlDeviceGetEnforcedPowerLimit": 650_000,
         f"nvmlDeviceGetClockInfo({SM})": 1500,
@@ -100,7 +100,7 @@ def test_a_mig_instance_has_its_own_processes_and_the_clocks_of_its_gpu(fake_nvm
     nvml = fake_nvml({"GPU-1": answers(nvmlDeviceGetProcessUtilization=[sample(7, 50)]), "MIG-7": instance})
     state = read_gpu(uuid, nvml)
     assert board_of(uuid, nvml) == "GPU-1"
-    assert read_use(uuid, nvml, since_us=0).shares is None  # the samples are those of all instances
+    assert read_use(uuid, nvml, since_us=0).shares is None  # the samples cover all instances
     assert state is not None
     assert (state.sm_clock_mhz, state.processes, state.mig) == (1500, ((7, 100),), True)
 
@@ -117,16 +117,16 @@ OWN = {10, 11}
 @pytest.mark.parametrize(
     ("before", "after", "foreign"),
     [
-        # our ids are listed
+        # this process is listed by its own id
         (state(), state(10), 0),
         (state(99), state(99, 10), 1),
         (state(0, 0), state(0, 10), 2),
-        # a container: ids of the host, where the new one is ours
+        # a container that lists ids of the host: the new one is this process
         (state(), state(5000), 0),
         (state(99), state(99, 5000, 5001), 2),
-        # a container that does not show ours, but others
+        # a container that lists other processes, but not this one
         (state(99), state(99), 1),
-        # nothing to see, or nothing asked
+        # an empty list, or no list
         (state(), state(), None),
     ],
 )
@@ -141,8 +141,8 @@ def test_foreign_processes_are_those_that_cannot_be_ours(
     ("samples", "shares"),
     [
         ([sample(10, 80), sample(10, 60, 1800), sample(99, 3)], {10: 0.7, 99: 0.03}),
-        ([sample(10, 80), sample(99, 90, 1000)], {10: 0.8}),  # before the time asked for
-        ([sample(0, 0, 0), sample(10, 80), sample(99, 7_000_000)], {10: 0.8}),  # places that the driver did not fill
+        ([sample(10, 80), sample(99, 90, 1000)], {10: 0.8}),  # before `since_us`
+        ([sample(0, 0, 0), sample(10, 80), sample(99, 7_000_000)], {10: 0.8}),  # entries that the driver did not fill
         ([], None),
         (None, None),  # not supported
     ],
@@ -157,12 +157,12 @@ def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict
     ("before", "shares", "foreign"),
     [
         (state(), {10: 0.9}, 0),
-        (state(99), {10: 0.9}, 0),  # open and idle
+        (state(99), {10: 0.9}, 0),  # has the GPU open, idle
         (state(99), {10: 0.9, 99: 0.05, 98: 0.02}, 0.07),
-        # a container: ours has another id, and was not there before
+        # a container: this process has another id, which was not listed before
         (state(), {5000: 0.9}, 0),
         (state(99), {5000: 0.9, 99: 0.3}, 0.3),
-        (state(99), {99: 0.3}, 0.3),  # ours was too short to be seen
+        (state(99), {99: 0.3}, 0.3),  # this process ran too briefly to be sampled
         (UNKNOWN, {5000: 0.9}, 0),
         (state(99), None, None),
     ],
@@ -180,8 +180,8 @@ def test_what_others_used(before: GpuState, shares: dict[int, float] | None, for
         ((), {"thermal": 1000}, 1e-6),
         ((), {"thermal": 3 * 10**8, "hw_thermal_slowdown": 10**9, "hw_power_brake": 0}, 1.0),
         ((), {"sw_power_cap": 10**9, "reliability": 10**9}, None),
-        (("hw_thermal_slowdown",), {"thermal": 0}, 0.0),  # it has begun this moment
-        (("hw_power_brake",), {"thermal": 0}, None),  # nothing counts it
+        (("hw_thermal_slowdown",), {"thermal": 0}, 0.0),  # it has just started
+        (("hw_power_brake",), {"thermal": 0}, None),  # it has no counter
         (("hw_power_brake",), {"hw_power_brake": 10**8}, 0.1),
     ],
 )
@@ -243,7 +243,7 @@ NO_GPU = {
     "sys/bus/pci/devices/0000:00:02.0/vendor": "0x8086\n",
     "sys/bus/pci/devices/0000:00:02.0/class": "0x030000\n",
     "sys/bus/pci/devices/0000:02:00.0/vendor": "0x10de\n",
-    "sys/bus/pci/devices/0000:02:00.0/class": "0x020000\n",  # a network card of NVIDIA's
+    "sys/bus/pci/devices/0000:02:00.0/class": "0x020000\n",  # a network card by NVIDIA
 }
 
 

@@ -1,4 +1,4 @@
-"""Whatever a model of the user's own is made of, its edit changes the key; what it is not made of does not."""
+"""Editing anything that a user's model depends on changes its key; editing anything else does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crossover.machine.installed import version_of
 
 FROM_FILE = "import os, sys, json, importlib, torch\nfrom pathlib import Path\nHERE = Path(__file__).resolve().parent\n"
 
-# By what the model does: its file, its text, and the files that count beside it.
+# By what the model does: its file name, its text, and the other files that are part of its key.
 PARTS = {
     "its own file": ("net.py", "", []),
     "the working directory": ("sub/net.py", "import layers", ["layers.py"]),
@@ -138,7 +138,7 @@ def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> No
 
 
 def test_what_cannot_be_read_is_no_mistake(project: Path) -> None:
-    """Names that are too long, of unknown users, of the kernel, and links that lead nowhere."""
+    """Too long names, unknown users' home folders, kernel files and dangling links are skipped."""
     names = ["x" * 280, "/" + "x" * 280, "sub/" + "x" * 280, "~nobody-here/x", "~", "/", "..", "/proc/self/stat"]
     reads = "".join(f"open({name!r})\n" for name in names)
     net = write(
@@ -158,7 +158,7 @@ def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, mon
     weights = write(project, "w.bin", "12345")
     os.utime(weights, ns=(10**18, 10**18))
     before = keys(net)
-    weights.write_text("54321")  # what nobody reads
+    weights.write_text("54321")  # a file that nothing reads
     os.utime(weights, ns=(10**18, 10**18))
     assert keys(net) == before
     os.utime(weights, ns=(10**18, 2 * 10**18))
@@ -242,7 +242,7 @@ def test_an_environment_variable_counts_however_it_is_read(
 
 
 class Site:
-    """A folder of installed packages, with one of them."""
+    """A site-packages folder with one package."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder / "site-packages"
@@ -250,7 +250,7 @@ class Site:
         monkeypatch.setattr(sys, "path", [str(self.folder), *sys.path])
 
     def install(self, name: str, text: str, version: str = "1.0", needs: str = "", source: str | None = None) -> None:
-        """As pip does, from an index, or from a `source`."""
+        """Install the package as pip does from an index, or from a `source`."""
         write(self.folder, f"{name}/__init__.py", text)
         facts = f"{name}-{version}.dist-info"
         for old in self.folder.glob(f"{name}-*.dist-info"):
@@ -287,7 +287,7 @@ def test_an_installed_package_counts_by_its_version(project: Path, site: Site) -
 
 
 def test_a_package_from_a_checkout_counts_by_its_files(project: Path, site: Site) -> None:
-    """Its version stays as it is when it is installed anew after an edit."""
+    """Its version does not change when it is reinstalled after an edit."""
     net = write(project, "net.py", "import mylib\n")
     site.install("mylib", "x = 1\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
     before = installed_key(net)

@@ -23,7 +23,7 @@ HALVES = {"GPU-1": list(FIRST), "GPU-2": list(SECOND)}
 
 @pytest.fixture
 def machine(kernel: Callable[..., Path]) -> Path:
-    """Eight cores of two threads each, in a control group."""
+    """A machine with eight cores of two threads each, and a control group."""
     siblings = {
         f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}\n"
         for cpu in range(16)
@@ -112,7 +112,7 @@ def test_a_job_shares_out_the_cpus_it_was_given(
 
 
 def test_a_single_gpu_has_the_cores_of_its_node(machine: Path) -> None:
-    """Of two nodes; where the node is not known, or is all there is, the GPU's trial runs anywhere."""
+    """With two NUMA nodes; if the node is unknown, or the only one, the GPU's trial may run on all cores."""
     for near, expected in ((SECOND, {"GPU-1": list(SECOND)}), ((), {}), (range(16), {}), ((20, 21), {})):
         assert shares([FakeGpu("GPU-1", near=tuple(near))], machine) == expected
     split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")), near=FIRST)
@@ -124,6 +124,6 @@ def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
     split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")))
     cpus = shares([split, FakeGpu("GPU-2")], machine)
     assert cpus == {"MIG-1": list(FIRST), "MIG-2": list(FIRST), "GPU-2": list(SECOND)}
-    given = (0, 8, 1, 9)  # an instance of a GPU stands for the whole of it
+    given = (0, 8, 1, 9)  # a MIG instance counts as its whole GPU
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,MIG-2") == {}
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,GPU-2")["GPU-2"] == [1, 9]

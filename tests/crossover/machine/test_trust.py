@@ -14,7 +14,7 @@ CPU = {
     "threads": 8,
     "affinity_cores": 8,
     "logical_cpus": 16,
-    "others_cpus": 0.29,  # 0.25, and a resolution of 0.04
+    "others_cpus": 0.29,  # the threshold of 0.25, and a resolution of 0.04
     "steal_share": 0.1,
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
@@ -57,7 +57,7 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
         ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.3}, "busy_host"),
-        ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # more threads than cores leave nothing to spare
+        ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # with more threads than cores, none is spare
     ],
 )
 def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
@@ -81,7 +81,9 @@ def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
 
 
 def test_the_resolution_of_others_by_hand() -> None:
-    """In 1 s a CPU has 250 ticks, of which half are ours: their number has a variance of 250 / 4 on each of 16 CPUs."""
+    """In 1 s a CPU has 250 ticks, half of them this process's: their number has a variance of 250 / 4 on each of 16
+    CPUs.
+    """
     assert others_resolution({"logical_cpus": 16, "timed_s": 1.0}) == pytest.approx((16 * 250 / 4) ** 0.5 / 250)
     assert others_resolution({"logical_cpus": 16}) == others_resolution({"timed_s": 1.0}) == 0
     busy = {**CPU, "others_cpus": 0.4, "cgroup_throttled_s": 0.0}
@@ -109,7 +111,7 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
         ({"slowdown_s": 0.2}, True),
         ({"recompiles": 2}, False),
         ({"recompiles": 2, "foreign_gpu_share": 0.1}, True),
-        ({}, False),  # a wrong answer, or something that the workload sets
+        ({}, False),  # a wrong result, or a setting that the workload changes
     ],
 )
 def test_only_what_may_go_away_by_itself_is_worth_a_second_attempt(facts: dict[str, Any], passes: bool) -> None:

@@ -1,4 +1,4 @@
-"""Who has the host when: processes that take turns for real, one event after the other."""
+"""Turns on the host, with real processes, step by step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from processes import wait_for
 
 
 class Worker:
-    """A process that takes a turn when told, and what it says, with times."""
+    """A process that takes a turn on command, and the events that it reports, with times."""
 
     def __init__(self, root: Path, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -31,7 +31,7 @@ class Worker:
         self.next("ready")
 
     def next(self, start: str) -> tuple[float, str]:
-        """The next event, which must begin so."""
+        """The next event, which must begin with the given text."""
         assert self.process.stdout is not None
         when, _, event = self.process.stdout.readline().strip().partition(" ")
         assert event.startswith(start), event
@@ -43,12 +43,12 @@ class Worker:
         self.process.stdin.flush()
 
     def begin(self) -> float:
-        """Have it take its turn, for which it need not wait."""
+        """Let it take its turn, which must be free."""
         self.go_on()
         return self.next("begins")[0]
 
     def wait(self) -> str:
-        """Have it ask for a turn that it must wait for; what it says then, once it sleeps in the queue."""
+        """Let it request a turn that is taken; returns its message once it waits in the queue."""
         self.go_on()
         _, line = self.next("waiting")
         wait_for(lambda: psutil.Process(self.process.pid).status() == psutil.STATUS_SLEEPING, "the process to sleep")
@@ -71,7 +71,7 @@ def no_batch_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
-    """Starts workers and ends those that a test leaves."""
+    """Start workers; those still running after a test are ended."""
     started: list[Worker] = []
 
     def begin(*arguments: str) -> Worker:
@@ -89,7 +89,7 @@ def never(*_: object) -> None:
 
 
 def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_waits_for_it(start: Start) -> None:
-    """Or GPU trials that follow each other would keep it waiting as long as there are any."""
+    """Otherwise consecutive GPU trials could keep a CPU trial waiting until none is left."""
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
@@ -128,7 +128,7 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
     killed.process.wait()
     waiting.next("begins")
     if child:
-        os.kill(child, signal.SIGKILL)  # raises if it is gone
+        os.kill(child, signal.SIGKILL)  # raises if the process is gone
 
 
 def test_what_computes_has_the_host_alone(start: Start) -> None:

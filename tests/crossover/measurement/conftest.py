@@ -1,4 +1,4 @@
-"""What the tests of measuring share."""
+"""Fixtures for tests of the measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import pytest
 
 @pytest.fixture
 def light_heap() -> Iterator[None]:
-    """Leaves what is there already out of the collections before each timing, which take most of a quick test."""
+    """Freeze existing objects, so that the garbage collection before each timing, most of a quick test's time, skips
+    them.
+    """
     gc.freeze()
     yield
     gc.unfreeze()
@@ -24,7 +26,7 @@ def light_heap() -> Iterator[None]:
 
 @pytest.fixture
 def own_switches() -> Iterator[None]:
-    """The switches and threads that a test sets end with it."""
+    """Restore torch's settings and threads after a test."""
     import torch
 
     from crossover.measurement.step.conditions import set_switches
@@ -37,7 +39,7 @@ def own_switches() -> Iterator[None]:
 
 @pytest.fixture
 def in_fresh_process(root: Path) -> Callable[..., Any]:
-    """Runs code in a process of its own; returns what it prints, as JSON."""
+    """Run code in a fresh process; returns the JSON that it prints."""
 
     def run(code: str, **environment: str) -> Any:
         variables = {**os.environ, "PYTHONPATH": str(root / "scripts"), **environment}

@@ -1,6 +1,6 @@
-"""Models of libraries: what they are built with, and which ones are refused in one line.
+"""Models of libraries: how they are built, and which ones are rejected with one line.
 
-transformers is the real one. torchvision and timm are stand-ins that answer as they do.
+transformers is the real library; torchvision and timm are stand-ins with the same interface.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def complaint(source: str, size: int | str) -> str:
 
 
 class Scores(nn.Module):
-    """A classifier of images, as wide as they have colours."""
+    """A classifier of images, with one feature per colour channel."""
 
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Patches(Scores):
 
 
 class Picky(Scores):
-    """Needs what the meta device lacks: the value of a tensor."""
+    """A model that reads the value of a tensor, which the meta device does not have."""
 
     def forward(self, images: torch.Tensor) -> Any:
         return super().forward(images) if images.sum().item() else None
@@ -79,7 +79,7 @@ MODELS |= {"picky": Picky, "quantized_resnet": Scores}
 
 @pytest.fixture(params=["torchvision", "timm"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A stand-in for a library of models on images."""
+    """Install a stand-in for a library of image models."""
 
     def builder(name: str) -> Callable[..., nn.Module]:
         def make(weights: object, weights_backbone: object = "downloads") -> nn.Module:
@@ -144,7 +144,7 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
         ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
         ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in your own file"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
-        ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),
+        ("FunnelConfig", "no model can be built with num_hidden_layers=1 (NotImplementedError: This model does"),
         ("WhisperConfig", "its config does not describe its inputs (input_features); build it in your own file"),
         ("BertConfg", "there is no model of that name (did you mean 'BertConfig'"),
     ],
@@ -171,7 +171,9 @@ def parameters(name: str, layers: int) -> int:
 
 
 def test_layers_are_those_of_encoder_and_decoder() -> None:
-    """T5 is 512 wide, 2048 within, without biases: attention has 4 matrices, feed-forward 2, a norm 1 vector."""
+    """T5 has width 512 (2048 in feed-forward) and no biases: attention has 4 matrices, feed-forward 2, a norm 1
+    vector.
+    """
     attention, feed_forward, norm = 4 * 512 * 512, 2 * 512 * 2048, 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert parameters("T5Config", 2) - parameters("T5Config", 1) == encoder + decoder

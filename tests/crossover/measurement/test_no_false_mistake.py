@@ -23,7 +23,7 @@ Trial = Callable[[int], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
-    """The methods that the table calls a mistake, after a number of trials of a cell."""
+    """The methods for which the table reports an error, after this many trials of a cell."""
 
     def mistakes_of(measure: Trial, trials: int) -> list[str]:
         rows = [row(device="cuda", trial=trial, **measure(trial)) for trial in range(1, trials + 1)]
@@ -34,16 +34,17 @@ def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
 
 
 def same_method(methods: Mapping[str, Method]) -> dict[str, Method]:
-    """The correct method, and again under the names of the mistakes."""
+    """The correct method, under its own name and under the names of the mistakes."""
     return {RIGHT: methods[RIGHT]} | {name: methods[RIGHT] for name in MISTAKES if name != COLD}
 
 
 def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> Trial:
-    """A trial of 1,422 steps on a noisy machine: 300 cold, 204 in between, three methods of 300 and what settles them.
+    """A trial of 1,422 steps on a noisy machine: 300 cold, 204 in between, 300 of each of three methods and their
+    uncounted ones.
 
-    Trials differ by 10 %; within each the pace drifts by a share that differs from `drift` by 10 % more, wanders by
-    10 % for a hundred steps at a time, and leaps at one step by 20 %; steps scatter by 5 %. One in fifty takes four
-    times as long. The step with the transfer really is `longer`.
+    Trials differ by 10 %. Within a trial the speed drifts by `drift` ± 10 %, wanders by 10 % over a hundred steps, and
+    jumps once by 20 %. Steps scatter by 5 %, and one in fifty takes four times as long. A step with transfers takes
+    `longer` times as long.
     """
 
     def measure(trial: int) -> dict[str, Any]:

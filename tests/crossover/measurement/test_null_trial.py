@@ -1,4 +1,4 @@
-"""The workload that does nothing, measured where there is no torch at all."""
+"""The workload `null`, measured without torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trials import SCRIPT, read_row
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["server", "process"])
 def test_no_process_of_it_needs_torch(tmp_path: Path, isolation: str) -> None:
-    """A module of that name which cannot be imported stands in for a machine without it."""
+    """A module `torch` that fails to import simulates a machine without it."""
     (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')\n")
     options = ["--workload=null", "--size=1", "--batch-size=1", "--device=cpu", f"--isolation={isolation}"]
     done = subprocess.run(

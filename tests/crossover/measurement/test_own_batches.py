@@ -1,4 +1,4 @@
-"""Batches of a user's own model: from loaders, and how many samples they have."""
+"""Batches of a user's model: from loaders, and their number of samples."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TestSamples:
 
 
 class Stream(IterableDataset[Any]):
-    """Rows that can be read once."""
+    """A dataset whose rows can be read only once."""
 
     def __init__(self, count: int) -> None:
         self.rows = iter(range(count))

@@ -78,7 +78,7 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 
 @pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
 def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
-    """The CPU's library, and torch on a device that is the CPU under another name."""
+    """NumPy on the CPU, and torch on a fake accelerator that is the CPU."""
     ours = OwnFunction(cell_of(name), lambda _message: None)
     both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
@@ -117,7 +117,7 @@ def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
     ("function", "text"),
     [
         ("lambda: None", "returns no numbers or arrays"),
-        ("lambda: torch.rand(8)", "built twice, it returns different results"),
+        ("lambda: torch.rand(8)", "built twice, the function returns different"),
     ],
 )
 def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
             "def build(device):\n    return print",
             "build(device): its first argument is not a size; allowed: build(size, device)",
         ),
-        ("def build(n, device, depth):\n    return print", "needs depth, which it is not given"),
+        ("def build(n, device, depth):\n    return print", "needs depth, which Crossover does not pass"),
         ("def build(n, m, k, device):\n    return print", "needs other arguments"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The default loss of each kind of output and targets, and class labels without an output."""
+"""The default loss for each kind of output and targets, and class labels that have no output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_labels_without_an_output_are_one_line(labels: list[int], outputs: int, 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 2), (4, 2, 6)])
 def test_labels_with_outputs_pass(shape: tuple[int, ...]) -> None:
-    """Also where some are left out, as in language models; six equal scores give the logarithm of 6."""
+    """Also if some labels are ignored, as in language models; six equal scores give ln 6."""
     targets = torch.tensor([0, 5, -100, 3])
     targets = targets if len(shape) == 2 else targets[:, None].expand(4, 2)
     loss = default_loss(torch.zeros(shape), targets, ClassLabels.of_targets(targets))
@@ -62,7 +62,7 @@ def test_other_targets_have_no_labels(targets: object) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int32])
 def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
-    """Also 156, which is -100 in eight bits."""
+    """Also 156, which equals -100 (the ignored index) in eight bits."""
     labels = ClassLabels.of_targets(torch.tensor([156, 3]).to(dtype))
     assert labels is not None
     assert (labels.least, labels.most) == (3, 156)

@@ -1,4 +1,4 @@
-"""Models of a user's own: what their functions may return, and the steps made of it."""
+"""A user's model: what its function may return, and the step made from that."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Build = Callable[..., Task]
 
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
-    """Builds the task of a file's function `build`, in a file of its own."""
+    """Build the task of a model file with this text."""
 
     def make(text: str, protocol: str = "resident", precision: str = "fp32", **changes: Any) -> Task:
         file = tmp_path / f"net{len(list(tmp_path.iterdir()))}.py"
@@ -132,7 +132,7 @@ class TestTables:
         assert torch.equal(loss, functional.cross_entropy(task.model(inputs), targets))
 
     def test_a_model_of_too_few_outputs_is_one_line(self, build: Build, table: Table) -> None:
-        """Whichever classes the first batch holds."""
+        """The table's classes count, whichever of them the first batch holds."""
         task = build("def build(size):\n    return nn.Linear(2, 7)", table=table)
         with pytest.raises(UserError, match=r"'label' has 8 different whole numbers.* but the model has 7 outputs"):
             task.step()
@@ -157,7 +157,7 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
 
 
 def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
-    """As the edges of a graph, whose two rows are no samples."""
+    """For example the edges of a graph, whose two rows are not samples."""
     task = build(
         """
         def forward(net, nodes, edges):
@@ -189,11 +189,11 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
-            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or give the number of samples",
+            "its batch has 5 rows, but the batch size is 4; take batch size 5, or give the number of samples",
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
-            "its batch has 3 rows, not the 4 of the batch size; build it with batch_size rows",
+            "its batch has 3 rows, but the batch size is 4; build it with batch_size rows",
         ),
         (LINEAR.format("samples=0"), "an int as the samples; allowed: a number, or a function of inputs and targets"),
         (LINEAR.format("samples=lambda inputs, targets: 1 / 0"), "the count of its samples fails"),
@@ -211,7 +211,7 @@ def test_a_mistake_is_one_line_with_its_place(build: Build, text: str, message: 
 
 
 def test_a_failing_step_is_the_users_until_it_runs_on_the_cpu(tmp_path: Path) -> None:
-    """Whatever its words are; only a result of its own stays as it is."""
+    """Whatever the error's message; errors that are results, such as out of memory, are raised unchanged."""
     model = read_model("a:b", tmp_path, "here")
     for error in (RuntimeError("\"conv\" not implemented for 'Half'"), KeyError("weights")):
         with pytest.raises(UserError, match="its step fails") as raised, explaining(model):
@@ -375,7 +375,7 @@ class TestCachedModels:
         assert again.model.weight is not task.model.weight
 
     def test_forget_what_was_compiled(self, build: Build) -> None:
-        """Compiled code holds the weights of the model that it was made of."""
+        """Forget compiled code, which keeps the weights of the model from which it was compiled."""
         task = build(self.TEXT)
         task.model.forward = torch.compile(task.model.forward, backend="eager")
         fresh = task.build_model()
@@ -450,7 +450,7 @@ class TestLosses:
 
 
 def test_batches_hold_their_own_numbers(build: Build) -> None:
-    """A list, a number and a tensor without dimensions are those of this batch, not of the first."""
+    """Lists, numbers and zero-dimensional tensors are those of the current batch, not of the first."""
     task = build(
         """
         from torch.utils.data import DataLoader
@@ -631,7 +631,7 @@ class TestAmp:
         ("precision", "dtype"), [("fp32", torch.float32), ("amp-bf16", torch.bfloat16), ("amp-fp16", torch.float16)]
     )
     def test_a_run_that_takes_it_follows_the_precision(self, build: Build, precision: str, dtype: torch.dtype) -> None:
-        """The gradient is 1/2, with a scale of 2^16 first 32,768."""
+        """The gradient is 1/2; scaled by the first scale of 2^16, it is 32,768."""
         task = build(self.TEXT.format(argument=", amp", step=self.WITH_AMP), precision=precision)
         task.step()
         amp = precision != "fp32"
@@ -673,4 +673,4 @@ def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says
 def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
     text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
     assert cause_of(OSError(text)) == "no img37.png"
-    assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
+    assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch cannot rebuild from values

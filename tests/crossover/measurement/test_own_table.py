@@ -1,4 +1,4 @@
-"""Tables of a user's own as samples."""
+"""A user's table as samples."""
 
 from __future__ import annotations
 

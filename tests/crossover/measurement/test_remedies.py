@@ -1,4 +1,4 @@
-"""The remedies of a step, and what each leaves out."""
+"""The remedies for a step, and the part of the step that each removes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 class Loading(TinyTraining):
-    """Counts its batches, and the rows of the last one."""
+    """A task that counts its batches, and the rows of the last one."""
 
     taken = 0
 
@@ -125,7 +125,7 @@ def test_a_larger_batch_does_not_take_long(task: Loading, step_time_s: float, la
 def test_a_larger_batch_fits_into_half_of_the_free_memory(
     monkeypatch: pytest.MonkeyPatch, task: Loading, most_bytes: int | None, free_bytes: int, larger: bool
 ) -> None:
-    """A step adds 200 B to what the process holds, and its batch has 5 rows of two numbers, 40 B."""
+    """A step adds 200 B to the process's memory; its batch of 5 rows with two numbers has 40 B."""
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
     monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
     monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
@@ -152,7 +152,7 @@ def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
 
 
 def test_lengths_that_stay_on_the_host_stay_there() -> None:
-    """Beside a tensor on the device; a whole batch on the host is one that the step copies."""
+    """Lengths on the host beside tensors on the device stay there; a batch that is entirely on the host is copied."""
     device = torch.device("meta")
     there, lengths = ROWS.to(device), torch.tensor([2, 1])
     (batch,) = held_batch(({"rows": there, "lengths": lengths},), device)
@@ -162,7 +162,9 @@ def test_lengths_that_stay_on_the_host_stay_there() -> None:
 
 
 class Queued(Task):
-    """A step that costs host time and then device time, without a tensor; its batch takes 0.1 ms of the host."""
+    """A step without tensors that takes host time and then device time; preparing its batch takes 0.1 ms of host
+    time.
+    """
 
     def __init__(self, device: FakeDevice) -> None:
         self.arithmetic = Arithmetic(torch.device("cuda"))
@@ -201,7 +203,7 @@ class Graph:
 def test_a_step_is_replayed_if_a_graph_holds_it(
     monkeypatch: pytest.MonkeyPatch, graph: Any, expected: dict[str, Any]
 ) -> None:
-    """A GPU whose step takes 8 ms of the host and 1 ms of the device after it."""
+    """A GPU whose step takes 8 ms on the host, then 1 ms on the device."""
     device = FakeDevice(8 * MILLISECOND, device_ns=MILLISECOND)
     task = Queued(device)
 
@@ -217,13 +219,15 @@ def test_a_step_is_replayed_if_a_graph_holds_it(
         task, Execution(task.step, task.run), "eager", 0.008, lambda: Queued(device), device.watch()
     )
     assert columns["host_work_s"] == 0.005
-    assert columns["split_step_s"] == pytest.approx(0.0086)  # in a block of two the device works while the host does
+    assert columns["split_step_s"] == pytest.approx(0.0086)  # in a block of two, device and host work at the same time
     assert {name: columns[name] for name in ("fits_graph", "replayed_s") if name in columns} == expected
 
 
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
 def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new model of the class compiles nothing; one of other sizes would, and has no remedy."""
+    """A new model with the same sizes reuses the compiled code; one with other sizes would recompile, so it is not
+    replayed.
+    """
     torch._dynamo.reset()
     real = torch.compile
     monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
@@ -280,7 +284,7 @@ def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(
 
 
 class Machine:
-    """A clock that steps and settings move on."""
+    """A clock that is advanced by steps and settings."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -307,13 +311,13 @@ def test_every_second_round_runs_backwards() -> None:
     machine = Machine()
     time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
     order = "".join(machine.ran)
-    assert order[:4] == "ab" + "ba"  # the first look
-    assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # a step that does not count, and two that do
+    assert order[:4] == "ab" + "ba"  # two steps each, to determine the length of blocks
+    assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # an uncounted step, then two counted ones
     assert len(order[4:]) == ROUNDS * 6
 
 
 def test_a_step_over_10_ms_counts_from_the_first_look_on_and_runs_once_more() -> None:
-    """The median of its three: 12 ms, 40 ms and 20 ms."""
+    """Its time is the median of three steps: 12 ms, 40 ms and 20 ms."""
     machine = Machine()
     lasts_ms = iter([12, 40, 20])
 
@@ -334,12 +338,12 @@ def test_each_method_takes_its_own_time_and_its_setting_none() -> None:
         "set": machine.method("set", 3, setting_ms=500),
     }
     assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
-    assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after a step that does not count
+    assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after an uncounted step
 
 
 @pytest.mark.parametrize("good_steps", [0, 1, 5])
 def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
-    """Such as an environment that ends, in the first look or later."""
+    """The step raises at the first try or later, like an environment that ends."""
     machine = Machine()
     plain = machine.method("plain", 1)
     left = iter(range(good_steps))

@@ -1,4 +1,4 @@
-"""Probes of a device on a fake clock."""
+"""Probes of a device's roofs, on a fake clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCK_S = 0.5
 
 @pytest.fixture(autouse=True)
 def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
-    """Restores the threads."""
+    """Restore the number of threads."""
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
@@ -42,7 +42,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd
 
 
 def in_this_process(job: Job) -> Outcome:
-    """The outcome of a probe without a process of its own."""
+    """The outcome of a probe run in this process."""
     told: list[dict[str, Any]] = []
     status, reason, result = do(job, told.append)
     return Outcome(status, reason, written=False, facts=told[0]["begun"], result=json.loads(json.dumps(result)))
@@ -78,7 +78,7 @@ MIB = 2**20
     ("cache_mib", "free_mib", "mib"),
     [
         (32, 10**6, []),
-        (1152, 10**6, [1024, 2304]),  # a server whose cache holds all that was probed before
+        (1152, 10**6, [1024, 2304]),  # a server whose cache is larger than all default working sets
         (1152, 16_000, [1024, 2000]),
         (1152, 1000, []),
     ],

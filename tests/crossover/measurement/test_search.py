@@ -1,4 +1,4 @@
-"""The search for the largest batch: the sizes it tries by made-up outcomes, and one try on a tiny model."""
+"""The search for the largest batch: the sizes that it tries for made-up outcomes, and a real try of a tiny model."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_rows_are_repeated_in_order_until_the_batch_is_full(rows: int, labels: l
 
 @pytest.mark.parametrize(
     ("most", "step_s", "batches"),
-    # About 10 s, 3 at least, as many as asked for at most.
+    # About 10 s, at least 3 batches, and at most the requested number.
     [(100, 0.001, 100), (100, 0.1, 100), (100, 0.105, 95), (100, 2.5, 4), (100, 3.4, 3), (100, 60.0, 3), (2, 60.0, 2)],
 )
 def test_batches_are_timed_until_ten_seconds_are_full(most: int, step_s: float, batches: int) -> None:
     device = FakeDevice(MILLISECOND, device_ns=round(step_s * SECOND))
     result = time_batches(device.step, most, step_s, device.watch())
-    # The device begins with the first batch while the host queues the others.
+    # The device starts with the first batch while the host queues the others.
     assert result == {"timed_batches": batches, "timed_s": pytest.approx(0.001 + batches * step_s)}
     assert (device.steps, device.synchronisations) == (batches, 2)
 
@@ -132,7 +132,7 @@ Loss = Callable[..., tuple[torch.Tensor, ...]]
 
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, TinyTraining]]:
-    """Tries a training with a loss; returns how that ended, and the task."""
+    """Try a training with this loss; returns its outcome and the task."""
 
     def run(precision: str, loss: Loss) -> tuple[Any, TinyTraining]:
         made: list[TinyTraining] = []
@@ -158,7 +158,7 @@ def times(factor: float) -> Loss:
 
 @pytest.mark.parametrize(
     ("precision", "factor", "before"),
-    # Of numbers up to 65504, 2^15 is the first that fits, on its way down from 2^16 or from 2^26.
+    # fp16 ends at 65504, so halving from 2^16 or 2^26 first fits at 2^15.
     [("fp32", 2.0**10, 0), ("amp-fp16", 1.0, 2), ("amp-fp16", 2.0**10, 12)],
 )
 def test_what_is_tried_are_steps_with_their_update(
@@ -174,7 +174,7 @@ def test_what_is_tried_are_steps_with_their_update(
 def test_a_rate_counts_the_samples_that_came(
     monkeypatch: pytest.MonkeyPatch, samples: list[int] | None, rows: float
 ) -> None:
-    """Four batches, of the batch size or of 4 and 1 samples in turns."""
+    """Four batches, either full ones or alternately 4 and 1 samples."""
 
     class Counting(TinyTraining):
         def next_inputs(self) -> tuple[torch.Tensor, ...]:
@@ -227,7 +227,7 @@ Tries = list[tuple[int, bool]]
 
 
 def searched(fits: Callable[[int], bool], start: int, limit: int | None) -> tuple[int | None, Tries]:
-    """The largest size, and the tries in order."""
+    """The largest size found, and the tries in order."""
     tries: Tries = []
 
     def noted(size: int) -> bool:
@@ -238,7 +238,9 @@ def searched(fits: Callable[[int], bool], start: int, limit: int | None) -> tupl
 
 
 def most_tries(size: int) -> int:
-    """Doubling, bisection and confirmation; then steps down and bisection up, each size confirmed."""
+    """The maximum number of tries: doubling, bisection, confirmation, then steps down and bisection with each size
+    confirmed.
+    """
     bits = math.ceil(math.log2(size)) + 1
     return 2 * bits + CONFIRMATIONS + 2 * bits * (1 + CONFIRMATIONS)
 
@@ -272,7 +274,7 @@ def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
 
 
 def test_blurred_thresholds_end_at_a_size_that_held() -> None:
-    """Between 900 and 1100 a size fits by chance; the result fitted three times in a row, after few tries."""
+    """Between 900 and 1100 a size fits at random; the result must have fitted three times in a row, after few tries."""
     for seed in range(300):
         chance = random.Random(seed)
         largest, tries = searched(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)

@@ -25,7 +25,7 @@ CELL = Cell("quality", "higgs_mlp", "resident", 8, "fp32", "eager", 16, "cpu")
 
 
 def points() -> dict[str, torch.Tensor]:
-    """200 points, of class 1 where the first coordinate is positive."""
+    """200 points; class 1 if the first coordinate is positive."""
     features = torch.randn(200, 2, generator=torch.Generator().manual_seed(3))
     return {"features": features, "labels": (features[:, 0] > 0).long()}
 
@@ -47,7 +47,7 @@ def job(tmp_path: Path) -> TrainingJob:
 
 
 def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], float]:
-    """The training as a plain loop; scikit-learn would hold out ceil(0.33 * 200) = 66 rows."""
+    """The same training as a plain loop; as in scikit-learn, ceil(0.33 * 200) = 66 rows are held out."""
     features, labels = points().values()
     torch.manual_seed(seed)
     model = build_model(width)
@@ -123,7 +123,7 @@ def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
 def test_the_time_of_all_steps_counts_for_the_limit(
     job: TrainingJob, monkeypatch: pytest.MonkeyPatch, limit_s: float
 ) -> None:
-    """Each of 32 steps takes half a second, by a clock that twenty of them are probed with."""
+    """Each of 32 steps takes half a second on the clock; the time of all is projected from twenty."""
     readings = iter([0.0, 0.0, 10.0, 16.0])
     monkeypatch.setattr(training.time, "perf_counter", lambda: next(readings))
     row = run_training(replace(job, time_limit_s=limit_s))
@@ -137,7 +137,7 @@ def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
 
 
 def test_images_are_predicted_in_the_form_that_their_model_takes(job: TrainingJob, tmp_path: Path) -> None:
-    """The digits lie on disk as whole numbers, (rows, 28, 28); the held-out ones are fewer than a batch."""
+    """The digits are stored as integers of shape (rows, 28, 28); fewer are held out than a batch has."""
     pixels = torch.randint(0, 256, (20, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     save_file({"features": pixels, "labels": torch.arange(20) % 10}, tmp_path / "digits.safetensors")
     cell = replace(CELL, workload="mnist_cnn", size=SIZE_RANGE[0])

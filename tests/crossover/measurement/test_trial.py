@@ -1,4 +1,4 @@
-"""Rows of single trials in this process: their columns, statuses and reasons."""
+"""Rows of single trials run in this process: columns, statuses and reasons."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> TrialJob:
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Changes each task after it was built; the numerical check's own model stays as it is."""
+    """Change each task after it is built, but not the model that the numerical check builds."""
 
     def change_by(change: Change) -> None:
         def build(*arguments: Any) -> Task:
@@ -140,7 +140,7 @@ def test_a_step_from_the_host_is_measured_whole_on_a_cpu_which_copies_nothing(
 
 
 def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> None:
-    """Batches of 4 and of 1 in turns: 5 in each pair of steps, and 1 or 4 in a step without its pair."""
+    """Batches alternate between 4 and 1 samples: 5 per pair of steps, and 1 or 4 in a remaining step."""
     row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))
     assert row.status == "ok"
     steps = row.timed_steps or 0
@@ -165,7 +165,7 @@ def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monk
 def test_latencies_and_mistakes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], tmp_path: Path, mistakes: bool
 ) -> None:
-    """The cold steps are the very first; on a CPU nothing else can be done wrong."""
+    """The cold steps are the very first ones; on a CPU no other mistake is possible."""
     log: list[str] = []
 
     def logged(task: Task) -> None:
@@ -190,7 +190,7 @@ def test_latencies_and_mistakes(
 
 
 class FromHost(TinyInference):
-    """Has its batch in host memory."""
+    """A task with its batch in host memory."""
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return (torch.tensor([[5.0]]),)
@@ -287,9 +287,9 @@ def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
     name, missing = LATER[work]
     monkeypatch.setattr(trial, work, failing(error))
     if work == "measure_memory":
-        monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # it needs the peak
+        monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # the split needs the peak
     row = run_trial(replace(job, latency_steps=3))
-    is_result = isinstance(error, torch.AcceleratorError | UnsupportedError)  # whose words say what happened
+    is_result = isinstance(error, torch.AcceleratorError | UnsupportedError)  # whose message names the cause
     kind = "" if is_result else f"{type(error).__name__}: "
     assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
     assert "incomplete" in (row.flags or [])
@@ -395,7 +395,7 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
 
     changed(hasten)
     row = run_trial(job)
-    assert row.status == "ok"  # with its fresh weights the step is right
+    assert row.status == "ok"  # with the check's fresh weights the step is correct
     assert "diverged" in (row.flags or [])
 
 
@@ -410,7 +410,7 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
 def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, counts: list[int], status: str, reason: str
 ) -> None:
-    """By an execution that says it compiles, and how often it has."""
+    """Checked with an execution that reports how often it compiled."""
     left = iter(counts)
     monkeypatch.setattr(
         trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left))
@@ -441,7 +441,9 @@ def set_benchmark(*_: Any) -> None:
 def test_a_changed_switch_is_seen(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """By the import of the workload (as its parameters are counted), in a step, or in a pass after the timing."""
+    """The change happens when the workload is imported to count parameters, in a step, or in a pass after the
+    timing.
+    """
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:
@@ -478,7 +480,7 @@ def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, 
     graphs = itertools.count()
     monkeypatch.setattr(trial, "compiled_graphs", lambda: next(graphs))
     assert (run_trial(job).reason or "").startswith("the model compiles itself")
-    monkeypatch.setattr(trial, "compiled_graphs", lambda: 3)  # of earlier work in this process
+    monkeypatch.setattr(trial, "compiled_graphs", lambda: 3)  # from earlier work in this process
     assert run_trial(job).reason is None
 
 

@@ -1,4 +1,4 @@
-"""The user's own modules: which file an import takes, and what is said of one that fails."""
+"""The user's modules: which file an import resolves to, and the message if an import fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_switches")
 
 @pytest.fixture(autouse=True)
 def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """What an import changes in its process is undone; the working folder is empty."""
+    """Undo an import's changes of this process, and start in an empty working folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -43,7 +43,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
 
 def write(**texts: str) -> None:
-    """Write files of the working folder: `pkg__net` is pkg/net.py."""
+    """Write files into the working folder: `pkg__net` is pkg/net.py."""
     for name, text in texts.items():
         file = Path(*name.split("__")).with_suffix(".py") if not name.endswith("__init__") else None
         file = file or Path(name.removesuffix("__init__").rstrip("_"), "__init__.py")
@@ -57,7 +57,7 @@ def model(text: str) -> Model:
 
 
 def complaint(text: str) -> str:
-    """The one line on a model whose function cannot be had."""
+    """The error line for a model whose function cannot be loaded."""
     return error_line(function_of, model(text))
 
 
@@ -87,7 +87,7 @@ def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
 
 
 def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_scripts() -> None:
-    """A copy of a package that the user has changed; and `scripts/` lies on the measuring process's path."""
+    """The neighbour may be a modified copy of a package; the measuring process also has `scripts/` on its path."""
     sys.path.insert(0, str(user_module.LIBRARY))
     write(jsonschema="VALUE = 1", make_dataset="VALUE = 2")
     for name in ("jsonschema", "make_dataset"):
@@ -124,7 +124,7 @@ def test_an_import_that_fails_is_one_line(
 
 
 def test_an_assertion_on_the_gpu_is_explained() -> None:
-    """The step that waited for it is not the one that failed."""
+    """The error is raised by a later step, which waits for the device."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
     advice = cause_of(RuntimeError(text))
     assert advice.startswith("CUDA error: device-side assert triggered; an assertion failed on the GPU: usually labels")

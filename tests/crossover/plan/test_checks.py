@@ -37,7 +37,7 @@ def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> N
 
 @pytest.mark.parametrize(("others_ticks", "cpus"), [(20, None), (300, "3.0")])
 def test_programs_that_keep_cpus_busy_before_the_run_are_named(others_ticks: int, cpus: str | None) -> None:
-    """All CPUs for 1 s of 100 ticks; this process takes 50 ticks of the busy ones."""
+    """All CPUs are read over 1 s of 100 ticks; this process uses 50 of the busy ticks."""
     count = len(usable_cpus())
     before = replace(read_counters(), monotonic_s=0.0, ticks=CpuTicks(count, 0, 0, 0, 0, 0))
     ticks = CpuTicks(count, 100 * count, others_ticks + 50, 0, process=50, children=0)

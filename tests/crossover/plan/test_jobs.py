@@ -30,7 +30,7 @@ CPU = {**CELL, "device": "cpu"}
 
 
 def with_study(made: Jobs, **changes: object) -> Jobs:
-    """The same jobs, with another version of the only study."""
+    """The same jobs, with keys of the only study replaced."""
     (study,) = made.config.studies
     return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
 
@@ -75,7 +75,7 @@ def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(k
         return getattr(made(limit_s), kind)({**wildcards, **changes})
 
     def ends(limit_s: float, reason: str | None) -> None:
-        """The job runs under a limit, with the note that its command line names."""
+        """Run the job under a limit, with the note named on its command line."""
         name = {"search": "batch_try"}.get(kind, kind)
         (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(name, wildcards))
         note_end(Path(given), limit_s, reason)
@@ -123,7 +123,9 @@ def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None
     [(1, 1, 1), (16, 1, 1), (1, 2, 1), (2, 2, 2), (16, 2, 2), (16, 3, 3), (16, 4, 4), (5, 4, 5), (16, 6, 8)],
 )
 def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores: int, gpus: int, together: int) -> None:
-    """As many as there are GPUs fit the cores; a rest of the division may fit a few more, which wait for their turn."""
+    """At least as many jobs as GPUs fit into the cores; if the division leaves a rest, a few more fit, which wait for
+    their turn.
+    """
     made = replace(jobs(cores=cores, cpu_threads=3), gpus=gpus)
     assert {made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL), made.share} == {made.share}
     assert cores // made.share == together

@@ -21,7 +21,7 @@ def plan(**values: object) -> RunPlan:
 
 
 def in_order(run: RunPlan, at_once: int = 1) -> list[Trial]:
-    """The trials of the first grid as a run starts them."""
+    """The trials of the first grid, in the order in which a run starts them."""
     rounds = Rounds(run, at_once)
     return sorted(run.trials_of_grid, key=lambda trial: -rounds.priority(trial[0].values | {"trial": str(trial[1])}))
 
@@ -64,7 +64,7 @@ def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() 
 
 
 def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
-    """All are below 1, the least priority of the first grid, and above 0, that of any other rule."""
+    """Their priorities are below 1, the minimum in the first grid, and above 0, that of all other rules."""
     cells = [replace(CELL, size=size) for size in range(100, 120)]
     rounds = [{cell: priority_of_added(cell, trial, seed=0) for cell in cells} for trial in (1, 2, 3)]
     assert max(rounds[0].values()) <= 1
@@ -78,7 +78,7 @@ def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
 
 
 def entries(*sizes: int, trial: int = 1) -> list[tuple[int, Cell]]:
-    """Cells of both devices at these sizes, one size after the other."""
+    """Trials of both devices at these sizes, size by size."""
     return [(trial, replace(CELL, size=size, device=device)) for size in sizes for device in ("cpu", "cuda")]
 
 
@@ -105,9 +105,9 @@ def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_st
         position_of = {cell: position for position, (cell, trial) in enumerate(order) if trial == number}
         pairs = {replace(cell, device=""): [] for cell in position_of}  # type: ignore[var-annotated]
         for cell, position in position_of.items():
-            if cell.device in ("cpu", "cuda"):  # the CPU on fewer cores is no part of a first answer
+            if cell.device in ("cpu", "cuda"):  # the CPU on fewer cores is not part of a first answer
                 pairs[replace(cell, device="")].append(position)
-        # A block of so many cells on two devices.
+        # A block has `at_once` cells on two devices.
         assert max(max(positions) - min(positions) for positions in pairs.values() if positions) < 2 * at_once
     assert set(order[:10]) == set(run.preview("disc_depth"))
 

@@ -62,7 +62,7 @@ def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> N
         ({"precisions": ("tf32", "fp32")}, BOTH, ("device", "precision")),
         ({"precisions": ("tf32", "fp32")}, ("cuda",), ("precision",)),
         ({"precisions": ("tf32", "bf16"), "executions": ("eager", "compile")}, ("cpu",), ("execution",)),
-        # No figure shows crossovers of precisions; the table of crossovers has them in every study.
+        # Precisions are refined without a figure of their crossovers, which are in the table for every study.
         ({"precisions": ("tf32", "fp32"), "figures": ("comparison",)}, BOTH, ("precision",)),
     ],
 )

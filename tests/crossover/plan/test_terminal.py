@@ -1,4 +1,4 @@
-"""What a run shows on the terminal while it measures."""
+"""What a run prints on the terminal while it measures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", 
 
 
 class Run:
-    """Events of a run, as Snakemake logs them, and a clock that moves by hand."""
+    """Events of a run, as Snakemake logs them, and a clock that the test advances."""
 
     def __init__(self, rows: Sequence[str] = (), **planned: int) -> None:
         self.now_s = 0.0
@@ -74,7 +74,7 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     repeat.parent.mkdir()
     write_stage(stage, 1, {CELL: [3, 4, 5, 6]}, [])
     write_stage(repeat, 1, {CELL: [2]}, [])
-    row = tmp_path / "cells" / path_of_row(CELL, 3)  # as of an interrupted run
+    row = tmp_path / "cells" / path_of_row(CELL, 3)  # as after an interrupted run
     row.parent.mkdir(parents=True)
     row.touch()
     run = Run(measure_cell=2, plan_refinement=1)
@@ -116,7 +116,7 @@ def test_jobs_that_the_user_stops_have_not_failed() -> None:
 def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
-    run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell")  # told twice
+    run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell")  # reported twice
     run.job(2)
     assert run.said[-1].startswith("Measured 1 of 3 trials; less than a minute left")
     run.job(3)

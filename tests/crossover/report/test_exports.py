@@ -1,4 +1,4 @@
-"""A run in formats of others, each checked by its own tool or schema."""
+"""A run exported to formats of other tools, each checked with its tool or schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data that the page carries for its charts and its table."""
+"""The data in the page for its chart and its table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def data_of(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("trials", [1, 3])
 def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: int) -> None:
-    """A CPU of 1 us a parameter beside a GPU of 1 ms: they cross at 1,000 parameters."""
+    """The CPU takes 1 us per parameter, the GPU 1 ms: they cross at 1,000 parameters."""
     data = data_of(power_laws({2: 10, 3: 100, 4: 10_000}, trials=trials), x_axis="parameters")
     assert data["count"] == 6
     assert "machine" not in data["axes"]
@@ -39,7 +39,7 @@ def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: i
 
 
 def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
-    """Starts of 0.1 + 0.4 and 0.1 + 0.6 s: their mean has a variance of 0.01 s^2. None without a phase."""
+    """Start-ups of 0.1 + 0.4 and 0.1 + 0.6 s: the variance of their mean is 0.01 s^2. None if a phase is missing."""
     rows = [
         row(device=device, trial=trial, spent_s=json.dumps({"context": 0.1} | build), first_step_s=1e-3)
         for device, builds in {"cpu": [{"build": 0.4}, {"build": 0.6}], "cuda": [{}]}.items()
@@ -55,7 +55,7 @@ def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
 def test_a_cell_has_the_side_that_is_significantly_ahead(
     power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]
 ) -> None:
-    """Speed-ups of 0.1, 1.2 and 10: of a single trial 1.2 is no lead, by trials 1 % apart it is."""
+    """Speed-ups of 0.1, 1.2 and 10: 1.2 is not significant with a single trial, but is with trials 1 % apart."""
     data = data_of(power_laws({2: 100, 3: 1200, 4: 10_000}, trials=trials))
     ahead = data["cells"]["ahead"]
     assert [ahead["values"][index] for index in ahead["at"]][1::2] == signs
@@ -63,7 +63,9 @@ def test_a_cell_has_the_side_that_is_significantly_ahead(
 
 @pytest.mark.parametrize("batch", [100, None])
 def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -> None:
-    """Three epochs of 200 samples in batches of 100 are six steps; where a source gives no batch, it is the study's."""
+    """Three epochs of 200 samples in batches of 100 are six steps; if a source gives no batch size, the study's is
+    used.
+    """
     run = {"protocol": "resident", "size": 2, "device": "cuda", "batch_size": batch, "run_time_s": 6.0}
     published = {"crossover": [700, 700], "rows": [run | {"hardware": "Tesla T4"}]}
     changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}, "batch_sizes": [100]}

@@ -1,4 +1,4 @@
-"""The report of made-up runs: what it says, what it leaves out, and that words of others stay text."""
+"""The report of made-up runs: its content, what it omits, and that users' text is escaped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ HOSTILE = "<script>alert(1)</script>|*x*\n"
 
 @pytest.fixture(scope="module")
 def rows(row: Row) -> pd.DataFrame:
-    """Widths on a CPU of 1 us a neuron and a GPU of 2 ms that runs out of memory last, and a flagged single cell."""
+    """Rows over width: the CPU takes 1 us per neuron, the GPU 2 ms, out of memory at the largest; and a flagged single
+    cell.
+    """
     widths = [
         row(
             study="widths",
@@ -73,14 +75,14 @@ def test_a_first_answer_says_what_it_rests_on(rows: pd.DataFrame, sizes: int, re
 
 
 def visible(html: str) -> str:
-    """The page from its head to the provenance, without the time, pictures and their captions."""
+    """The page from its head to the provenance, without its time, and without pictures and captions."""
     body = html[html.index("<header>") : html.index('<section class="provenance"')]
     body = re.sub(r"<figure>.*?</figure>", "FIGURE", body, flags=re.DOTALL)
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", body)
 
 
 def golden(name: str, text: str) -> str:
-    """The accepted text; to accept another one, delete its file, run the test and read the difference."""
+    """The accepted text; to accept a new one, delete its file, run the test and review the difference."""
     path = GOLDEN / name
     if not path.is_file():
         path.parent.mkdir(exist_ok=True)
@@ -107,7 +109,7 @@ def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) 
 
 
 def test_every_kind_status_doubt_and_reason_has_words() -> None:
-    """The statuses left out are those of a template's last branch, or change no words."""
+    """The excepted statuses are handled by a template's last branch, or do not affect the wording."""
     words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= words
     others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
@@ -118,9 +120,9 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
 
 
 def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
-    """Five batch sizes, at one of which the GPU takes 1.8 times as long; what it pays back is counted apart.
+    """Five batch sizes, at one of which the GPU takes 1.8 times as long; paybacks are counted separately.
 
-    It starts 2.5 s later, 0.125 ms for each step of the run, and at 4,000 neurons it gains 2 ms per step, or 0.4 ms.
+    Its start-up is 2.5 s longer, 0.125 ms for each step of the run, and at 4,000 neurons it gains 2 or 0.4 ms per step.
     """
     timed = rows[(rows["study"] == "widths") & (rows["size"] < 8000)]
     slower = timed["step_time_s"].where(timed["device"] == "cpu", 1.8 * timed["step_time_s"])
@@ -174,7 +176,7 @@ def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
     page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress=None if finished else {"trial": (12, 40)})
     sentence = "No GPU measured here"
     for name in ("report.html", "summary.md", "summary.txt"):
-        # What a run that has not finished lacks may still come.
+        # An unfinished run does not report results that are still to come as missing.
         assert (page.folder / name).read_text().count(sentence) == finished, name
 
 
@@ -195,7 +197,7 @@ def test_a_reference_is_named_with_its_torch_and_uncommitted_code(
 
 
 def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame, tmp_path: Path) -> None:
-    """CPUs of 4 us a neuron here and 1 us there, a GPU of 0.4 ms there, which runs out of memory at 8,000."""
+    """This CPU takes 4 us per neuron, the reference's CPU 1 us, and its GPU 0.4 ms, out of memory at 8,000."""
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
     facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.11.0", "3.12.3", None, "Linux", "abc", None)
     faster = widths["device"].map({"cpu": 1.0, "cuda": 0.2})
@@ -242,7 +244,7 @@ def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
 def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_all_are(
     rows: pd.DataFrame, tmp_path: Path, flagged: int, sentence: str | None
 ) -> None:
-    """An answer does not repeat the flag that most cells have."""
+    """Answers do not repeat a flag that most cells have."""
     timed = rows[rows["status"] == "ok"]
     cells = timed[["study", "device", "size"]].apply(tuple, axis=1)
     chosen = cells.isin(cells.unique()[:flagged])

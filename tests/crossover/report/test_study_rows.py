@@ -1,4 +1,4 @@
-"""The row of a study on the first screen, from invented answers and claims."""
+"""The row of a study on the first screen, from made-up answers and claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 
 
 def answer(**columns: Any) -> dict[str, Any]:
-    """A crossover of 100 between 80 and 120 over sizes from 1 to 10,000."""
+    """An answer with a crossover at 100 (80 to 120) over sizes from 1 to 10,000."""
     plain = {
         "kind": "crossover",
         "machine": "here",

@@ -1,4 +1,4 @@
-"""Numbers as the templates write them."""
+"""Numbers as formatted in the templates."""
 
 from __future__ import annotations
 

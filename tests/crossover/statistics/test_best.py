@@ -1,4 +1,4 @@
-"""Devices at their best, on planted candidates: a CPU whose time grows with the size beside a GPU that has a floor."""
+"""Devices at their best, with planted candidates: a CPU whose time grows with size, and a GPU with a constant time."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def candidates_in(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
-    """At 400 the graph was not measured, but it is in play on either side: the size does not count."""
+    """Size 400 does not count: the graph was not measured there, and is in play at both neighbouring sizes."""
     crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["cost"], crossover["device"], crossover["baseline"]) == (
         "bracketed",
@@ -99,7 +99,7 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
 
 
 def test_sizes_without_a_slow_candidate_count(rows: Any) -> None:
-    """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
+    """One core is four times as slow at every size where it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
     crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
@@ -141,7 +141,9 @@ def test_a_size_at_which_every_candidate_of_a_device_failed_is_not_filled_in(row
 
 
 def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
-    """What a stage adds at a device's best, by execution, side and size; a cell of the run has 3 trials."""
+    """The trials that a stage adds for devices at their best, by execution, side and size; a run has 3 trials per
+    cell.
+    """
     refined = Refinement(
         **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "first_trials": 3, **refinement}
     )
@@ -151,7 +153,9 @@ def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple
 
 @pytest.fixture
 def once(rows: Any) -> pd.DataFrame:
-    """The first grid: a graph that wins everywhere and a compiled step that cannot on the CPU, one trial each."""
+    """The first grid, with one trial each of a graph that is always fastest and a compiled step that is slow on the
+    CPU.
+    """
     slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table: pd.DataFrame = rows(
         {**PLAIN, **GRAPH, **slow}, {("cuda-graph", "cuda"): 1, ("compile", "cpu"): 1}, workload="linear_stack"
@@ -160,13 +164,13 @@ def once(rows: Any) -> pd.DataFrame:
 
 
 def test_a_stage_halves_the_bracket_in_candidates_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
-    """Between 100 and 1600 the geometric middle was measured for the plain candidates alone."""
+    """The geometric mean of 100 and 1600 was measured for the plain candidates only."""
     completed = {("cuda-graph", "cuda", size): [2, 3] for size in CANDIDATES.sizes}
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
 
 
 def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> None:
-    """Those of the stage before are rows now, a failed one too."""
+    """The trials of the previous stage have rows, including one that failed."""
     again = [
         row(
             workload="linear_stack",
@@ -184,7 +188,7 @@ def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> 
 
 
 def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
-    """The winner among the GPU's candidates changes between two sizes, which is no crossover."""
+    """The GPU's fastest candidate changes between two sizes, which is not a crossover of devices."""
     times: Times = {
         ("eager", "cpu"): at(SIZES, lambda _: 1.0),
         ("eager", "cuda"): at(SIZES, lambda n: 1e-3 if n < 1000 else 1e-2),

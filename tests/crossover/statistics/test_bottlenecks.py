@@ -1,4 +1,4 @@
-"""Bottlenecks of steps whose parts are known, in milliseconds."""
+"""Bottlenecks of steps with known parts, in milliseconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN = RoofTimes(*[math.nan] * 5)
 
 
 def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float = 1, **more: Any) -> dict[str, Any]:
-    """A trial whose step takes these parts one after the other."""
+    """A GPU trial whose step consists of these consecutive parts."""
     held_s = launch + device
     copies = {"prepared_s": transfer + held_s, "pinned_s": held_s + transfer / 4, "transfer_s": transfer}
     return {
@@ -42,7 +42,9 @@ def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float
 def cpu(
     loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, host: float = 0, **more: Any
 ) -> dict[str, Any]:
-    """The same of a CPU; its own work beside operators, `host`, is the same for any batch."""
+    """A CPU trial whose step consists of these parts; `host`, its work outside of operators, does not grow with the
+    batch.
+    """
     held_s = threads + overhead + host + work
     return {
         "device": "cpu",
@@ -79,17 +81,17 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (gpu(), UNKNOWN, "unexplained", None, None, None),
         (gpu(), UNKNOWN._replace(launch_s=0.9), "launch", None, "graph", 1),
         (gpu(launch=9, replayed_s=None, fits_graph=False), PEAK, "host", None, None, None),
-        (gpu(launch=9, replayed_s=None), PEAK, "launch", None, None, None),  # a graph was not tried
+        (gpu(launch=9, replayed_s=None), PEAK, "launch", None, None, None),  # no graph was tried
         (
             gpu(launch=9, replayed_s=None, fits_graph=False, device_work_s=None, products_s=None),
             *(PEAK, "unexplained", None, None, None),  # no profile and no operators
         ),
         (gpu(launch=9, host_work_s=7.0), PEAK, "host", None, None, None),
-        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # beside the device's work
+        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # in parallel with the device's work
         (gpu(launch=9, host_work_s=4.0), PEAK, "launch", "host", None, None),
         (gpu(launch=9, host_work_s=1.0), PEAK, "launch", None, "graph", 10 / 2),
         (gpu(device=9, host_work_s=9.0), PEAK._replace(compute_s=9.0), "compute", None, None, None),  # overlaps
-        # Without the gaps of a graph 0.6 of 1 is the running of tiny kernels.
+        # Without the gaps of a graph, 0.6 of 1 is the run time of tiny kernels.
         (
             gpu(launch=1, replayed_s=None, fits_graph=False),
             UNKNOWN._replace(launch_s=0.9, gaps_s=0.3),
@@ -106,7 +108,7 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (cpu(threads=4), PEAK, "threads", None, "one_thread", 5),
         (cpu(overhead=9), PEAK, "overhead", None, "larger_batch", 40 / 13),
         (cpu(host=9), PEAK, "host", None, None, None),
-        (cpu(host=9, larger_s=4 * 9 + 4), PEAK, "host", None, None, None),  # grows with the batch
+        (cpu(host=9, larger_s=4 * 9 + 4), PEAK, "host", None, None, None),  # host work that grows with the batch
         (cpu(overhead=9, larger_s=None), PEAK, "overhead", None, None, None),
         (cpu(overhead=9, larger_s=None, execution="compile"), PEAK._replace(compute_s=9.0), "compute", *[None] * 3),
     ],
@@ -123,7 +125,7 @@ def test_the_largest_part_is_named_with_what_its_remedy_gains(
 @pytest.mark.parametrize(
     ("trial", "predicted"),
     [
-        (gpu(loader=99), None),  # what remains is too short to be predicted
+        (gpu(loader=99), None),  # the remaining part is too short for a prediction
         (gpu(transfer=8), 9 / 3),
         (gpu(transfer=8, launch=0.5), 9.5 / 3),  # copies and launches overlap
         (gpu(launch=99, device_busy_s=0.7), 100 / (0.7 + 0.3)),

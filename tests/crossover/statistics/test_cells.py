@@ -28,7 +28,9 @@ def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, A
 
 
 def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
-    """1 and 4 ms: 2 ms, t(0.975, 1) = 12.7062 times ln 2; batch 100 in 2 ms is 50,000 a second."""
+    """1 and 4 ms have the mean 2 ms; the half width is t(0.975, 1) = 12.7062 times ln 2. A batch of 100 in 2 ms is
+    50,000/s.
+    """
     (cell,) = cells_of(*trials(row, "step_time_s", 1e-3, 4e-3))
     ends = [2e-3 * 2 ** (sign * 12.7062) for sign in (-1, 1)]
     assert cell["step_time_s"] == pytest.approx(2e-3)
@@ -41,7 +43,7 @@ def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
 
 
 def test_a_rate_counts_the_samples_that_came(row: Row) -> None:
-    """Batches of 100 of which every second one had one row only: 50.5 in 2 ms are 25,250 a second."""
+    """Every second batch of 100 had a single row: 50.5 rows in 2 ms are 25,250/s."""
     (cell,) = cells_of(*trials(row, "samples_per_step", 50.0, 51.0, step_time_s=2e-3))
     assert cell["samples_per_s"] == pytest.approx(25_250)
 
@@ -66,9 +68,10 @@ def test_flags_of_all_trials_are_merged_and_trials_differ_is_added(
 
 
 def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
-    """0.5 J, and no energy where the counter stood still; 3.6 an hour is 0.001 a second, 1 for 1000 s.
+    """0.5 J per step, and none if the counter did not change. A price of 3.6 per hour is 0.001 per second, 1 for 1000
+    s.
 
-    The counter moves once in a hundredth of a window; two trials have t(0.975, 1) = 12.7062.
+    The counter's update period is a hundredth of the window; for two trials t(0.975, 1) = 12.7062.
     """
     rows = trials(row, "energy_per_step_j", 0.5, 0.5, 0.0, None, device="cuda", step_time_s=1e-3)
     gpu, cpu = cells_of(*rows, row(device="cpu-1", step_time_s=1e-2), prices={"cpu": 0.72, "cuda": 3.6})

@@ -25,7 +25,7 @@ def test_the_fastest_is_compared_with_the_fixed_cell_or_else_with_the_next() -> 
 
 
 def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
-    """Two of three cells could be compared with the chosen one: t of 1 - 0.025 / 2 with 4 degrees of freedom."""
+    """The chosen cell is compared with two others, so t is the quantile of 1 - 0.025 / 2, with 4 degrees of freedom."""
     ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
     assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))
@@ -77,7 +77,7 @@ def test_a_cell_far_ahead_or_without_a_rival_is_not_corrected() -> None:
 
 
 def test_on_average_the_fastest_of_equal_cells_is_as_fast_as_they_are() -> None:
-    """Six cells of the same time: the smallest mean of three trials lies 1.27 standard errors below it."""
+    """Six cells take the same time: uncorrected, the smallest mean would be 1.27 standard errors too low."""
     generator = np.random.default_rng(1)
     trials = generator.normal(0, 0.1, (4000, 6, 3))
     naive = trials.mean(axis=2).min(axis=1).mean()

@@ -1,4 +1,6 @@
-"""The crossover of two sides: by algebra where trials have no spread, by brute force and Welch's t where they have."""
+"""The crossover of two sides: by algebra for trials without spread, by brute force and Welch's t for trials with
+spread.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def ends(result: Crossover) -> tuple[float, float]:
 
 
 def around(ratio: float, spread: float = 0.05, trials: int = 3) -> tuple[list[float], list[float]]:
-    """CPU trials around a ratio to a GPU of 1 s, both with this spread on the log scale."""
+    """Trials of a CPU around this time and of a GPU around 1 s, both with this spread on the log scale."""
     steps = np.linspace(-1, 1, trials) * spread
     return list(ratio * np.exp(steps)), list(np.exp(-steps))
 
@@ -52,7 +54,7 @@ SIZES = (1, 2, 4, 8)
 
 
 def ratio(*ratios: float | None) -> Crossover:
-    """One trial of a GPU of 1 s beside a CPU that takes these times at sizes 1, 2, 4, 8."""
+    """One trial per size: the GPU takes 1 s, the CPU these times at sizes 1, 2, 4, 8."""
     return estimate(
         {size: ([] if cpu_s is None else [cpu_s], [1.0]) for size, cpu_s in zip(SIZES, ratios, strict=True)}
     )
@@ -77,10 +79,10 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
     ("ratios", "status"),
     [
         ((0.5, 0.8, 2, 4), "bracketed"),
-        ((0.5, 1, 2, 4), "bracketed"),  # a tie is the root
-        ((0.5, 1, 0.5, 0.2), "above_range"),  # one that is only touched is no crossing
+        ((0.5, 1, 2, 4), "bracketed"),  # the tie is the crossover
+        ((0.5, 1, 0.5, 0.2), "above_range"),  # a tie that is only touched is no crossing
         ((2, 3, 4, 5), "below_range"),
-        ((0.1, 0.2, 0.3, 0.6), "edge_tie"),  # of one trial each, that is no lead
+        ((0.1, 0.2, 0.3, 0.6), "edge_tie"),  # a lead below twice is not significant for single trials
         ((0.9, 1.1, 0.9, 1.1), "undecided"),
         ((4, 2, 0.8, 0.5), "reversed"),
         ((0.5, 2, 0.5, 2), "multiple"),
@@ -113,7 +115,9 @@ def test_one_trial_brackets_by_leads_that_count(
 
 
 def test_all_roots_of_several_crossings_are_given() -> None:
-    """In the middle gap, flat at both ends, halfway; in the outer ones -2 u^2 + 4 u - 1 = 0, by PCHIP's end slope."""
+    """In the middle gap, flat at both ends, the root is halfway; in the outer gaps -2 u^2 + 4 u - 1 = 0, by PCHIP's end
+    slope.
+    """
     result = ratio(0.5, 2, 0.5, 2)
     u = 1 - math.sqrt(0.5)
     assert result.roots == (pytest.approx(2**u), pytest.approx(math.sqrt(8)), pytest.approx(8 * 2**-u))
@@ -132,7 +136,7 @@ def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
 
 
 def drawn(seed: int, sizes: Sequence[float], trials: int = 4, noise: float = 0.08) -> Trials:
-    """A CPU with a knee beside a GPU with a floor, crossing near 130."""
+    """Trials of a CPU with a knee and a GPU with a constant part, which cross near 130."""
     draw = np.random.default_rng(seed)
     return {
         size: tuple(  # type: ignore[misc]
@@ -147,7 +151,7 @@ GRID = (5, 10, 32, 100, 133, 180, 320, 1000, 2000)
 
 
 def shared_spread(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Squared standard errors and degrees of freedom of a side, after limma's squeezeVar; each cell has two trials.
+    """Squared standard errors and degrees of freedom of a side as by limma's squeezeVar; each cell has two trials.
 
     The prior has at most 4 degrees of freedom, and no variance becomes smaller than the cell's own.
     """
@@ -188,7 +192,7 @@ def independent(cells: Trials) -> tuple[float, float, float]:
         t = stats.t.ppf((1 + LEVEL) / 2, weighed.sum() ** 2 / (weighed**2 / freedom[j : j + 2]).sum())
         line = (1 - w) * mean[j] + w * mean[j + 1]
         bend = abs(value - line)
-        if 0 < j < len(x) - 2:  # nearest to the line of what both neighbouring lines lead to, if on one side of it
+        if 0 < j < len(x) - 2:  # the nearer of both neighbouring lines if they are on the same side of `line`
             led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
             if (led[0] > line) == (led[1] > line):
                 bend = max(bend, abs(value - min(led, key=lambda end: abs(end - line))))
@@ -235,11 +239,11 @@ def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads(
     ("ratios", "status"),
     [
         ((0.2, 0.5, 2, 4), "bracketed"),
-        ((0.2, 0.97, 1.03, 4), "bracketed"),  # what is near the crossing need not be sure
+        ((0.2, 0.97, 1.03, 4), "bracketed"),  # sizes near the crossing may be undecided
         ((4, 2, 0.5, 0.2), "reversed"),
         ((0.2, 0.3, 0.4, 0.5), "above_range"),
         ((0.2, 0.3, 0.5, 0.97), "edge_tie"),
-        ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign alone is no crossing
+        ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign that is not significant is no crossing
         ((0.98, 1.02, 1.01, 0.99), "undecided"),
         ((0.2, 4, 0.2, 4), "multiple"),
         ((4, 0.98, 3, 4), "undecided"),  # may cross and cross back
@@ -254,7 +258,9 @@ def test_statuses_rest_on_significant_signs(ratios: tuple[float, ...], status: s
 
 
 def test_an_edge_tie_bounds_one_side() -> None:
-    """The GPU is surely behind up to 4 and may have caught up by 8, or is surely ahead from 2 on; ties are named."""
+    """The GPU is significantly behind up to 4 and undecided at 8, or ahead from 2 on and undecided at 1; ties are
+    named.
+    """
     above = estimate({1: around(0.2), 2: around(0.3), 4: around(0.5), 8: around(0.97)})
     assert (above.low, above.high) == (4, None)
     below = estimate({1: around(1.03), 2: around(2), 4: around(3), 8: around(4)})
@@ -268,7 +274,9 @@ def test_an_edge_tie_bounds_one_side() -> None:
 
 
 def test_crossings_added_by_noise_count_as_one() -> None:
-    """L changes its sign at 2-3, 3-4 and 4-5, all within doubt: one crossing, whose set holds all three."""
+    """L changes its sign between 2, 3, 4 and 5, none of which is significant: one crossing, whose set includes all
+    three.
+    """
     cells = {1: 0.2, 2: 0.97, 3: 1.03, 4: 0.97, 5: 1.03, 8: 4.0}
     result = estimate({size: around(ratio, 0.1) for size, ratio in cells.items()})
     assert result.status == "bracketed"
@@ -279,7 +287,7 @@ def test_crossings_added_by_noise_count_as_one() -> None:
 
 
 def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
-    """It ends the set beside the crossing, though less sharply than three trials."""
+    """It bounds the set, although less tightly than three trials would."""
     cells = {1: around(0.2), 2: around(0.5), 4: ([2.0], [1.0]), 8: around(4), 16: around(5)}
     single, three = ends(estimate(cells)), ends(estimate({**cells, 4: around(2)}))
     assert 2.5 < single[0] < three[0]
@@ -287,7 +295,7 @@ def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
 
 
 def test_a_crossover_of_equal_trials_is_as_wide_as_its_cost_can_be_read() -> None:
-    """Two sizes with L = -ln 2 and ln 2, so L = 0 in their middle, where both errors count with a weight of 1/2."""
+    """Two sizes with L = -ln 2 and ln 2, so L = 0 half-way between them, where both errors have a weight of 1/2."""
     trials = table({1: ([1.0] * 3, [2.0] * 3), 4: ([2.0] * 3, [1.0] * 3)})
     for resolution in (CLOCK_RESOLUTION, ENERGY_RESOLUTION):
         low, high = ends(estimate_crossover(trials, "cpu", "gpu", resolution))
@@ -319,7 +327,7 @@ def test_a_caveat_has_its_sizes(cells: Trials, status: str, caveat: str | None, 
     result = estimate(cells)
     assert (result.status, result.caveat) == (status, caveat)
     assert list(result.caveat_at) == pytest.approx(at, abs=0.005)
-    assert (result.size is None) == (status != "bracketed")  # a size that lacks a side is not filled in
+    assert (result.size is None) == (status != "bracketed")  # a missing side is not filled in
 
 
 TURNED = {"bracketed": "reversed", "below_range": "above_range"}
@@ -328,7 +336,9 @@ TURNED |= {after: before for before, after in TURNED.items()}
 
 @pytest.mark.parametrize("seed", range(60))
 def test_swapping_the_sides_inverts_the_crossover(seed: int) -> None:
-    """Whatever is missing, tied or measured once; an interval lies around its crossover, within what was measured."""
+    """Also with missing, tied or single trials; an interval contains its crossover and lies within the measured
+    range.
+    """
     draw = np.random.default_rng(seed)
     cells = {}
     for size in sorted(draw.choice(np.arange(1, 100), 6, replace=False).tolist()):
@@ -339,7 +349,7 @@ def test_swapping_the_sides_inverts_the_crossover(seed: int) -> None:
             for truth, count in zip(truths, counts, strict=True)
         )
     there, back = estimate(cells), estimate_crossover(table(cells), "gpu", "cpu")
-    if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
+    if "incomplete" in (there.status, back.status):  # a crossover beyond the measured range is possible at one end only
         return
     assert back.status == TURNED.get(there.status, there.status)
     for first, second in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):

@@ -18,7 +18,7 @@ SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
 
 def only(table: pd.DataFrame, **values: str) -> dict[str, Any]:
-    """The one row with these values."""
+    """The only row with these values."""
     for column, value in values.items():
         table = table[table[column] == value]
     (row,) = records(table)
@@ -46,7 +46,7 @@ def test_a_crossover_is_given_in_parameters_and_as_a_size(
     [("unsupported", ("incomplete", "no_common_size", [])), ("oom", ("incomplete", "lost_between", [3000]))],
 )
 def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str, expected: Any) -> None:
-    """A GPU that offers none of the cells, and one whose memory runs out at size 3."""
+    """A GPU on which no cell has a time, and one that is out of memory at size 3."""
     rows = power_laws({2: 100, 3: 3000, 4: 100_000})
     lost = (rows["device"] == "cuda") & ((rows["size"] == 3) | (status == "unsupported"))
     rows.loc[lost, ["status", "step_time_s"]] = [status, None]
@@ -56,7 +56,7 @@ def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str
 
 
 def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> None:
-    """Of three GPU trials at the largest size, the one that others disturbed would turn the answer around."""
+    """At the largest size, the invalid one of three GPU trials would reverse the answer."""
     rows = power_laws({2: 100, 3: 3000, 4: 100_000}, trials=3)
     disturbed = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
     before = only(crossovers_of(rows, PARAMETERS))
@@ -69,7 +69,7 @@ def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> N
 
 
 def on_one_device(power_laws: PowerLaws, **contender: str) -> pd.DataFrame:
-    """Both of `power_laws`' sides on the GPU: the plain one grows with the parameters, the contender never does."""
+    """Both sides of `power_laws` on the GPU: the plain one grows with the parameters, the contender is constant."""
     rows = power_laws(GRID, trials=2)
     constant = rows["device"] == "cuda"
     both = pd.concat([rows[~constant], rows[constant].assign(**contender)])
@@ -95,7 +95,7 @@ def powered(rows: pd.DataFrame, **watts: float) -> pd.DataFrame:
 
 
 def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
-    """A CPU of 100 W takes 0.1 mJ a parameter, a GPU of 250 W always 0.25 J: equal at 2500 parameters."""
+    """A CPU of 100 W uses 0.1 mJ per parameter, a GPU of 250 W always 0.25 J: they cross at 2500 parameters."""
     rows = powered(power_laws(GRID, trials=2), cpu=100.0, cuda=250.0)
     table = crossovers_of(rows, PARAMETERS).set_index("cost")
     assert table["crossover"].to_dict() == {"time": pytest.approx(1000), "energy": pytest.approx(2500)}
@@ -107,7 +107,7 @@ def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
 
 
 def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) -> None:
-    """Four times as slow, so equal at a quarter; its price is that of the same machine."""
+    """It is four times as slow, so it crosses at a quarter; its price is that of the same machine."""
     rows = power_laws(GRID)
     slow = rows[rows["device"] == "cpu"].assign(device="cpu-1", step_time_s=lambda part: 4 * part["step_time_s"])
     table = crossovers_of(pd.concat([rows, slow]), PARAMETERS, {"cpu": 1.0, "cuda": 2.0})
@@ -130,7 +130,9 @@ def laptop_and_server(power_laws: PowerLaws) -> pd.DataFrame:
 
 
 def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop_and_server: pd.DataFrame) -> None:
-    """4 us a parameter reach 1 ms at 250; and the laptop takes four times as long everywhere."""
+    """At 4 us per parameter the laptop reaches the GPU's 1 ms at 250; against the server's CPU it is four times as slow
+    everywhere.
+    """
     table = crossovers_of(laptop_and_server, PARAMETERS)
     across = only(table, pair="device", baseline_machine="laptop", machine="server")
     assert across["crossover"] == pytest.approx(250)
@@ -144,7 +146,9 @@ def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop
 
 
 def test_two_whole_machines_are_compared_device_by_device(power_laws: PowerLaws) -> None:
-    """The second's GPU takes 4 ms: it crosses its own CPU at 4000, and is never set against the first one's CPU."""
+    """The second machine's GPU takes 4 ms: it crosses its own CPU at 4000, and is not compared with the first one's
+    CPU.
+    """
     rows = pd.concat([power_laws(SIZES, machine="a"), power_laws(SIZES, gpu_s=4e-3, machine="b")])
     table = crossovers_of(rows, PARAMETERS)
     crossings = headline_rows(table).set_index("machine")["crossover"]

@@ -1,4 +1,4 @@
-"""The gate on simulated runs, whose truth is known: how often it fires on equal ones, and sees a planted slowdown."""
+"""The gate on simulated runs: how often it fails on equal runs, and how often it finds a planted slowdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELLS, PLANTED = 20, 8
 
 @pytest.fixture
 def simulated(row: Row) -> Callable[..., list[Gate]]:
-    """Gates on pairs of runs whose cells have trials 2 to 5 % apart, and runs `between` apart."""
+    """Gates on pairs of runs whose trials differ by 2 to 5 %, and whose runs differ by `between`."""
 
     def gates(
         trials: int, slowdown: float = 1.0, between: float = 0.0, cells: int = CELLS, count: int = 40, **options: Any
@@ -62,9 +62,9 @@ def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, tri
 
 @pytest.mark.slow
 def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
-    """Runs 3 % apart (standard deviation), far more than their trials tell.
+    """Runs differ by 3 % (standard deviation), far more than their trials show.
 
-    Of 20 calibrated gates, each with a chance of 5 % to fire, three or more would fire in 8 % of simulations.
+    Of 20 calibrated gates, each with a false-alarm rate of 5 %, three or more would fail in 8 % of simulations.
     """
     assert fired(simulated(12, between=0.03, cells=6)) > 10
     calibrated = simulated(12, between=0.03, cells=6, count=20, identical=5)
@@ -83,7 +83,7 @@ def steady(row: Row, times: dict[int, list[float]], **values: Any) -> pd.DataFra
 
 
 def test_a_cell_by_hand(row: Row) -> None:
-    """Logs of the first run are ±0.01 about 0, of the second about ln 1.2; each variance of the mean is 1e-4."""
+    """The logs of the first run are 0 ± 0.01, of the second ln 1.2 ± 0.01; the variance of each mean is 1e-4."""
     first = steady(row, {2: [math.exp(0.01), math.exp(-0.01)]})
     second = first.assign(step_time_s=1.2 * first["step_time_s"])
     gate = gate_of(first, second, by=0.05)
@@ -99,7 +99,7 @@ def test_a_cell_by_hand(row: Row) -> None:
 
 
 def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
-    """Trials without spread: runs 1 %, 3 % and 2 % above the base differ by 1.03 / 1.01 at most."""
+    """Trials have no spread: runs 1 %, 3 % and 2 % above the base differ by 1.03 / 1.01 at most."""
     runs = {str(factor): steady(row, {2: [factor, factor]}) for factor in (1.01, 1.03, 1.02)}
     calibration = calibrate(runs)
     assert [calibration.significant, calibration.measured] == pytest.approx([1.03 / 1.01 - 1] * 2, rel=1e-4)
@@ -108,7 +108,7 @@ def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
 
 
 def test_a_difference_within_the_intervals_is_measured_but_not_significant(row: Row) -> None:
-    """Means 1.2 apart, from two trials each that are 2 apart."""
+    """Means differ by a factor of 1.2; their two trials each by a factor of 2."""
     runs = {str(factor): steady(row, {2: [factor, 2 * factor]}) for factor in (1.0, 1.2)}
     calibration = calibrate(runs)
     assert (calibration.significant, calibration.measured) == (0, pytest.approx(0.2))
@@ -126,7 +126,7 @@ def test_an_identical_run_that_stands_out_is_named(row: Row, factors: Any, outli
         ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [1.0, 1.0]}, "missing"),
         ({2: [1.0, 1.0]}, {2: [1.0, 1.0], 3: [1.0, 1.0]}, "missing"),
         ({2: [1.0, 1.0], 3: [1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "missing"),  # a single trial
-        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # what was found counts
+        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # a slowdown that was found decides
         ({2: [1.0, 1.0]}, {3: [1.0, 1.0]}, "missing"),
     ],
 )

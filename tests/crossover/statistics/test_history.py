@@ -1,4 +1,4 @@
-"""Changes over many runs: false alarms, and planted changes, of simulated lines; the script's table and figure."""
+"""Changes over many runs: false alarms and planted changes in simulations; the script's table and figure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_change_of_10_percent_is_found_where_it_is(change: int, runs: int) -> 
 
 
 def test_a_change_and_its_return_are_two() -> None:
-    """Times of 1, 2 and 1 s, each run 1 % off at most."""
+    """Times of 1, 2 and 1 s; runs differ by at most 1 %."""
     assert changes(np.log([1.0, 1.01, 0.99, 1.0, 2.0, 2.02, 1.98, 2.0, 1.0, 1.01, 0.99, 1.0]), 1) == [4, 8]
 
 
@@ -46,7 +46,7 @@ def test_one_run_is_no_level() -> None:
 
 
 def runs_of(row: Row, times_s: list[float], **values: Any) -> dict[str, pd.DataFrame]:
-    """Two trials a run of two cells, of which the first takes the given times."""
+    """Runs with two trials of two cells; the first cell takes the given times."""
     return {
         f"run{number}": pd.DataFrame(
             [

@@ -54,7 +54,7 @@ def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
 
 
 def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
-    """Both are Welch's, here of 3 and 2 trials as two of six that hold together."""
+    """Both are Welch's intervals, here of 3 and 2 trials, as one of six simultaneous ones."""
     first, second = SampleMean.of_times([1.0, 1.1, 1.3]), SampleMean.of_times([2.0, 2.1])
     low, high = ends(ratio_of(first, second, together=6))
     variance, fourth = (
@@ -64,7 +64,9 @@ def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
 
 
 def test_a_paired_ratio_cancels_the_spread_that_both_values_share() -> None:
-    """Trials of 1 and 100 s, each with twice as much: exactly 2, whatever trials differ."""
+    """Trials of 1 and 100 s whose second value is twice the first: the ratio is exactly 2, however much trials
+    differ.
+    """
     interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
     assert (interval.mean, *ends(interval)) == pytest.approx((2, 2, 2))
 
@@ -76,7 +78,7 @@ def test_intervals_that_hold_together_are_wider() -> None:
 
 
 def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
-    """Standard error 6 / sqrt(6) of a step of 6; t(0.975, 2) = 4.302653. Of a ratio both sides have theirs."""
+    """A resolution of 6 gives a standard error of 6 / sqrt(6), for both sides of a ratio; t(0.975, 2) = 4.302653."""
     assert ends(SampleMean.of([25.0] * 3, 6).interval()) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
@@ -101,7 +103,7 @@ def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
     [
         ((0.1, 0.8, 0.5), [1, 0, -1]),
         ((0.1, math.nan, 0.5), [1, 0, -1]),
-        ((0.1, math.nan, math.inf), [0, 1, -1]),  # a single interval is none for the series: leads of 2 and more
+        ((0.1, math.nan, math.inf), [0, 1, -1]),  # one interval is too few, so leads of 2 or more count
         ((math.nan,) * 3, [0, 1, -1]),
     ],
 )
@@ -116,7 +118,7 @@ def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
     ("low", "high", "margin", "word"),
     [
         (0.979, 1.01, 0.02, "inconclusive"),
-        (1.005, 1.015, 0.02, "equivalent"),  # excludes 1, but by too little to matter
+        (1.005, 1.015, 0.02, "equivalent"),  # excludes 1, but lies within the margin
         (1.005, 1.015, 0.0, "faster"),
         (1.005, 1.021, 0.02, "faster"),
         (0.979, 0.995, 0.02, "slower"),
@@ -131,7 +133,9 @@ def test_two_sides_are_compared_by_the_interval_of_their_ratio(
 
 
 def test_the_ratio_of_two_intervals_by_hand() -> None:
-    """By hand on logs: half widths 0.3 and 0.4 give 0.5; unequal ones count on the side where they matter."""
+    """On the log scale, half widths 0.3 and 0.4 give 0.5; with unequal ones, each end uses those of the relevant
+    sides.
+    """
     ratio = ratio_of_intervals(Interval(1, math.exp(-0.3), math.exp(0.3)), Interval(2, 2 * math.exp(-0.4), 9))
     assert (ratio.mean, ratio.low) == (2, pytest.approx(2 * math.exp(-0.5)))
     assert ratio.high == pytest.approx(2 * math.exp(math.hypot(math.log(4.5), 0.3)))

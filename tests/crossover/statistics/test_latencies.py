@@ -15,7 +15,7 @@ TRANSFER, _, UNSYNCHRONISED = MISTAKES
 
 
 def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The rows of one cell by method."""
+    """Rows of table `latencies` for one cell, by method."""
     return {latencies["method"]: latencies for latencies in records(latencies_of(pd.DataFrame(rows)))}
 
 
@@ -32,7 +32,7 @@ def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
     # Linear between 1, 2 and 3: percentile p lies at 1 + 2 p.
     quantiles = [right[f"{name}_s"] for name in ("p5", "q1", "median", "q3", "p95")]
     assert quantiles == pytest.approx([1.1, 1.5, 2, 2.5, 2.9])
-    assert right["latency_p50_s"] is None  # of so few
+    assert right["latency_p50_s"] is None  # of too few samples
 
 
 def percentiles(latencies: dict[str, Any], percent: int) -> list[float | None]:
@@ -40,7 +40,7 @@ def percentiles(latencies: dict[str, Any], percent: int) -> list[float | None]:
 
 
 def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
-    """Medians of 2 and 8, whatever lies around them: the interval is that of two trials, as for ratios below."""
+    """The trials' medians are 2 and 8; the interval is that of two trials, as for the ratios below."""
     by_method = methods(
         *(row(trial=trial, latencies_s=[0.1, *[median] * 98, 99.0]) for trial, median in ((1, 2.0), (2, 8.0)))
     )
@@ -52,14 +52,14 @@ def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
 
 
 def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
-    """Of 0 to 400: see tests/crossover/test_percentiles.py."""
+    """For samples 0 to 400; the ranks are those in tests/crossover/test_percentiles.py."""
     right = methods(row(latencies_s=[float(number) for number in range(401)]))["latencies_s"]
     assert right["percentiles_over"] == "steps"
     assert percentiles(right, 99) == [396, 392, 400]
 
 
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
-    """Ratios of means 2 and 8 have the geometric mean 4; a trial without the mistake does not count."""
+    """The trials' ratios, 2 and 8, have the geometric mean 4; a trial without the mistake does not count."""
     by_method = methods(
         row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
         row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
@@ -73,7 +73,9 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
 
 
 def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
-    """Three mistakes on two devices: the 97.5 % of one interval become 1 - 0.025 / 6; one on another machine."""
+    """Three mistakes on two devices: the quantile of 0.975 becomes 1 - 0.025 / 6; another machine with one mistake is
+    separate.
+    """
     rows = [
         row(machine=machine, device=device, trial=trial, latencies_s=[1.0], **dict.fromkeys(names, [mean] * 2))
         for machine, device, names in (("a", "cuda", MISTAKES), ("a", "xpu", MISTAKES), ("b", "cuda", [TRANSFER]))

@@ -1,4 +1,4 @@
-"""Machines ranked by time and by money, by rows worked out by hand and by simulation."""
+"""Machines ranked by time and by money: rows worked out by hand, and simulations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ranked(
     steps: Any = None,
     **values: Any,
 ) -> pd.DataFrame:
-    """Table `machines` of the times of trials, by side and size."""
+    """Table `machines` from the times of trials by side and size."""
     rows = [
         row(machine=SIDES[side][0], device=SIDES[side][1], size=size, trial=trial, step_time_s=time_s, **values)
         for side, by_size in seconds.items()
@@ -50,7 +50,9 @@ def around(seconds: float, spread: float = 0.01) -> list[float]:
 
 
 def test_the_ratio_to_the_first_allows_for_the_choice_among_all(row: Row) -> None:
-    """Two sides against the first: t of 1 - 0.025 / 2 with 4 degrees of freedom, error sqrt(2 / 3) x 1 %."""
+    """Two sides are compared with the first: t is the quantile of 1 - 0.025 / 2 with 4 degrees of freedom, the error
+    sqrt(2 / 3) x 1 %.
+    """
     table = ranked(row, {"laptop": {4: around(3.0)}, "host": {4: around(1.01)}, "gpu": {4: around(1.0)}})
     assert by_side(table, "rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
     assert by_side(table, "behind") == [("gpu", False), ("host", False), ("laptop", True)]
@@ -64,7 +66,7 @@ def test_the_ratio_to_the_first_allows_for_the_choice_among_all(row: Row) -> Non
 
 
 def test_money_is_time_by_the_price_of_the_machine(row: Row) -> None:
-    """2 s at 0.9 an hour cost half of 1 s at 3.6; 500 steps of 1 ms at 3.6 an hour cost 0.0005."""
+    """2 s at 0.9 per hour cost half as much as 1 s at 3.6; 500 steps of 1 ms at 3.6 per hour cost 0.0005."""
     seconds = {"laptop": {4: around(2e-3)}, "gpu": {4: around(1e-3)}}
     table = ranked(row, seconds, {"here": 0.9, "h200": 3.6}, steps=500, energy_per_step_j=7.0)
     assert by_side(table, "rank") == [("laptop", 1), ("gpu", 2)]
@@ -111,7 +113,7 @@ def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, dev
 @pytest.mark.parametrize(
     ("leaders", "places"),
     [
-        # All three tie at 8, which counts for none.
+        # All three tie at 8, which belongs to no range.
         (
             {2: ("laptop",), 4: ("laptop",), 8: ("laptop", "host", "gpu"), 16: ("host", "gpu"), 32: ("gpu",)},
             [(("laptop",), 2, 4), (("gpu",), 16, 32)],
@@ -133,7 +135,7 @@ def test_a_first_place_is_nowhere_in_its_range_significantly_behind(row: Row, le
     ("sides", "ranked_too"),
     [
         (["here cpu"], False),
-        (["here cpu", "here cuda"], False),  # the crossover compares them
+        (["here cpu", "here cuda"], False),  # two sides are compared by their crossover
         (["anna cpu", "ben cpu"], True),
         (["here cpu", "h200 cpu", "h200 cuda"], True),
     ],
@@ -147,7 +149,9 @@ def test_a_ranking_says_more_than_a_crossover(sides: list[str], ranked_too: bool
 def test_a_machine_that_is_put_behind_seldom_is_ahead(
     row: Row, truth: tuple[float, float, float], least_declared: int
 ) -> None:
-    """Of 1,000 points of four trials that differ by 5 %, at most 5 % put a side behind one that is slower in truth."""
+    """Of 1,000 points with four trials that differ by 5 %, at most 5 % rank a side as behind one that is truly
+    slower.
+    """
     times_s = dict(zip(SIDES, truth, strict=True))
     draws = np.random.default_rng(1).normal(0, 0.05, (3, 1000, 4))
     seconds = {

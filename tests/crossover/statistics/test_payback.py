@@ -25,7 +25,7 @@ def phases(context: float, build: float) -> str:
 
 
 def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> None:
-    """0.5 + 1.5 + (0.3 - 0.1) s; without a phase or the first step it is unknown, as it is for references."""
+    """0.5 + 1.5 + (0.3 - 0.1) s; unknown without a phase or the first step, as for references."""
     whole = row(spent_s=phases(0.5, 1.5), first_step_s=0.3, step_time_s=0.1)
     rows = pd.DataFrame([whole, whole | {"first_step_s": None}, whole | {"spent_s": '{"import": 1}'}, row()])
     assert startups_of(rows).tolist() == pytest.approx([2.2, *[math.nan] * 3], nan_ok=True)
@@ -33,7 +33,7 @@ def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> 
 
 
 def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
-    """Welch's test by scipy of the seconds that whole jobs of this many steps take."""
+    """scipy's Welch test of the times of whole jobs of this many steps."""
     totals_s = (np.array(jobs.startups_s) + steps * np.array(jobs.steps_s) for jobs in (gpu, cpu))
     return stats.ttest_ind(*totals_s, equal_var=False)
 
@@ -52,7 +52,7 @@ def test_there_is_none_without_a_significant_difference_per_step() -> None:
 
 
 def test_the_set_is_open_where_jobs_leave_the_gain_in_doubt() -> None:
-    """Steps differ significantly with their four degrees of freedom, but not with the fewer of whole jobs."""
+    """The difference per step is significant with its four degrees of freedom, but not with the fewer of whole jobs."""
     steps_s, cpu = [1.0e-3, 1.1e-3, 0.9e-3], Jobs([0.1] * 3, [1.24e-3, 1.34e-3, 1.14e-3])
     late = Jobs([6.0, 4.0, 2.0], steps_s)
     interval, alike = payback(late, cpu), payback(Jobs([3.2, 2.0, 0.8], steps_s), cpu)

@@ -24,7 +24,7 @@ def lacking(row: Row, size: int, kind: str = "missing", reason: str = "not measu
 
 
 def test_cells_that_share_study_kind_and_reason_are_one_entry(row: Row) -> None:
-    """Reasons that differ in their numbers alone are one reason, told by the first of them."""
+    """Reasons that differ only in numbers count as one, and the first of them is shown."""
     rows = [
         row(size=size, device="cuda", status="oom", reason=f"tried to allocate {size}.5 GiB", step_time_s=None)
         for size in (2, 3, 5, 7, 9)

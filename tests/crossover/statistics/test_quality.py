@@ -52,7 +52,7 @@ def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> di
 
 
 def test_a_training_is_one_row_of_metrics_counted_by_hand() -> None:
-    """Background: 5 of 6 rows right, 7 predicted; signal: 2 of 4 right, 3 predicted."""
+    """Background: 5 of 6 rows correct, 7 predicted; signal: 2 of 4 correct, 3 predicted."""
     gpu_predictions = [0, 0, 0, 0, 0, 1, 1, 1, 0, 1]
     rows = [training(), training(gpu_predictions, device="cuda")]
     table = quality_table(pd.DataFrame(rows), {"quality": ["background", "signal"]})
@@ -90,7 +90,7 @@ def test_too_few_names_of_classes_are_the_users_mistake() -> None:
 
 
 def accurate(device: str, precision: str, right: Sequence[int], **others: Any) -> list[dict[str, Any]]:
-    """Trainings that have the first so many of 100 rows right, one a seed; the classes take turns."""
+    """One training per seed, which predicts this number of the first of 100 rows correctly; classes alternate."""
     labels = np.arange(100) % 2
     return [
         training(device=device, precision=precision, seed=seed, **others)
@@ -107,7 +107,7 @@ def cells(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_seed_is_compared_with_itself_only() -> None:
-    """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, whatever the seeds' own spread."""
+    """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, however much seeds differ."""
     gpu = accurate("cuda", "fp32", [69, 0, 77])
     gpu[1]["status"] = "oom"
     (cell,) = cells(BASELINE, gpu)
@@ -128,7 +128,7 @@ def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
 
 @pytest.mark.parametrize("seeds", [2, 5])
 def test_equal_predictions_have_an_interval_of_about_four_rows(seeds: int) -> None:
-    """As many as a binomial's exact interval allows, beyond which no row of 360 would differ in 2.5 % of cases."""
+    """About the exact binomial limit: with that share of differing rows, none of 360 would differ in 2.5 % of cases."""
     interval = mean_over_seeds_and_rows(np.zeros((seeds, 360)))
     exact = 1 - 0.025 ** (1 / 360)
     assert interval.high is not None
@@ -150,7 +150,9 @@ def test_intervals_of_cells_that_are_compared_together_are_wider() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share: float) -> None:
-    """scikit-learn's metrics of 200 datasets drawn anew spread as far as the scores of one dataset's rows say."""
+    """scikit-learn's metrics of 200 newly drawn datasets have the spread that the scores of one dataset's rows
+    predict.
+    """
     random = np.random.default_rng(3)
 
     def draw() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -179,10 +181,10 @@ def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 @pytest.mark.parametrize("spread", [0.0, 0.005])
 def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
-    """Rows that differ are the same for all seeds, or each seed's; the difference itself may vary from seed to seed.
+    """The differing rows are the same for all seeds, or drawn per seed; the difference itself may vary between seeds.
 
-    Of the simulations at least 95 % hold the true difference and at most 5 % call no difference one, give or take three
-    standard errors.
+    At least 95 % of intervals contain the true difference, and at most 5 % show a difference where there is none,
+    within three standard errors.
     """
     random = np.random.default_rng(rows + seeds)
     simulations = 300
@@ -202,7 +204,7 @@ def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
 def _drawn(
     random: np.random.Generator, seeds: int, rows: int, difference: float, shared: float, spread: float
 ) -> NDArray[np.float64]:
-    """Differences of correctness by seed and row: one row in 50 differs, or as many more as the difference takes."""
+    """Differences of correctness by seed and row: one row in 50 differs, plus those needed for the difference."""
     true = difference + random.normal(0, spread, (seeds, 1))
     differing = np.maximum(0.02, np.abs(true))
     uniform = random.random((seeds, rows))

@@ -18,12 +18,12 @@ def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
 
 
 def values(pairs: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
-    """The ratios by these columns."""
+    """The ratios, by the values of these columns."""
     return {tuple(ratio[column] for column in columns): pytest.approx(ratio["ratio"]) for ratio in pairs}
 
 
 def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
-    """The CPU takes 8 ms, on one core 40 ms; the GPU 2 ms, and at size 3 it has no time."""
+    """The CPU takes 8 ms (40 ms on one core), the GPU 2 ms, without a time at size 3."""
     times = {"cpu": 8e-3, "cpu-1": 40e-3, "cuda": 2e-3, "xpu": 4e-3}
     rows = [row(size=size, device=device, step_time_s=time) for size in (2, 3) for device, time in times.items()]
     rows[6] |= {"status": "oom"}
@@ -90,7 +90,7 @@ def test_machines_are_compared_device_by_device_with_the_first_that_has_it(row: 
         ("c", "a", "cpu"): 2,
         ("c", "b", "cuda"): 2,
     }
-    # Machine a has no accelerator: its CPU is held against those of the others as well.
+    # Machine a has no accelerator, so the other machines' accelerators are also compared with its CPU.
     assert values(ratios(rows, "device"), "machine", "baseline_machine") == {
         ("b", "b"): 2,
         ("b", "a"): 8,

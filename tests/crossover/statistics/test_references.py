@@ -1,4 +1,4 @@
-"""The interval of a crossover with a GPU elsewhere, whose steps are taken as measured and rescaled."""
+"""The interval of a crossover with a GPU measured elsewhere, from its steps as measured and as rescaled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crossover.statistics.references import spanned
 
 
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
-    """A crossover with an interval, or, of one trial, a bracket; parameters are ten times the size."""
+    """A crossover with an interval or, for single trials, a bracket; parameters are ten times the size."""
     empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
     crossing = {"status": status, "trials": trials, "crossover": at, "caveat_at": []} | empty | ends
     for of, scale in (("size", 1), ("parameters", 10)):

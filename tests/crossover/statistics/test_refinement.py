@@ -1,4 +1,4 @@
-"""What refinement adds, for a CPU whose time grows with the size beside sides that always take the same."""
+"""What refinement adds, for a CPU whose time grows with size and other sides with a constant time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = Callable[..., list[dict[str, Any]]]
     [
         ({10: 0.1, 100: 0.5, 200: 0.9, 400: 3.0}, {}, 283),  # 282.8
         ({100: 3.0, 400: 0.5}, {}, 200),  # reversed
-        ({1: 0.5, 3: 2.0}, {}, 2),  # 1.73: of 1 and 2 only 2 lies between
+        ({1: 0.5, 3: 2.0}, {}, 2),  # 1.73; of 1 and 2, only 2 lies between the ends
         ({64: 0.5, 512: 2.0}, {"granularity": 64}, 192),  # 181.02: 192 is nearer than 128
         ({18: 0.5, 152: 2.0}, {"sizes": (18, 34, 50, 101, 152)}, 50),  # 52.3
         ({100: 0.5, 200: 1.0, 400: 2.0}, {"sizes": (150, 200)}, 150),  # a tie at 200, which was measured
@@ -30,7 +30,7 @@ Rows = Callable[..., list[dict[str, Any]]]
 def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_build(
     cpu: Mapping[int, float], offered: dict[str, Any], middle: int | None
 ) -> None:
-    """The geometric middle, beside a GPU of 1 s."""
+    """The size nearest to the geometric mean of the bracket; the GPU takes 1 s."""
     table = pd.DataFrame(
         [
             {"size": size, "side": side, "trial": trial, "step_time_s": time}
@@ -67,9 +67,9 @@ def test_without_a_bracket_sizes_in_doubt_and_their_neighbours_get_the_trials_of
     ("low", "high", "expected"),
     [
         (90.0, 359.0, Plan("bisect", sizes=(200,))),
-        (90.0, 361.0, Plan("noisy")),  # more than four times as much, as are the ends of the bracket
+        (90.0, 361.0, Plan("noisy")),  # wider than the bracket, whose ends differ by a factor of four
         (150.0, 250.0, Plan("bisect", sizes=(200,))),
-        (None, None, Plan("bisect", sizes=(200,))),  # of one trial
+        (None, None, Plan("bisect", sizes=(200,))),  # single trials
     ],
 )
 def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
@@ -86,7 +86,7 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
 @pytest.mark.parametrize(
     ("low", "high", "stage", "trials", "refinement", "expected"),
     [
-        # Within 5 % of 200 to either side is a width of 20; an end that the trials leave open is no narrow one.
+        # 200 ± 5 % is a width of 20; an interval with an open end is not narrow.
         (191.0, 210.0, 3, 8, Refinement(), Plan("narrow_enough")),
         (189.0, 211.0, 3, 8, Refinement(), MORE),
         (None, 210.0, 3, 8, Refinement(), MORE),
@@ -101,7 +101,7 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
             4,
             Refinement(first_trials=4),
             Plan("add_trials", trials={100: 12, 400: 12}),
-        ),  # has them from the first
+        ),  # already had `first_trials` of them
         (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), Plan("done")),
     ],
 )
@@ -121,7 +121,7 @@ def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int
 
 @pytest.fixture
 def rows(row: Row) -> Rows:
-    """Builds rows of sides, each a device and perhaps a precision; odd and even trials are 2 % apart.
+    """Build rows of sides, each a device and optionally a precision; odd and even trials are 2 % apart.
 
     A side without a time takes 1 us x size.
     """
@@ -150,7 +150,7 @@ def rows(row: Row) -> Rows:
 def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
-    """Numbers of the planned trials, by these axes of their cells."""
+    """The numbers of the planned trials, by these axes of their cells."""
     refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
@@ -179,7 +179,7 @@ def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> N
 
 
 def test_the_target_width_holds_on_the_x_axis(rows: Rows) -> None:
-    """1.5 % of the size to either side are 4.5 % of parameters that grow with the cube of the size."""
+    """An interval of ±1.5 % in size is ±4.5 % in parameters, which grow with the cube of the size."""
     wide = {"mine": Refinement(bisections=1, target_width=0.03)}
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
     table = table.assign(parameters=table["size"] ** 3)
@@ -190,7 +190,7 @@ def test_the_target_width_holds_on_the_x_axis(rows: Rows) -> None:
 
 
 def test_two_precisions_have_a_size_of_their_own_on_each_device(rows: Rows) -> None:
-    """Crossings at 1000 on the CPU and at 100 on the GPU; the CPU on one core, at 100 too, has no place in it."""
+    """Crossings at 1000 on the CPU and at 100 on the GPU; the CPU on one core, also at 100, is not refined."""
     times = {"cpu": None, "cpu amp-bf16": 1e-3, "cpu-1": None, "cpu-1 amp-bf16": 1e-4, "cuda": None}
     table = rows((50, 400, 3200), times | {"cuda amp-bf16": 1e-4})
     assert planned(table, "device", "precision", "size", pairs=["precision"]) == {
@@ -198,12 +198,12 @@ def test_two_precisions_have_a_size_of_their_own_on_each_device(rows: Rows) -> N
         for device, size in (("cpu", 1131), ("cuda", 141))
         for precision in ("fp32", "amp-bf16")
     }
-    # In amp-bf16 the CPU would cross nothing: 1 ms against 0.1 ms; in fp32 both devices are as fast.
+    # Between devices there is no crossing: in amp-bf16 the CPU takes 1 ms and the GPU 0.1 ms, in fp32 both the same.
     assert planned(table, "size", pairs=["device"]) == planned(table, "size", pairs=["execution"]) == {}
 
 
 def test_sizes_added_for_one_precision_are_not_missing_for_another(rows: Rows) -> None:
-    """On a GPU alone amp-bf16 crosses at 100, fp64 at 1000; the sizes between were measured for one of them each."""
+    """GPU only: amp-bf16 crosses at 100, fp64 at 1000; each of the added sizes was measured for one of them."""
     times = {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3}
     table = rows((50, 400, 3200), times)
     table += rows((141,), {"cuda": None, "cuda amp-bf16": 1e-4}) + rows((1131,), {"cuda": None, "cuda fp64": 1e-3})

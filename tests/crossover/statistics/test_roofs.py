@@ -1,4 +1,4 @@
-"""Cells under planted roofs."""
+"""Cells with made-up roofs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOFS = Roofs({"fp32": 1e12, "bf16": 8e12}, [2.0**20, 2.0**30], [4e12, 1e12], 1e
 
 
 def test_bytes_move_at_the_bandwidth_of_what_their_operator_touches() -> None:
-    """Half-way between two working sets on the log scale, at the geometric mean of their bandwidths."""
+    """Half-way between two working sets on the log scale, the bandwidth is the geometric mean of theirs."""
     small, large = [0.0] * 40, [0.0] * 40
     small[3], large[35] = 4e6, 1e9
     assert memory_roof_s(small, ROOFS) == pytest.approx(4e6 / 4e12)
@@ -75,7 +75,7 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     [((1e-3, 0.5e-3, 0.9e-3), True), ((1e-3, 0.5e-3, 2.5e-3), False), ((1e-3,), True), ((1.9e-3,), False)],
 )
 def test_a_cell_above_its_roof_says_that_the_roof_is_wrong(times_s: tuple[float, ...], wrong: bool) -> None:
-    """The operations of 2 ms in less time, surely or perhaps."""
+    """The roof allows 2 ms for the operations, and the step takes less, significantly or not."""
     roofs = table_of(
         "roofs", [{"machine": "a", "device": "cuda", "roof": "matmul", "precision": "fp32", "value": 1e12}]
     )

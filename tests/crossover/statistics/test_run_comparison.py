@@ -13,7 +13,7 @@ Row = Callable[..., dict[str, Any]]
 
 
 def run(row: Row, times: dict[int, list[float]]) -> pd.DataFrame:
-    """Trials of a run: their times by size."""
+    """The trials of a run, from their times by size."""
     trials = [(size, trial, time) for size, times_s in times.items() for trial, time in enumerate(times_s, start=1)]
     return pd.DataFrame([row(size=size, trial=trial, step_time_s=time) for size, trial, time in trials])
 
@@ -43,7 +43,9 @@ def test_only_ok_trials_have_a_time(row: Row) -> None:
 
 
 def test_the_summary_by_hand(row: Row) -> None:
-    """Ratios 1/4, 1/2, 1, 2, 16: their logs to base 2 are -2, -1, 0, 1, 4, with the mean 0.4; only 1 holds 1."""
+    """The base-2 logs of the ratios 1/4, 1/2, 1, 2, 16 are -2, -1, 0, 1, 4, with the mean 0.4; only one interval
+    contains 1.
+    """
     ratios = dict(enumerate([1.0, 0.25, 16.0, 0.5, 2.0], start=1))
     first = run(row, {**{size: [1.0, 1.0] for size in ratios}, 8: [1.0, 1.0]})
     second = run(row, {size: [1 / ratio, 1 / ratio] for size, ratio in ratios.items()})
@@ -74,7 +76,7 @@ def test_the_summary_by_hand(row: Row) -> None:
         ({"packages": '{"torch": "2.13.0", "numpy": "2"}', "code_key": "b"}, "packages", None),
         ({"code_key": "b"}, "other", None),
         ({"measurement_key": None}, None, None),  # code_key covers it
-        ({"measurement_key": None, "code_key": "b"}, "other", "measurement"),  # as a run of an older version
+        ({"measurement_key": None, "code_key": "b"}, "other", "measurement"),  # like a run of an older version
         (dict.fromkeys(["model_key", "measurement_key", "packages", "code_key"]), None, "model measurement packages"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Crossovers over batch sizes and over the CPU's cores, and what tells their series apart."""
+"""Crossovers over batch sizes and over the CPU's cores, and the axes that distinguish their series."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPREAD = (0.99, 1.0, 1.01, 1.0)
 
 @pytest.fixture
 def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU of 10 us a sample beside a GPU of 0.1 ms per step: they cross at a batch of 10, at size 3 at 20."""
+    """The CPU takes 10 us per sample, the GPU 0.1 ms per step: they cross at batch 10, and at batch 20 for size 3."""
 
     def build(sizes: tuple[int, ...] = (2,), batches: tuple[int, ...] = BATCHES) -> list[dict[str, Any]]:
         return [
@@ -41,7 +41,7 @@ def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
 
 @pytest.fixture
 def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU that is as fast as its cores are many, and takes the GPU's time on 6 of them."""
+    """A CPU whose speed is proportional to its cores, and which takes as long as the GPU on 6 of them."""
 
     def build(*sides: str, all_cores: int = 16) -> list[dict[str, Any]]:
         threads = {"cpu": all_cores, **{side: int(side.partition("-")[2]) for side in sides}}
@@ -104,7 +104,7 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
 
 
 def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
-    """The accelerator's error is common to all numbers of cores; the simulation draws it once a run."""
+    """The accelerator's error is common to all numbers of cores, so the simulation draws it once per run."""
     rng = np.random.default_rng(5)
     covered = []
     for _ in range(300):
@@ -118,4 +118,4 @@ def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
         assert crossover.low is not None
         assert crossover.high is not None
         covered.append(crossover.low <= truth <= crossover.high)
-    assert np.mean(covered) >= 0.93  # of 95 %, less two standard deviations of 300 draws
+    assert np.mean(covered) >= 0.93  # 95 % minus two standard deviations of 300 draws

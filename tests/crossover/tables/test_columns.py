@@ -1,4 +1,4 @@
-"""The file of one row."""
+"""Writing one row to its file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
     row = Measurement(
         study='a "quoted" name, é, 漢字\n',
         size=2**53,
-        flags=[],  # which is not the same as none
+        flags=[],  # an empty list differs from null
         samples_s=[0.1 + 1e-17 * step for step in range(200_000)],  # longer than one block of the JSON reader
         status="ok",
     )

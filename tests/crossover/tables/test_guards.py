@@ -57,7 +57,7 @@ def test_identical_hosts_have_the_same_cpu() -> None:
 
 
 def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
-    """Each table alone is of one host; that of the roofs has no CPU model."""
+    """Each table alone is from one host; the table of roofs has no CPU model."""
     roofs = rows(CPU_ELSEWHERE[1]).drop_columns(["cpu_model"])
     with pytest.raises(UserError, match=r"hostname \(login for cpu, node7 for cuda\)"):
         check_hosts([rows(CPU_ELSEWHERE[0]), roofs], several_hosts=False)
@@ -65,7 +65,7 @@ def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
 
 
 def test_two_runs_differ_in_the_fields_that_are_named() -> None:
-    """A device that only one run measured differs from nothing."""
+    """A device measured in only one run is not compared."""
     first = rows({}, {"device": "cpu"}).to_pandas()
     assert differing_environments(first, rows({}, {"device": "xpu", "hostname": "other"}).to_pandas()) == []
     second = rows({"torch_version": "2.12.0", "device_name": "G2"}, {"device": "cpu", "torch_version": "2.12.0"})

@@ -19,7 +19,7 @@ Row = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
-    """Writes the table of a run; each row may replace plain values."""
+    """Write the table of a run; each row may replace default values."""
 
     def write(folder: str, *rows: dict[str, Any], **values: Any) -> Path:
         path = tmp_path / folder / "measurements.parquet"
@@ -63,7 +63,7 @@ def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable
     folder = tmp_path / "b" / "cells" / "disc_depth" / "more" / "cuda"
     folder.mkdir(parents=True)
     records = [row(schema_version=SCHEMA_VERSION, trial=trial, device="cuda", hostname="b") for trial in (1, 2)]
-    records[0] |= {"status": "invalid", "reason": "wrong", "check": "failed"}  # so that the other must not count either
+    records[0] |= {"status": "invalid", "reason": "wrong", "check": "failed"}  # invalidates the cell's other trial too
     for record in records:
         pq.write_table(
             pa.Table.from_pylist([record], schema=arrow_schema()), folder / f"trial-{record['trial']}.parquet"

@@ -1,4 +1,4 @@
-"""An earlier report while what is beside it is newer."""
+"""An earlier report is set aside while newer results are computed."""
 
 from __future__ import annotations
 

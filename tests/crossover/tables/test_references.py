@@ -1,4 +1,4 @@
-"""Machines measured elsewhere, as folders: written, read back, and refused where they are damaged."""
+"""Folders of reference machines: written, read back, and rejected if they are damaged."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_roof_lies_between_its_lowest_and_highest_repeat(run: pd.DataFrame, tm
 
 
 def test_what_may_be_right_is_a_note(run: pd.DataFrame, tmp_path: Path) -> None:
-    """A trial that was left out, a folder with another name (wrong in the checkout), a file of an older version."""
+    """A trial that was left out, a folder with another name (an error in the checkout), a file of an older version."""
     for folder, wrong in ((tmp_path / "colleague", 0), (tmp_path / "config" / "reference" / "a", 1)):
         write_reference(run.assign(trial=[1, 1, 1, 2]), "h200", None, folder)
         facts = folder / FACTS_FILE
@@ -236,6 +236,6 @@ def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder
 
 
 def model_of(study: str) -> Model | None:
-    """The model of a shipped study; None if there is no such study in the checkout."""
+    """The model of a shipped study; None if the checkout has no such study."""
     is_shipped = (ROOT / "config" / "studies" / f"{study}.yaml").is_file()
     return configured(studies=[study]).studies[0].model if is_shipped else None

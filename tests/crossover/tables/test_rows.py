@@ -1,4 +1,4 @@
-"""Rows read from files and joined; which rows of a cell count, and with which status."""
+"""Reading rows from files and joining them: which rows of a cell count, and with which status."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
     paths = [written(tmp_path, size=size, trial=trial) for size in (10, 9) for trial in (2, 1)]
     table = collect_rows(paths)
     assert (table["size"].to_pylist(), table["trial"].to_pylist()) == ([9, 9, 10, 10], [1, 2, 1, 2])
-    assert table.schema == arrow_schema()  # also where all values of a column are missing
+    assert table.schema == arrow_schema()  # even if all values of a column are missing
 
 
 def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
-    """Cut off, empty, of another version or with other columns, and of another type; by one process and by several."""
+    """Truncated and empty files, other versions, columns and types; read by one process and by several."""
     good = [written(tmp_path, size=0)]
     good += [shutil.copy(good[0], tmp_path / f"copy-{number}.parquet") for number in range(599)]
     torn = [tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "other", "typed")]
@@ -79,7 +79,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
 def test_later_trials_are_worth_what_the_first_allows(
     row: Row, first: dict[str, Any] | None, later: tuple[object, ...]
 ) -> None:
-    """Of two cells, of which the other is sound; a later trial that is not ok stays as it is."""
+    """One of two cells is affected, the other is not; a later trial that is not ok stays unchanged."""
     others = [row(size=5, trial=trial) for trial in (1, 2)]
     cell_rows = [] if first is None else [row(size=4, trial=1, **first)]
     cell_rows += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
@@ -106,7 +106,7 @@ def test_later_trials_are_worth_what_the_first_allows(
 def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
     row: Row, share: float | None, beside: int | None, flags: list[str]
 ) -> None:
-    """Only the first trial is profiled; one that is flagged already, or not ok, stays as it is."""
+    """Only the first trial is profiled; a later trial that is flagged already, or not ok, stays unchanged."""
     table = pa.Table.from_pylist(
         [
             row(trial=1, host_bound_share=share, leased_beside=1, flags=["side_by_side"]),
@@ -121,7 +121,7 @@ def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
 
 
 def counting(row: Row, *values: dict[str, Any]) -> int | None:
-    """Which repeat counts of the rows of one trial."""
+    """The number of the repeat that is used, of several rows of one trial."""
     (counting,) = least_disturbed(table([row(**row_values) for row_values in values])).to_pylist()
     return counting["repeat"]
 
@@ -131,9 +131,9 @@ def counting(row: Row, *values: dict[str, Any]) -> int | None:
     [
         ({"flags": ["busy_host"]}, {"flags": []}, 1),
         ({"flags": ["busy_host", "throttled"]}, {"flags": ["throttled"]}, 1),
-        ({"flags": ["busy_host"]}, {"flags": ["drift"]}, 1),  # no disturbance: the step's own
+        ({"flags": ["busy_host"]}, {"flags": ["drift"]}, 1),  # not a disturbance, but a property of the step
         ({"flags": ["busy_host"]}, {"flags": [], "status": "timeout", "step_time_s": None}, 0),
-        ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # it lacks a pass that the first has
+        ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # the repeat lacks a pass that the first row has
         ({"flags": ["busy_host", "incomplete"]}, {"flags": ["incomplete"]}, 1),
         ({"flags": ["busy_host"], "others_cpus": 1.5}, {"flags": ["busy_host"], "others_cpus": 0.5}, 1),
         ({"flags": ["quota"], "others_cpus": 0.5}, {"flags": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
@@ -164,7 +164,7 @@ def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
         (3, 1, 0),
         (3, 2, 0),
     ]
-    unrepeated = table([row(), row(trial=2)])  # as of a version without repeats
+    unrepeated = table([row(), row(trial=2)])  # like rows of a version without repeats
     assert least_disturbed(unrepeated) == unrepeated
     assert least_disturbed(table([])).num_rows == 0
 
@@ -183,7 +183,7 @@ def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> No
 
 
 def test_later_trials_count_as_the_first_row_that_counts_allows(row: Row, tmp_path: Path) -> None:
-    """The repeat of a first trial has the numerical check too; here its answer was wrong, and the first row stays."""
+    """The repeat of a first trial is also checked numerically; here its result was wrong, so the first row is used."""
     version = {"schema_version": Measurement.schema_version}
     right = row(**version, trial=1, repeat=0, flags=["busy_host"], check="passed")
     wrong = row(**version, trial=1, repeat=1, status="invalid", check="failed", step_time_s=None)
@@ -199,7 +199,7 @@ AXES = {"study": "mine", "workload": "disc_mlp", "variant": "plain", "protocol":
 
 
 def search(path: Path, **values: Any) -> Path:
-    """A file as a search writes it."""
+    """The file of a search."""
     plain = AXES | {"execution": "eager", "size": 3, "device": "cpu", "status": "ok", "schema_version": SEARCH_VERSION}
     path.write_text(json.dumps(plain | {"tries": [{"duration_s": 1.5}, {"duration_s": 2.0}]} | values))
     return path

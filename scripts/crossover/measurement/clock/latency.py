@@ -51,7 +51,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
     with without_garbage_collection():
         for turn, done in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()  # a steady drift then affects all methods equally
+                order.reverse()  # so that a steady drift affects all methods equally
             else:
                 random.shuffle(order)
             for method in order:
@@ -117,7 +117,7 @@ def time_cold(
 
 
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
-    """Seconds of the host's clock for each of `steps` steps, synchronised only before the first and after the last.
+    """Seconds by the host's clock of each of `steps` steps, synchronised only before the first and after the last.
 
     Once a deep network has filled a GPU's queue of about a thousand launches, the latencies jump from the host's time
     to the device's.

@@ -21,7 +21,7 @@ CHECKED_EVERY = 10
 
 @dataclass
 class Course:
-    """The samples so far in seconds per step, with their total steps and seconds."""
+    """The samples so far in seconds per step, and their total numbers of steps and seconds."""
 
     samples_s: list[float] = field(default_factory=list)
     steps: int = 0
@@ -48,7 +48,7 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 def timed_enough(course: Course, effort: Effort) -> bool:
     """Whether the timing has reached its cap, or a check is due and blocks, seconds and precision are enough.
 
-    A quiet moment may end the timing too soon; that error shows in the spread between trials.
+    Timing may stop too early in a quiet moment; this shows in the spread between trials.
     """
     count = len(course.samples_s)
     if count >= 2 and course.seconds >= effort.timed_max_s:  # the spread needs at least two blocks

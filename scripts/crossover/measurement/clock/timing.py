@@ -126,7 +126,7 @@ def time_steps(
 def _probe(
     run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Seconds of the steps that ran and of one more step, or of PROBES more if it is too slow.
+    """Run one more step, or up to PROBES if it is too slow; returns the seconds of all steps so far.
 
     Raises TooSlowError if the last one is too slow too, or if the limit has passed.
     """
@@ -134,7 +134,8 @@ def _probe(
     while True:
         probed_s.append(run(1).wall_s)
         rest_steps = -len(probed_s) % cycle_steps
-        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # warm-up, two blocks
+        # A cycle of warm-up and two blocks.
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
         if slow is None:
@@ -144,7 +145,7 @@ def _probe(
 
 
 def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
-    """Raise TooSlowError if `steps` more steps after `spent_s` would outlast the limit."""
+    """The TooSlowError to raise if `steps` more steps after `spent_s` would outlast the limit; None otherwise."""
     projected_s = spent_s + step_s * steps
     if projected_s <= time_limit_s:
         return None
@@ -237,7 +238,7 @@ def has_drifted(samples_s: list[float]) -> bool:
 def process_age_s() -> float:
     """Seconds since this process started."""
     stat = Path("/proc/self/stat")
-    if stat.is_file():  # psutil is off by up to a second here, since it uses the boot time
+    if stat.is_file():  # psutil's value is off by up to a second, since it uses the boot time
         started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
     return time.time() - psutil.Process().create_time()

@@ -71,9 +71,10 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 def trim_heap() -> None:
     """Return freed memory to the kernel, if the C library can (glibc).
 
-    Otherwise freed memory that the heap keeps would count as the base and hide the needs of the next step.
+    Otherwise freed memory that the heap keeps would count as part of the base, and the next step would seem to need
+    less.
     """
-    with suppress(AttributeError, OSError, TypeError):  # no glibc: another C library, or Windows
+    with suppress(AttributeError, OSError, TypeError):  # another C library than glibc, or Windows
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
@@ -88,7 +89,7 @@ def status_bytes(process: Path, key: str) -> int | None:
 def _reset_mark(process: Path) -> bool:
     """Reset the high-water mark; False if the kernel does not allow it."""
     try:
-        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the owner may write but not read the file
+        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file is writable but not readable
     except OSError:
         return False
     try:

@@ -40,8 +40,8 @@ def limit_host(limit_bytes: int) -> None:
     """Limit this process to `limit_bytes` on top of its present data, enforced by the kernel."""
     _start_torch()
     gc.collect()
-    trim_heap()  # freed memory that the heap keeps would not count
-    data_bytes = status_bytes(Path("/proc/self"), "VmData")  # the value that the kernel compares with the limit
+    trim_heap()  # otherwise the step could use freed memory without reaching the limit
+    data_bytes = status_bytes(Path("/proc/self"), "VmData")  # the kernel compares this value with the limit
     if data_bytes is not None:
         present = resource.getrlimit(resource.RLIMIT_DATA)
         lower = min([data_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])

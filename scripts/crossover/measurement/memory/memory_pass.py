@@ -144,20 +144,21 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
-        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]  # a wrapper may hide it
+        # A wrapper may hide the optimizer.
+        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]
         ledger.claim(tree_leaves([list(state.values()) for state in states]), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         ledger.claim([tensor], "activation")
-        return tensor.detach()  # otherwise an output and the node that saves it would keep each other alive
+        return tensor.detach()  # otherwise an output and the autograd node that saves it would keep each other alive
 
     claim_roles()
     start = ledger.clock
     ledger.tick()
     with ExitStack() as stack:
         for parameter in parameters:
-            if parameter.requires_grad:  # claimed here too, since the step may drop its gradients before it ends
+            if parameter.requires_grad:  # gradients are recorded here too, since the step may drop them before it ends
                 hook = parameter.register_post_accumulate_grad_hook(lambda p: ledger.claim([p.grad], "gradient"))
                 stack.enter_context(hook)
         stack.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
@@ -210,7 +211,7 @@ class Ledger:
         self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
 
     def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
-        """Record new storages with a role; values that are not tensors of this device are ignored."""
+        """Record new storages and their role; values other than tensors on this device are ignored."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 self._life_of(part, role)
@@ -248,7 +249,7 @@ class Ledger:
             if life.nbytes == nbytes:
                 return life
             role = life.role
-            self._end(key)  # resized
+            self._end(key)  # the storage was resized
         life = _Life(nbytes, self.clock, role)
         self._lives.append(life)
         self._living[key] = life, weakref.ref(storage, lambda _: self._end(key))

@@ -41,8 +41,8 @@ INTERNAL = (
     "Sparse .* tensor support is in beta state",
     "The PyTorch API of (nested|MaskedTensors?)",
     "Lazy modules are a new feature",
-    "dynamo_pgo force disabled",  # set by `step.execution`
-    "TensorFloat32 tensor cores .* available but not enabled",  # the config sets the precision
+    "dynamo_pgo force disabled",  # `step.execution` sets this
+    "TensorFloat32 tensor cores .* available but not enabled",  # the config sets this precision
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
@@ -93,7 +93,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     keep_torch_quiet()
     try:
-        if isinstance(job, RowJob):  # the user's code may change the working folder
+        if isinstance(job, RowJob):  # the path is made absolute, since the user's code may change the working folder
             job = replace(job, output=str(Path(job.output).absolute()))
         confine(job.cpus)  # set before any thread starts, since a thread keeps its parent's CPUs
         if job.isolation == "server":
@@ -101,11 +101,13 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         export_threads(job.threads)
         send(messages, _end_of(job, partial(send, messages)))
     except BaseException as error:
-        send(messages, {"failed": True})  # the error has been printed
+        send(messages, {"failed": True})  # the error is printed by this process
         model = job.cell.model.shown if job.cell.model else job.cell.workload
         if not isinstance(error, Exception):
             kind = type(error).__name__
-            raise UserError(f"{model}: its step ends the program ({kind}: {error}); remove that") from error
+            raise UserError(
+                f"{model}: its step ends the program ({kind}: {error}); remove the call that does"
+            ) from error
         if ASSERTED in str(error):
             raise UserError(f"{model}: {ASSERTION}") from error
         raise
@@ -122,7 +124,7 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
         return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))
     row, details = vars(result), {}
-    if isinstance(job, TrialJob) and result.status == "ok":  # values for the line that the command prints
+    if isinstance(job, TrialJob) and result.status == "ok":  # the command prints these values
         details = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
         details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
         details["on"] = row["device_name"] or row["device"]

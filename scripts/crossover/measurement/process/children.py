@@ -140,7 +140,7 @@ class ForkedProcess(Child):
 
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
-            job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not the server's
+            job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # otherwise it would run on the server's CPUs
         order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
@@ -187,7 +187,7 @@ def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) 
     """Connect to the server with this key, starting it if needed; raises NoServerError if it does not start."""
     if (connection := _connect_once(path)) is not None:
         return connection
-    from filelock import FileLock, Timeout  # so that only the first trial starts a server
+    from filelock import FileLock, Timeout  # the lock ensures that only one trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _connect_once(path)) is None:
@@ -239,7 +239,8 @@ def start_early(threads: int) -> None:
         with suppress(NoServerError):
             _connect(server_folder() / key, key, preloaded, environment).close()
 
-    threading.Thread(target=start, daemon=True).start()  # it holds the lock that a trial needs to start a server
+    # The starting server holds the lock that a trial needs to start one.
+    threading.Thread(target=start, daemon=True).start()
 
 
 def entry(module: str) -> list[str]:

@@ -52,7 +52,7 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         check_whole_node()
     with (
         exit_statuses(),
-        # Wait for the turn first, so that a waiting trial holds no GPU.
+        # The turn is taken first, so that a waiting trial holds no GPU.
         host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):

@@ -57,7 +57,7 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
     """Send the trial server a `job`, with the `environment`, `folder` and descriptors for its process."""
     data = json.dumps(order).encode() + b"\n"
-    with suppress(OSError):  # a server that closes early may have answered already
+    with suppress(OSError):  # the server may have answered before it closed the connection
         sent = socket.send_fds(connection, [data], descriptors)
         connection.sendall(data[sent:])
 

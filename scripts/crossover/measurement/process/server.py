@@ -128,7 +128,7 @@ class Server:
             self.children[pid] = connection
             self.selector.register(ended, selectors.EVENT_READ, partial(self.reap, pid, ended))
             _tell(connection, {"child": pid})
-        except (OSError, ValueError) as error:  # also if no more processes can be created
+        except (OSError, ValueError) as error:  # for example, no more processes can be created
             _tell(connection, {"refused": str(error)})
             connection.close()
         finally:
@@ -140,7 +140,7 @@ class Server:
         pid = os.fork()
         if pid:
             with suppress(OSError):
-                os.setpgid(pid, pid)  # before the client is told
+                os.setpgid(pid, pid)  # the process must be gone before the client is told
             return pid
         code = 1
         try:
@@ -167,7 +167,7 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     os.dup2(error, 2)
     os.environ.clear()
     os.environ.update(order["environment"])
-    tempfile.tempdir = None  # otherwise the server's would remain
+    tempfile.tempdir = None  # otherwise the server's variables would remain
     try:
         os.chdir(order["folder"])
         with one_line_errors():
@@ -198,8 +198,8 @@ def preload(module: str) -> None:
     """
     for name in preloaded_with(module):
         importlib.import_module(name)
-    write_record(Measurement(), Path(os.devnull))  # the first one takes longest
-    code_of("trial", NULL)  # so that a fork computes its key faster
+    write_record(Measurement(), Path(os.devnull))  # the first construction takes longest
+    code_of("trial", NULL)  # caches them, so that a fork computes its key faster
     if "torch" in sys.modules:
         from torch import nn, optim, zeros
 
@@ -210,14 +210,14 @@ def preload(module: str) -> None:
 def main() -> None:
     """Run a server; the arguments are its key, the path of its socket, and the module to preload."""
     key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    environment = dict(os.environ)  # since imports may change it
+    environment = dict(os.environ)  # imports may change the environment
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = (
         "1"  # otherwise torch.cuda.is_available opens the GPU, and no fork can use it
     )
     imported = digests_of(SERVER, *preloaded_with(preloaded))
     gc.disable()  # garbage collections would take a tenth of the import time
     preload(preloaded)
-    if server_key(environment, preloaded) != key:  # something changed while the imports ran
+    if server_key(environment, preloaded) != key:  # a package or the environment changed during the imports
         sys.exit("the packages or the environment changed while the trial server started")
     gc.freeze()  # the children share these pages, and collecting them would take a fifth of a second
     gc.enable()
@@ -225,7 +225,7 @@ def main() -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         listener.bind(str(temporary))
         listener.listen(64)
-        temporary.rename(path)  # so that a socket at this path is already listening
+        temporary.rename(path)  # renamed, so that a socket at this path is always listening
         inode = path.stat().st_ino
         try:
             Server(listener, lambda: digests_of(SERVER, *preloaded_with(preloaded)) == imported).serve()

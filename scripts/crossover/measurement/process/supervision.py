@@ -62,7 +62,7 @@ def supervise(
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
     finally:
-        child.kill()  # including processes that it left behind, such as data loaders
+        child.kill()  # also ends processes that it left behind, such as data loaders
 
 
 def _wait(
@@ -84,7 +84,7 @@ def _wait(
             return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
-        if child.inbox.closed and not ended:  # the child is gone, but its end has not been reported yet
+        if child.inbox.closed and not ended:  # the child is gone, but the server has not yet reported how it ended
             if child.ending(ENDING_LIMIT_S) is None:
                 raise ChildLostError("the measuring process closed its messages, and its server did not report why")
             ended = True

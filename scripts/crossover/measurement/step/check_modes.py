@@ -29,7 +29,7 @@ class SameDraws(TorchFunctionMode):
     state: torch.Tensor
     """The generator's state."""
     drew = False
-    """Whether anything was drawn since the mode was entered."""
+    """Whether random numbers were drawn since the mode was entered."""
 
     def __enter__(self) -> SameDraws:
         """Restart the sequence, and the generators of Python and NumPy."""
@@ -103,7 +103,7 @@ class RoundingNoise(TorchDispatchMode):
         return results
 
     def _add_to(self, tensor: torch.Tensor) -> None:
-        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may choose a coarser type
+        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may use a type with fewer digits
         start = self.random.randrange(PERIOD)
         values = tensor.reshape(-1)
         noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.device, tensor.dtype)

@@ -73,10 +73,10 @@ def seed_all(seed: int) -> None:
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the threads and all settings; returns what `read_switches` must return from now on."""
+    """Set the threads and all settings; returns the values that `read_switches` must return from then on."""
     torch.set_num_threads(threads)
     # Inductor and `torch.backends.cudnn.flags` read the leaves' older names, which must agree with the new ones.
-    with warnings.catch_warnings(action="ignore"):  # deprecation of the older names
+    with warnings.catch_warnings(action="ignore"):  # torch warns that the older names are deprecated
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
     switches = _switches(precision)

@@ -108,7 +108,7 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # the comparison's failure, since the step itself has already run
+    except Exception as error:  # the comparison failed, since the step itself has already run
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
@@ -121,7 +121,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
     reference = _reference(task, fresh)
     batch = task.next_inputs()
-    draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
+    draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code would ignore the mode
 
     def ours(inputs: Any) -> Values:
         # Compiled code would be recompiled for some rows of a training; `timed_check` compares the whole compiled
@@ -148,7 +148,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         def check_repeats() -> None:
             if any((error or 0) > REPEATS for error in errors_between(theirs(part.exact), exact).values()):
                 raise UncheckedError(
-                    "two runs differ in double precision: the model draws numbers of its own, or keeps state"
+                    "two runs differ in double precision: the model draws unseeded random numbers, or keeps state"
                 )
 
         def moved(share: float, seed: int) -> Errors:
@@ -177,7 +177,7 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():
-        for name, buffer in fresh.named_buffers():  # including those that are not persistent
+        for name, buffer in fresh.named_buffers():  # includes buffers that are not persistent
             if name in buffers:
                 buffers[name].copy_(buffer)
     fresh._apply(REFERENCE.place)
@@ -241,12 +241,12 @@ def _part(
     times = count / len(rows)
     try:
         whole_s = times * _seconds(run)
-        if whole_s > WHOLE_BATCH_S:  # the first run also loads libraries
+        if whole_s > WHOLE_BATCH_S:  # run twice, since the first run also loads libraries
             whole_s = times * _seconds(run)
     except Exception as error:
         if is_out_of_memory(error):
             raise
-        return whole  # the model accepts only this batch size
+        return whole  # the model may accept only this batch size
 
     def fits() -> bool:
         return whole_s <= NEGLIGIBLE_S or times * grown_bytes(run) < available_bytes() / 2
@@ -320,7 +320,7 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
     name = next(iter(_beyond(errors, limits)), doubtful[0])
     seen = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
-        return Answer(errors, unchecked=f"{seen}: in {precision}, right and wrong cannot be told apart here")
+        return Answer(errors, unchecked=f"{seen}; in {precision} that could still be rounding")
     if (spread := again()[name]) > limits[name]:
         return Answer(errors, unchecked=f"{seen}, but two runs of the step differ by {spread:.2g}")
     return Answer(errors, wrong=f"{seen}; {advice}")
@@ -377,7 +377,7 @@ def _evaluate(
         for tensor in tensors_of(inputs):
             tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            # Dividing by 1 would hold all gradients twice.
+            # Skipped for a scale of 1, since dividing would need memory for a second copy of all gradients.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2

@@ -44,7 +44,7 @@ def open_device(kind: str) -> OpenDevice:
             torch.device("cuda", 0),
             torch.cuda.synchronize,
             name=properties.name,
-            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # in the format of the driver's tools
+            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # UUID in the format of the driver's tools
             memory_bytes=properties.total_memory,
             mark=_cuda_mark,
             between_s=lambda begin, end: float(begin.elapsed_time(end)) / 1000,

@@ -23,7 +23,7 @@ from crossover.errors import (
 OUT_OF_MEMORY = re.compile(
     r"^std::bad_alloc$"
     r"|DefaultCPUAllocator: can't allocate memory"
-    r"|\b(CUDA|HIP|XPU|MPS backend) out of memory"  # also within another error, such as a compiler's
+    r"|\b(CUDA|HIP|XPU|MPS backend) out of memory"  # may be wrapped in another error, such as a compiler's
     r"|\b(CUDA|HIP)( driver)? error: out of memory|cuda runtime error \(2\)"
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
@@ -84,7 +84,7 @@ def free_memory_share(device: torch.device) -> float | None:
         return None
     try:
         free, total = torch.get_device_module(device).mem_get_info(device)
-    except RuntimeError:  # the error may have broken the device's context
+    except RuntimeError:  # the device's context may be unusable after the error
         return None
     return float(free / total)
 
@@ -103,7 +103,7 @@ def is_mistake(error: Exception) -> bool:
 
 
 def original(error: BaseException) -> BaseException:
-    """The error that a UserError explains, or the error itself."""
+    """The error explained by a UserError, or the error itself."""
     return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
 
 

@@ -69,7 +69,7 @@ def _compiled(task: Task) -> Execution:
     if (reason := _compiler_missing(task.arithmetic.device)) is not None:
         raise UnsupportedError(reason)
     inductor: Any = torch._inductor.config
-    inductor.force_disable_caches = True  # otherwise the second trial would seem to compile in no time
+    inductor.force_disable_caches = True  # otherwise a second trial would take its code from the cache
     is_dynamic = changing_batches(task)[1] is not None
     model: Any = task.model
     # Not model.compile(), which compiles nothing if `forward` is torch's, as a Sequential's is. Not dynamic=None: a
@@ -171,7 +171,7 @@ def _compiler_missing(device: torch.device) -> str | None:
 
         try:
             get_cpp_compiler()
-        except Exception as error:  # its type is private to torch
+        except Exception as error:  # the error's type is private to torch
             return f"compile needs a C++ compiler for the CPU ({first_line(error)}); install one (g++)"
     elif device.type in ("cuda", "xpu"):
         from torch.utils._triton import has_triton
@@ -198,7 +198,7 @@ def _captured(task: Task) -> Execution:
 
     def run(*inputs: Any) -> None:
         for buffer, tensor in zip(targets, tensors_of(inputs), strict=True):
-            if buffer.shape != tensor.shape:  # copy_ would broadcast
+            if buffer.shape != tensor.shape:  # copy_ would broadcast a batch of another shape
                 raise UnsupportedError(_changed(first, signature(inputs, device)))
             buffer.copy_(tensor.detach() if tensor.requires_grad else tensor, non_blocking=task.pinned)
         graph.replay()
@@ -206,7 +206,7 @@ def _captured(task: Task) -> Execution:
             task.results = results
 
     def step() -> None:
-        run(*task.next_batch())  # copy directly from host memory into the buffers
+        run(*task.next_batch())  # the host's batch is copied directly into the buffers
         task.bring_back()
         task.end_step()
 

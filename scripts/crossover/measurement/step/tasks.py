@@ -40,7 +40,7 @@ class Answer:
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
     unchecked: str | None = None
-    """Why right and wrong cannot be told apart."""
+    """Why the result could not be judged."""
     rows: int | None = None
     """Number of rows of the batch that were compared; None: all."""
 
@@ -66,7 +66,7 @@ class Task(ABC):
     sample_name: str = "samples"
     """Name of the samples, in the plural: images, tokens."""
     notes: tuple[str, ...] = ()
-    """Remarks on the step for readers of the row."""
+    """Notes on the step, which are shown in the row's reason."""
     switches: Mapping[str, Any] = MappingProxyType({})
     """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Task(ABC):
         which are checked.
         """
 
-    def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
+    def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass within the step."""
 
     @abstractmethod

@@ -82,7 +82,7 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
         # without dropout.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # either has run before, but the two were never in memory together
+    except Exception as error:  # each has run before, but not with the other in memory
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {what}")
 

@@ -62,7 +62,7 @@ def _changed(change: Change, leaf: Any) -> Any:
     """Apply a function to the tensors in a leaf of torch's pytrees."""
     if isinstance(leaf, torch.Tensor):
         return change(leaf)
-    if isinstance(leaf, PackedSequence):  # its batch sizes must stay in host memory
+    if isinstance(leaf, PackedSequence):  # a packed sequence's batch sizes must stay in host memory
         order = (leaf.sorted_indices, leaf.unsorted_indices)
         changed_order = [None if indices is None else change(indices) for indices in order]
         return PackedSequence(change(leaf.data), leaf.batch_sizes, *changed_order)
@@ -72,7 +72,7 @@ def _changed(change: Change, leaf: Any) -> Any:
         return changed
     if isinstance(leaf, tuple) and hasattr(leaf, "_make"):
         return leaf._make(change_tensors(change, list(leaf)))
-    if _can_move(leaf) and callable(getattr(leaf, "apply", None)):  # a graph of torch_geometric, changed in place
+    if _can_move(leaf) and callable(getattr(leaf, "apply", None)):  # torch_geometric's graphs are changed in place
         return copy.copy(leaf).apply(change)
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
         names = [field.name for field in dataclasses.fields(leaf) if hasattr(leaf, field.name)]

@@ -35,7 +35,7 @@ class Cycle:
 
 
 class Leaking(FakeDevice):
-    """A device whose steps take 1 ms and leave cycles; counts the most that exist after a step."""
+    """A device whose steps take 1 ms and leave reference cycles; records the maximum number that exist after a step."""
 
     def __init__(self) -> None:
         super().__init__(MILLISECOND)
@@ -50,7 +50,7 @@ class Leaking(FakeDevice):
 
 @contextmanager
 def collections_of(device: FakeDevice) -> Iterator[list[int]]:
-    """The generations collected meanwhile; each collection takes a second of the device's clock."""
+    """Record the generations that are collected; each collection takes a second of the device's clock."""
     generations: list[int] = []
 
     def collected(phase: str, info: dict[str, int]) -> None:
@@ -78,7 +78,7 @@ def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(lea
         samples_s = time_steps(leaking.step, 1, EFFORT, leaking.watch())[0]["samples_s"]
     assert samples_s == [STEP_S] * 50
     assert leaking.steps > 1000
-    # A block of 20 steps leaves 200 cycles; what was left before it and was not yet due is less than that.
+    # A block of 20 steps leaves 200 cycles, and fewer than that remain from before, when a collection was not yet due.
     assert leaking.most <= 2 * 20 * CYCLES
     # One full collection; then 100 single steps leave 1000 cycles, and each of 52 blocks leaves enough for a
     # collection. Every twelfth includes the next generation, none the oldest.

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 def gpu(**others: Any) -> FakeDevice:
-    """Queuing a step takes 10 us, working it off 1 ms."""
+    """A GPU on which queuing a step takes 10 us and running it 1 ms."""
     return FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, **others)
 
 
@@ -71,21 +71,21 @@ def test_the_order_of_what_is_done(method: Callable[..., Any], order: str) -> No
 
 
 def test_the_devices_latency_lies_between_two_marks() -> None:
-    """It begins when the step begins to be queued, and has nothing of the wait's 5 ms, which the host's clock shows."""
+    """It begins when queuing begins, and does not include the synchronisation's 5 ms, which the host's clock does."""
     device = gpu(wait_ns=5 * MILLISECOND)
     assert time_device_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([1.01e-3] * 4)
     assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
 
 
 def test_the_first_steps_of_all_are_slow() -> None:
-    """Half a second of loading in the first step and 20 ms in the third are what a missing warm-up shows."""
+    """Without warm-up, the half second of loading in the first step and the 20 ms in the third are included."""
     device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
     latencies_s = time_cold(device.step, 4, device.watch(marks=True))
     assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
 
 
 def test_only_as_many_cold_steps_run_as_fit_and_none_beyond_the_limit() -> None:
-    """Two steps of a second have run; the others are to come, and some more after them."""
+    """Two steps of 1 s have run; the remaining ones, and the steps of later passes, are still to come."""
     device = FakeDevice(SECOND)
     assert len(time_cold(device.step, 300, device.watch(), longest_s=200, time_limit_s=260, later_steps=60)) == 200
     device = FakeDevice(SECOND)
@@ -104,7 +104,7 @@ def test_as_many_steps_as_fit_but_a_turn_at_least(steps: int, step_s: float, lon
 
 
 def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
-    """A queue of ten steps: the eleventh waits until the device has taken the first, and each later one for another."""
+    """The queue holds ten steps: the eleventh waits until the device takes the first, and each later one likewise."""
     device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
 
     def step() -> None:
@@ -117,14 +117,14 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
 
 
 def test_columns_of_the_right_methods() -> None:
-    """Each method has one step more, which does not count."""
+    """Each method runs one additional step that does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
     columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
     ends = ("", "_low", "_high")
     assert columns == {
         "latencies_s": pytest.approx([6.01e-3] * 6),
         **{f"latency_p50{end}_s": pytest.approx(6.01e-3) for end in ends},
-        **{f"latency_p{percent}{end}_s": None for percent in (95, 99) for end in ends},  # of so few
+        **{f"latency_p{percent}{end}_s": None for percent in (95, 99) for end in ends},  # of too few samples
         "latencies_device_s": pytest.approx([1.01e-3] * 6),
     }
     assert device.steps == 2 * (6 + 1)
@@ -142,7 +142,7 @@ def test_percentiles_by_hand() -> None:
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
-    """The order of the methods, and the columns; the samples of a method are the numbers of its calls."""
+    """The order of the methods, and the columns; a method's samples are the indices of its calls."""
     log: list[tuple[str, int]] = []
 
     def method(name: str) -> Callable[[int], list[float]]:

@@ -35,7 +35,7 @@ def profiled(
     step_time_s: float = 0.001,
     **options: Any,
 ) -> Any:
-    """The result with a fake profiler, and the order of events."""
+    """The result of profiling with a fake profiler, and the order of events."""
     log: list[str] = []
 
     class Profile:

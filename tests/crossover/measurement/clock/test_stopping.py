@@ -1,4 +1,4 @@
-"""Stopping rules on lists of numbers; the interval against scipy."""
+"""Stopping criteria on lists of numbers; the interval is compared with scipy's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def test_the_quantile_is_that_of_the_t_distribution() -> None:
 
 
 def reference_half_width(samples: list[float]) -> float:
-    """scipy's t interval over numpy's medians of 20 equal batches, the oldest samples left out."""
+    """scipy's t interval over numpy's medians of 20 equal batches, without the oldest samples that do not fill a
+    batch.
+    """
     medians = np.median(np.array(samples[len(samples) % 20 :]).reshape(20, -1), axis=1)
     low, high = stats.t.interval(0.95, 19, loc=medians.mean(), scale=stats.sem(medians))
     return float((high - low) / 2 / medians.mean())
@@ -45,7 +47,7 @@ def test_there_is_no_interval_below_20_samples() -> None:
 
 
 def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
-    """How many samples it takes until the rule is met."""
+    """The number of samples after which the criterion is met."""
     course = Course()
     for sample in samples:
         course.add(sample, 1)
@@ -72,7 +74,7 @@ def test_steady_within_its_tolerance(samples: list[float], group: int, steady: b
 
 @pytest.mark.parametrize("samples", [128, 1024, 8192, 65_536])
 def test_steady_sees_a_slow_ramp_however_short_the_steps(samples: int) -> None:
-    """A course whose samples fall by a third is never steady, though neighbours hardly differ."""
+    """Samples that fall slowly by a third are never steady, although neighbours hardly differ."""
     ramp = np.linspace(1.5, 1.0, samples).tolist()
     assert not any(is_steady(ramp[: samples * eighths // 8], 0.02, group=20) for eighths in (5, 6, 7, 8))
 
@@ -82,16 +84,16 @@ def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: 
     samples, checks = [1.0] * (start - 1), 0
     for _ in range(start, stop):
         samples.append(1.0)
-        checks += is_steady(samples, 0.02, group=20)  # equal samples are steady whenever a check is due
+        checks += is_steady(samples, 0.02, group=20)  # equal samples are steady at every check
     assert 20 <= checks <= most
 
 
 @pytest.mark.parametrize(
     ("effort", "cycle_steps", "samples", "count"),
     [
-        # 0.5 s, then the next of the checks, which are 8 apart.
+        # 0.5 s, then the next check; checks are 8 samples apart.
         ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [0.001] * 1000, 504),
-        # Of slow steps, a few that agree are warm-up enough.
+        # With slow steps, a few that agree are enough.
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [3.0] * 60, 4),
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8),
         # Two groups of 20 steps, or of two cycles.

@@ -42,14 +42,14 @@ def test_a_steady_step_is_timed_exactly() -> None:
 
 
 def test_a_block_waits_for_the_device() -> None:
-    """Queuing a step takes 10 us, working it off 1 ms: the wall time of a step is the device's."""
+    """Queuing a step takes 10 us, running it 1 ms: the wall time of a step is the device's."""
     timing = FakeDevice(host_ns=10 * MICROSECOND, device_ns=MILLISECOND).time()
     # The first step of a block is queued before the device can start: 10 us a block, not a step.
     assert timing["samples_s"] == pytest.approx([1e-3 + 1e-5 / timing["block_steps"]] * len(timing["samples_s"]))
 
 
 def test_device_samples_span_what_lies_between_two_marks() -> None:
-    """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
+    """Each synchronisation takes 5 ms, so the wall time is longer than the device time."""
     timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
     steps = timing["block_steps"]
     assert timing["device_samples_s"] == pytest.approx([1e-3 + 1e-5 / steps] * len(timing["samples_s"]))
@@ -57,18 +57,18 @@ def test_device_samples_span_what_lies_between_two_marks() -> None:
 
 
 def test_a_warm_up_ends_when_it_is_steady() -> None:
-    """Slow steps, then quick ones: the warm-up goes on until the groups before and after are of quick ones."""
+    """Slow steps, then quick ones: the warm-up continues until both groups contain mostly quick ones."""
     timing = FakeDevice(lambda step, _: MILLISECOND if step > 20 else 5 * MILLISECOND).time()
     assert timing["flags"] == []
-    # Step 0 is apart, and step 1 no sample: the first 19 samples are slow. The 20 samples before the last 20 are mostly
-    # quick once they begin with the 11th: after 50 samples, where 48 are enough for 50 steps.
+    # Step 0 is timed separately and step 1 is no sample, so the first 19 samples are slow. The 20 samples before the
+    # last 20 are mostly quick once they begin with the 11th, which is after 50 samples; 48 would give the 50 steps.
     assert timing["warmup_steps"] == 2 + 50 + 2 * 20
     assert timing["samples_s"] == pytest.approx([1e-3] * 50)
 
 
 def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     timing = FakeDevice(lambda _, now: MILLISECOND + now / 100).time()
-    assert 3.0 <= timing["warmup_s"] < 5.0  # with the blocks that were tried
+    assert 3.0 <= timing["warmup_s"] < 5.0  # including the blocks that were tried
     assert "warmup_capped" in timing["flags"]
 
 
@@ -97,14 +97,16 @@ def test_blocks_hold_whole_cycles(host_ms: int, cycle_steps: int, block_steps: i
 
 
 def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
-    """A step looks slower alone than in a block: 1 ms to 0.9 ms."""
+    """A step takes 1 ms alone and 0.9 ms in a block."""
     timing = FakeDevice(900 * MICROSECOND, device_ns=100 * MICROSECOND).time()
     assert timing["block_steps"] == 22  # 20 were tried, and lasted 18.1 ms; 20 * 19.5 / 18.1 = 21.5
 
 
 @pytest.mark.parametrize("slow_step", [2, 101, 105])
 def test_a_stall_does_not_shorten_the_blocks(slow_step: int) -> None:
-    """In the warm-up (steps 2 to 101) or in the first block that is tried; a synchronisation takes 0.9 ms."""
+    """The stall is in the warm-up (steps 2 to 101) or in the first block that is tried; a synchronisation takes
+    0.9 ms.
+    """
 
     def block_steps(**pauses: dict[int, int]) -> int:
         return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time()["block_steps"]
@@ -113,7 +115,7 @@ def test_a_stall_does_not_shorten_the_blocks(slow_step: int) -> None:
 
 
 def test_no_sample_is_dropped() -> None:
-    """A pause of 3 s in the fifth block is in its sample, and in the mean."""
+    """A pause of 3 s in the fifth block is included in its sample and in the mean."""
     device = FakeDevice(MILLISECOND, pauses_ns={142 + 4 * 20 + 7: 3 * SECOND})
     timing = device.time()
     assert [round(sample, 9) for sample in timing["samples_s"]] == [
@@ -127,22 +129,23 @@ def test_no_sample_is_dropped() -> None:
 
 
 def slow(pauses_s: dict[int, int]) -> FakeDevice:
-    """Steps of 1 s, with pauses after some of them."""
+    """A device with steps of 1 s, and pauses after some of them."""
     return FakeDevice(SECOND, pauses_ns={step: seconds * SECOND for step, seconds in pauses_s.items()})
 
 
 @pytest.mark.parametrize(
     ("pauses_s", "options", "least_s", "said"),
     [
-        # Two steps have run, in the end three; a cycle of warm-up, two blocks, and 5 steps of the passes after it.
+        # Two steps have run, and a third one is probed; then a cycle of warm-up, two blocks, and 5 steps of later
+        # passes.
         ({}, {}, 2 + 8, "a step takes 1 s, .* at least 11 s"),
         ({}, {"cycle_steps": 5}, 5 + 3 * 5 + 5, "at least 25 s"),
         ({}, {"later_steps": 300}, 10 + 300, "at least 311 s"),
         # 5 and 2 s have passed, and one or two probes.
         ({}, {"ran_s": (5.0, 2.0)}, 8 + 8, "at least 17 s"),
-        # The first step counts, but not for the rate.
+        # The first step counts towards the limit, but not towards the time per step.
         ({0: 100}, {}, 101 + 1 + 8, "a step takes 1 s"),
-        # A stall is not a slow step: eleven steps of 21 s would take over 200 s.
+        # A stall does not count as a slow step, although eleven steps of 21 s would take over 200 s.
         ({1: 20}, {}, 31, "a step takes 1 s"),
     ],
 )
@@ -170,7 +173,7 @@ def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None
     device = FakeDevice(MILLISECOND)
     timing = device.time(ran_s=(0.5, 0.002, 0.002))
     assert timing["first_step_s"] == 0.5
-    # 4 ms count as passed, then the probe; 95 samples make the 99.5 ms, but steadiness is looked at after every fourth.
+    # 4 ms count as passed, then the probe; 95 samples take 99.5 ms, but steadiness is checked after every fourth.
     assert timing["warmup_steps"] == 3 + 1 + 96 + 2 * 20
     assert timing["warmup_s"] == pytest.approx(0.004 + 0.001 + 0.096 + 0.040)
     assert device.steps == timing["warmup_steps"] - 3 + timing["timed_steps"]
@@ -203,7 +206,7 @@ def test_a_drift_of_samples(samples: list[float], drifted: bool) -> None:
 
 
 def test_a_drift_is_flagged() -> None:
-    """Blocks of 20 ms; all but the first 25 take half as long again."""
+    """Blocks of 20 ms; all but the first 25 take 1.5 times as long."""
     device = FakeDevice(lambda step, _: MILLISECOND * (1.5 if step > 142 + 25 * 20 else 1))
     timing = device.time(replace(EFFORT, timed_tolerance=9))
     assert timing["flags"] == ["drift"]
@@ -211,7 +214,7 @@ def test_a_drift_is_flagged() -> None:
 
 
 def test_a_phase_lasts_from_the_end_of_the_one_before() -> None:
-    """The process is 2.5 s old as the first phase ends, at 100 on the clock."""
+    """The process is 2.5 s old when the first phase ends, at time 100."""
     times_s = iter([100.0, 100.25, 103.0])
     phases = Phases(2.5, lambda: next(times_s))
     phases.end("build")

@@ -31,7 +31,9 @@ WINDOW = (20.0, 20)
 
 
 def counters(number: int, elsewhere: float) -> Counters:
-    """1000 ticks a CPU in 10 s: of two CPUs we use 1 and others 0.5; others use `elsewhere` of two more CPUs."""
+    """1000 ticks per CPU in 10 s: of two CPUs this process uses 1 and others 0.5; others use `elsewhere` of two further
+    CPUs.
+    """
     busy = 1500 * number
     near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, process=1000 * number, children=0)
     host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
@@ -47,7 +49,7 @@ def counters(number: int, elsewhere: float) -> Counters:
 
 @pytest.fixture(autouse=True)
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The order of readings; between two of them pass 10 s, and the CPU's package uses 400 J."""
+    """The order of the readings; 10 s pass between two of them, in which the CPU's package uses 400 J."""
     done: list[str] = []
 
     def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
@@ -74,7 +76,7 @@ def gpu(**changed: Any) -> dict[str, Any]:
 
 
 def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
-    """The columns of a trial around which nothing changes on the GPU."""
+    """The columns of a trial during which nothing changes on the GPU."""
     readings = Surroundings(device, uuid, nvml)
     readings.counts()
     readings.counts()
@@ -83,7 +85,7 @@ def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
 
 
 def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> None:
-    """Others use half a CPU of the package, so the trial has no energy."""
+    """Other programs use half a CPU of the package, so the trial has no energy."""
     columns = around("cpu", None, fake_nvml({}))
     assert set(columns) <= set(COLUMNS)
     assert (columns["load_after"], columns["cpu_pressure_share"]) == (2, 0.1)
@@ -102,7 +104,7 @@ def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> 
 def test_packages_have_an_energy_if_others_used_none_of_their_cpus(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
 ) -> None:
-    """Others use 0, 0.3 or 0.5 CPUs."""
+    """Other programs use 0, 0.3 or 0.5 CPUs."""
     readings = iter(counters(number, elsewhere) for number in range(2))
     monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
     columns = around("cpu-1", None, fake_nvml({}))
@@ -134,7 +136,7 @@ def test_a_trial_on_a_gpu(
         thermal: SimpleNamespace(violationTime=4 * 10**9),
     }
     monkeypatch.setattr(surroundings, "_now_us", lambda: 50_000_000 + 20 * 10**6)
-    if share is not None:  # at 50 s the timing begins
+    if share is not None:  # the timing begins at 50 s
         utilisation = {(os.getpid(), 50_000_001): 90, (10**7, 50_000_001): share, (10**7 + 1, 50_000_000): 99}
         nvml.gpus[UUID]["nvmlDeviceGetProcessUtilization"] = [
             SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=percent) for (pid, at_us), percent in utilisation.items()
@@ -164,7 +166,7 @@ def test_a_trial_on_a_gpu(
 def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
 ) -> None:
-    """From 50 to 50.3 s: a sample of 49.4 s counts, one of 49.2 s does not."""
+    """The timing is from 50 to 50.3 s: a sample at 49.4 s counts, one at 49.2 s does not."""
     samples = [SimpleNamespace(pid=pid, timeStamp=at, smUtil=50) for pid, at in ((7, 49_400_000), (8, 49_200_000))]
     nvml = fake_nvml({UUID: gpu(nvmlDeviceGetProcessUtilization=samples)})
     times_us = iter([50_000_000, 50_300_000, 50_300_001])
@@ -212,7 +214,9 @@ def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> No
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Two packages, one with a domain inside, the platform, and the second interface to the first package."""
+    """A machine with two packages, one of which has a sub-domain, the platform, and a second interface to the first
+    package.
+    """
     domains = {
         "intel-rapl:0": "package-0",
         "intel-rapl:0:0": "core",
@@ -247,7 +251,7 @@ def packages(*energies_j: float) -> dict[str, RaplCounter]:
 @pytest.mark.parametrize(
     ("before", "after", "window_s", "joules"),
     [
-        # 100 J of the first; the second ran from 29 000 J over 30 000 J to 500 J: 1500 J.
+        # The first used 100 J; the second rose from 29 000 J, wrapped at 30 000 J and ended at 500 J: 1500 J.
         (packages(50, 29_000), packages(150, 500), 20.0, pytest.approx(1600)),
         (packages(1), None, 20.0, None),
         (packages(1), packages(2, 3), 20.0, None),

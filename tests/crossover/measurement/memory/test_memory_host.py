@@ -17,7 +17,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 @pytest.fixture
 def process(tmp_path: Path) -> Path:
-    """A process of 100 KiB whose mark, 900 KiB, is from earlier."""
+    """A process of 100 KiB, whose high-water mark of 900 KiB is from earlier."""
     (tmp_path / "clear_refs").write_text("-")
     write_status(tmp_path, 100, 900)
     return tmp_path
@@ -102,8 +102,10 @@ print(json.dumps([gradients, activations]))
 
 @linux
 def test_gradients_of_200_mb_and_activations_of_100_mb_show(in_fresh_process: Callable[..., Any]) -> None:
-    """A peak of activations holds the ReLU's output, which is kept, and two gradients of its size, which are not."""
-    tolerance = 3 * MB  # the heap, which would leave gaps, is not used
+    """The peak in the activations includes the ReLU's output, which is kept, and two gradients of its size, which are
+    not.
+    """
+    tolerance = 3 * MB  # too large for the heap, which would leave gaps
     gradients, activations = in_fresh_process(TRAINING, MALLOC_MMAP_THRESHOLD_="65536")
     parameter_bytes = (5000 * 10000 + 10000) * 4
     assert gradients["memory_source"] == "VmHWM"

@@ -33,7 +33,7 @@ print(json.dumps([*fitted, fits(60_000_000), float((torch.ones(8 * 32768) * 2).s
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep the limit")
 def test_the_kernel_refuses_memory_over_the_limit_and_torch_says_so(in_fresh_process: Callable[..., Any]) -> None:
-    """In a process of its own: a limit cannot be taken back. 2 MB are left to Python's own heap."""
+    """Runs in a fresh process, since a limit cannot be removed. 2 MB are left for Python's heap."""
     assert in_fresh_process(LIMITED) == [True, True, False, False, True, False, 524288]
 
 

@@ -24,7 +24,7 @@ PARTS = {
 
 
 class Accelerator:
-    """torch.cuda as far as needed, with a caching allocator; its counters may be read only after it was waited for."""
+    """A fake torch.cuda with a caching allocator; its counters may be read only after a synchronisation."""
 
     def __init__(self) -> None:
         self.allocated = 4600
@@ -58,7 +58,7 @@ class Accelerator:
         return self._read(self.peak_reserved)
 
     def mem_get_info(self, _: torch.device) -> tuple[int, int]:
-        return 100_000 - self._read(self.reserved) - 10_000, 100_000  # 10,000 are others'
+        return 100_000 - self._read(self.reserved) - 10_000, 100_000  # 10,000 belong to other processes
 
     def _read(self, count: int) -> int:
         assert self.waited
@@ -66,7 +66,7 @@ class Accelerator:
 
 
 class Cycle:
-    """Memory that only a collection of garbage frees."""
+    """Memory that only a garbage collection frees."""
 
     def __init__(self, gpu: Accelerator, count: int) -> None:
         self.myself, self.gpu, self.count = self, gpu, count
@@ -88,7 +88,7 @@ def subject(steps: list[str]) -> Subject:
 
 
 def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None = None) -> dict[str, Any]:
-    """The peak with its parts."""
+    """Measure the peak and split it into its parts."""
     peak = measure_memory(step, torch.device(kind), uuid)
     return peak | split_memory(subject, torch.device(kind), peak)
 
@@ -148,7 +148,7 @@ def test_an_accelerators_memory(
     taken: int,
     other_bytes: int,
 ) -> None:
-    """Of the peak 4600 B were there before; the parts are 4800 B."""
+    """4600 B of the peak were allocated before; the parts are 4800 B."""
     gpu = Accelerator()
     Cycle(gpu, 5000)
 
@@ -169,7 +169,7 @@ def test_an_accelerators_memory(
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert fixed_split == [4600]  # from marks that were reset in between
+    assert fixed_split == [4600]  # measured from marks that were reset in between
     assert steps == ["timed", "timed", "eager"]
 
 

@@ -57,7 +57,7 @@ def split_training(
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
-    """There the ReLU's output and two gradients of its size live; of the parameters' gradients, the last layer's.
+    """At the peak, the ReLU's output, two gradients of its size and the last layer's parameter gradients exist.
 
     The first layer's output is not kept, the second's input is the ReLU's output, and the batch is resident.
     """
@@ -76,7 +76,7 @@ def test_a_batch_is_an_activation_unless_it_is_a_view_of_other_data(named: bool)
 
 @pytest.mark.parametrize(("zero_first", "added_bytes"), [(False, PARAMETER_BYTES), (True, 0)])
 def test_a_small_batch_peaks_where_all_gradients_are_there(zero_first: bool, added_bytes: int) -> None:
-    """Gradients that the step before left count as there from the start."""
+    """Gradients left by the previous step count from the start."""
     split = split_training(two_layers(), rows=1, zero_first=zero_first)
     assert parts(split)[1:4] == (PARAMETER_BYTES, 0, 0)
     assert split.added_bytes == added_bytes
@@ -111,7 +111,7 @@ class Tied(nn.Module):
 
 
 def test_sparse_gradients_count_as_their_indices_and_values() -> None:
-    """Of 3 rows of 10 numbers at 4 bytes; a row's index has 8. Plain gradients would have 100 rows."""
+    """3 rows of 10 numbers of 4 bytes, each with an index of 8 bytes. Dense gradients would have 100 rows."""
     model, rows = nn.Embedding(100, 10, sparse=True), torch.tensor([1, 2, 5])
     optimizer = torch.optim.SparseAdam(model.parameters())
 
@@ -157,8 +157,9 @@ def test_buffers_are_resident_and_no_activations() -> None:
 
 
 def test_weights_that_autocast_copies_count_as_activations() -> None:
-    """The peak is at the sum's float32 copy of the wide output; until then 2-byte copies are kept for the backward
-    pass: of the batch, of the first layer's output and of the second's weight (the first's has no use there)."""
+    """The peak is at the sum's float32 copy of the wide output; by then, 2-byte copies of the batch, the first layer's
+    output and the second's weight are kept for the backward pass (which does not need the first's weight).
+    """
 
     class Mixed(nn.Sequential):
         def forward(self, data: torch.Tensor) -> torch.Tensor:
@@ -172,7 +173,7 @@ def test_weights_that_autocast_copies_count_as_activations() -> None:
 
 
 def test_observing_keeps_nothing_alive() -> None:
-    """Of three forward passes whose outputs are dropped, one ReLU's output exists at a time."""
+    """In three forward passes whose outputs are dropped, only one ReLU output exists at a time."""
     model, data = nn.Sequential(nn.Linear(10, 20), nn.ReLU()), torch.randn(ROWS, 10)
 
     def step() -> None:
@@ -188,7 +189,7 @@ def test_observing_keeps_nothing_alive() -> None:
 
 
 def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
-    """A workspace in the forward pass, which only the device sees, moves the peak there: no gradients yet."""
+    """A workspace that only the device counts moves the peak into the forward pass, where no gradients exist yet."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
 
     def step() -> None:
@@ -213,7 +214,7 @@ def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
 
 
 def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
-    """Bytes at a moment by role, without the zeros."""
+    """Bytes at a tick by role, without zeros."""
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}
 
 

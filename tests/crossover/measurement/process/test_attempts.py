@@ -1,4 +1,4 @@
-"""Second attempts, the meaning of a refused step, and what a measuring process leaves behind."""
+"""Second attempts, statuses of refused steps, and temporary files of a measuring process."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ LACKING = replace(REFUSAL, result={**REFUSAL.result, "is_lacking": True})
     [
         (REFUSAL, "ok", "unsupported"),
         (REFUSAL, "unsupported", "unsupported"),
-        (REFUSAL, "invalid", None),  # it fails there too
+        (REFUSAL, "invalid", None),  # it fails on the CPU too
         (LACKING, "invalid", None),
         (REFUSAL, "oom", "invalid"),
-        (LACKING, "timeout", "unsupported"),  # its words are known
+        (LACKING, "timeout", "unsupported"),  # its message is known
     ],
 )
 def test_a_refused_step_is_tried_on_the_cpu_in_fp32(

@@ -33,7 +33,7 @@ def build(width, batch_size):
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
-    """A trial of a file's model, in a folder of its own."""
+    """A trial of a model file in a temporary folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -62,7 +62,7 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
     ("error", "line"),
     [
         (RuntimeError(ASSERTION), "net.py:build: an assertion failed on the GPU: usually labels lie outside"),
-        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); remove that"),
+        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); remove the call that does"),
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )
@@ -130,7 +130,7 @@ for old in (False, True):
 
 
 def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
-    """A step that writes to a shared page waits until it is copied, and so do the other threads."""
+    """Otherwise a step that writes to a shared page waits for its copy, and so do all other threads."""
     command = [sys.executable, "-c", SHARED_HEAP]
     printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout
     new, old = (tuple(map(int, line.split())) for line in printed.splitlines())

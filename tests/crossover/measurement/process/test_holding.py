@@ -72,7 +72,7 @@ Check = Callable[..., None]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Checks a Slurm job on a node of four cores with two threads each: CPUs n and n + 4 are siblings."""
+    """Check a Slurm job on a node of four cores with two threads each: CPUs n and n + 4 are siblings."""
     for cpu in range(8):
         topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
         topology.mkdir(parents=True)
@@ -95,7 +95,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 @pytest.mark.parametrize(
     ("of_job", "requested", "cpus"),
     [
-        (8, "4", {0, 1, 4, 5}),  # the number of cores, where Slurm counts their threads
+        (8, "4", {0, 1, 4, 5}),  # the number of cores, although Slurm counts threads
         (8, "", {0, 4}),  # no number was requested
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],

@@ -35,7 +35,7 @@ PRELOADED = NULL_TRIAL[0]
 
 @pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for sockets whose path is short; servers that use it end with the test."""
+    """A folder for sockets with a short path; servers that use it are killed after the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     yield folder
@@ -58,10 +58,10 @@ def long_job(tmp_path: Path) -> TrialJob:
 
 
 def servers(folder: Path) -> list[psutil.Process]:
-    """Servers whose sockets lie in a folder; a fork looks like its server, but has one as its parent."""
+    """The servers whose sockets lie in a folder, without their forks, whose parent is a server."""
     processes = {
         process.pid: process
-        for process in psutil.process_iter(["status", "cmdline"])  # which leaves out those that end meanwhile
+        for process in psutil.process_iter(["status", "cmdline"])  # skips processes that end meanwhile
         if process.info["status"] != psutil.STATUS_ZOMBIE
         and any("process.server" in part for part in process.info["cmdline"] or ())
         and any(str(folder) in part for part in process.info["cmdline"] or ())
@@ -123,7 +123,7 @@ def test_no_trial_is_lost_if_a_server_is_killed(
     wait_for(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie", "its end")
 
     short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
-    child = ForkedProcess(long_job, dict(os.environ))  # by a new server, which dies under the next trial
+    child = ForkedProcess(long_job, dict(os.environ))  # a new server, which dies during the next trial
     child.kill()
     (server,) = servers(runtime)
     threading.Timer(0.5, server.kill).start()

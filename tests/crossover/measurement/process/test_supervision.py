@@ -1,4 +1,4 @@
-"""Verdicts of the parent on fake children; real ones are in test_planted_faults.py."""
+"""How the parent judges the end of fake children; test_planted_faults.py has real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = {"parameters": 6}
 
 
 class FakeChild:
-    """Has sent some messages and ends as given; without an end it runs until it is killed."""
+    """A child that has sent some messages and ends as given, or else runs until it is killed."""
 
     def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
         reader, self.writer = os.pipe()
@@ -45,7 +45,7 @@ class FakeChild:
 
 
 class Clock:
-    """Advances by a second at each reading."""
+    """A clock that advances by a second at each reading."""
 
     now = 0.0
 
@@ -103,7 +103,7 @@ LATER = ["numerical check", "memory pass", "profile"]
 
 
 def timed(passing: list[str] = LATER, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
-    """Messages of a child up to a pass after its timing."""
+    """Messages of a child that has reached a pass after its timing."""
     return [{"begun": FACTS}, {"passing": passing, "row": {**TIMED, **row}, "transient": transient}]
 
 
@@ -160,7 +160,7 @@ def test_what_takes_too_long_is_named(messages: list[dict[str, Any]], reason: st
 
 
 def test_a_child_with_an_unknown_end_is_not_waited_for() -> None:
-    """Its pipe is closed, but the server that should say how it ended is silent."""
+    """Its pipe is closed, but the server does not report how it ended."""
     child = FakeChild([{"begun": FACTS}], None)
     os.close(child.writer)
     with pytest.raises(ChildLostError, match="closed its messages"):
@@ -183,7 +183,7 @@ def test_a_signal_cleans_up_first(number: signal.Signals) -> None:
         try:
             signal.raise_signal(number)
         finally:
-            signal.raise_signal(number)  # a second one changes nothing
+            signal.raise_signal(number)  # a second signal changes nothing
             cleaned.append(True)
     assert end.value.code == 128 + number
     assert cleaned

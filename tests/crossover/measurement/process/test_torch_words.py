@@ -1,4 +1,4 @@
-"""What torch says of its own inside is not shown, what a user can act on is."""
+"""Torch's warnings about its internals are hidden; those that a user can act on are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check's two modes: the same random numbers for any device and precision, and noise after each operation."""
+"""The two modes of the check: the same random numbers for any device and precision, and noise after each operation."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_each_value_gets_noise_of_its_own(count: int) -> None:
 
 
 def test_every_operation_of_both_passes_adds_noise() -> None:
-    """Two for (1.5 x) 0.7 and two for its gradient: together by the root of 2 more than one."""
+    """(1.5 x) 0.7 has two operations and so has its gradient; together the noise is sqrt(2) times that of one."""
     x = fractions(1000).requires_grad_()
     with RoundingNoise(SHARE, 0):
         y = x * 1.5 * 0.7
@@ -115,6 +115,6 @@ def test_whole_numbers_views_and_other_types_stay_as_they_are() -> None:
         assert torch.equal(mask.repeat(2).clone(), torch.cat([mask, mask]))
         assert values.view(2, 3).t()[1, 0].data_ptr() == values[1:].data_ptr()
         assert torch.equal(torch.arange(3) * 2, torch.tensor([0, 2, 4]))
-        assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # which no rounding has touched
+        assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # which were not rounded
         assert (values * 1j).is_complex()
     assert torch.equal(values, fractions(6))

@@ -1,4 +1,4 @@
-"""Switches, threads and device: what is set, what is read back, and which change is seen."""
+"""Settings, threads and device: what is set, what is read back, and which changes are detected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("own_switches")
 
 
 def wanted(precision: str) -> dict[str, Any]:
-    """The switches that a precision sets."""
+    """The settings of a precision."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = dict.fromkeys(("cuda.matmul", "cudnn.conv", "cudnn.rnn"), on_gpu)
     leaves |= dict.fromkeys(("mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn"), "ieee")
@@ -46,7 +46,7 @@ def wanted(precision: str) -> dict[str, Any]:
 
 
 def read(switch: str) -> Any:
-    """A switch as torch itself has it."""
+    """The current value of a setting in torch."""
     return attrgetter(switch)(torch.backends)
 
 
@@ -126,7 +126,7 @@ def test_threads_are_those_of_the_job_and_must_stay() -> None:
 
 
 def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data loader's thread that pins memory sets them."""
+    """A data loader's pinning thread sets the number of threads."""
     monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
     cell = open_cell(replace(JOB, threads=THREADS + 1))
     torch.set_num_threads(THREADS)
@@ -149,11 +149,11 @@ def test_another_gpu_than_the_leased_one_is_found() -> None:
 
 
 def test_another_mig_instance_than_the_leased_one_is_found() -> None:
-    """Torch names an instance by its own digits or by those of the GPU around it, and calls both a GPU."""
+    """Torch reports an instance by its own UUID or its GPU's, both with the prefix of a GPU."""
     for name, right in (("GPU-instance", True), ("GPU-board", True), ("GPU-other", False)):
         gpu = OpenDevice(torch.device("cpu"), lambda: None, uuid=name)
         assert (wrong_device(TASK, gpu, "MIG-instance", "GPU-board") is None) is right
-        assert wrong_device(TASK, gpu, "MIG-instance", None) is None  # which GPU is around it is not known
+        assert wrong_device(TASK, gpu, "MIG-instance", None) is None  # the GPU that holds the instance is unknown
 
 
 @pytest.mark.parametrize("seed", [0, 2**32, 2**40 + 1])

@@ -1,4 +1,4 @@
-"""The numerical check: right answers pass, planted wrong ones do not, and the verdict at its limits."""
+"""The numerical check: correct results pass, planted errors are found, and the verdict at its limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Noise:
-    """Moves the answer by a fixed amount for noise of at least `from_share`, and notes what was asked."""
+    """Shifts the result by a fixed amount for noise of at least `from_share`, and records its calls."""
 
     def __init__(self, result: float = 0.0, gradient: float = 0.0, *, from_share: float = 0.0) -> None:
         self.moved = {"result": result, "gradient": gradient}
@@ -72,8 +72,8 @@ def test_three_roundings_are_right_without_any_noise(precision: str) -> None:
     ("result", "gradient", "moved", "again", "expected"),
     [
         (0.0, 0.3, Noise(gradient=0.1), 0.0, "right"),  # three times the effect of noise
-        (0.0, 0.51, Noise(gradient=1.0), 0.0, "not_checked"),  # more than half its norm is never right
-        (1e9, 0.0, Noise(result=math.nan), 0.0, "not_checked"),  # noise makes the exact answer no number
+        (0.0, 0.51, Noise(gradient=1.0), 0.0, "not_checked"),  # an error above half of the norm never passes
+        (1e9, 0.0, Noise(result=math.nan), 0.0, "not_checked"),  # noise makes the exact result NaN
         (1.0, 0.0, Noise(), 1e-6, "wrong"),
         (1.0, 0.0, Noise(), 0.1, "not_checked"),  # two runs differ by more than rounding explains
     ],
@@ -84,7 +84,7 @@ def test_the_verdict_at_its_limits(result: float, gradient: float, moved: Noise,
 
 @pytest.mark.parametrize(("precision", "greater"), [("fp32", 2**-17), ("bf16", 2**-5)])
 def test_errors_that_only_greater_noise_explains_are_undecided(precision: str, greater: float) -> None:
-    """8 times the noise of rounding, 2^-20, in fp32, and 4 times that of bf16, 2^-7."""
+    """The noise is 8 times that of rounding (2^-20) in fp32, and 4 times that of rounding (2^-7) in bf16."""
     moved = Noise(gradient=0.125, from_share=greater)
     assert verdict(0.0, 0.375, moved, precision) == "not_checked"
     assert moved.asked == [*((ROUNDING[precision], seed) for seed in range(2)), (greater, 0)]
@@ -126,7 +126,7 @@ def with_outputs(change: Change) -> Callable[[nn.Module], nn.Module]:
 
 
 class HalfBackward(torch.autograd.Function):
-    """Passes values on as they are and gradients by half."""
+    """Returns values unchanged, and halves their gradients."""
 
     @staticmethod
     def forward(_: Any, values: torch.Tensor) -> torch.Tensor:
@@ -161,7 +161,7 @@ def test_a_lower_precision_than_claimed_is_found(ran: str, claimed: str) -> None
 
 
 class Tf32(TorchDispatchMode):
-    """Rounds the fp32 inputs of products to the ten bits that TF32 keeps."""
+    """Rounds the fp32 inputs of matrix products to the ten mantissa bits of TF32."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if "mm" in func.__name__:
@@ -196,7 +196,7 @@ def test_an_unused_parameter_has_no_gradient_and_is_no_error() -> None:
 
 
 def test_dropout_is_no_error_and_is_there_again_afterwards() -> None:
-    """In each of the places where torch has it."""
+    """Checked for each kind of module in which torch has dropout."""
 
     def with_dropout() -> nn.Module:
         return Applied(
@@ -217,7 +217,7 @@ def test_dropout_is_no_error_and_is_there_again_afterwards() -> None:
 
 
 class Stack(nn.Module):
-    """Linear layers, each with batch norm and ReLU, in which rounding grows, or with dropout of whole rows."""
+    """Linear layers with batch norm and ReLU, through which rounding errors grow; or with dropout of whole rows."""
 
     def __init__(self, layers: int, *, stochastic: bool = False) -> None:
         super().__init__()
@@ -234,14 +234,16 @@ class Stack(nn.Module):
         return values
 
     def block(self, layer: nn.Module, norm: nn.Module, values: torch.Tensor) -> torch.Tensor:
-        """As timm's DropPath and torchvision's StochasticDepth."""
+        """A residual block that drops rows, like timm's DropPath and torchvision's StochasticDepth."""
         new = functional.dropout(norm(layer(values)), 0.3, self.training)
         factors = new.new_empty((len(new), 1)).bernoulli_(0.5)
         return values + new * factors / 0.5
 
 
 def test_a_model_in_which_rounding_grows_is_right_and_its_buffers_stay() -> None:
-    """Fresh batch norms: of 60 seeds with 32 layers, gradients were off by up to 0.17, and all found right."""
+    """Fresh batch norms amplify rounding: with 32 layers and 60 seeds, gradients were off by up to 0.17, and all
+    passed.
+    """
     errors = []
     for seed in range(3):
         torch.manual_seed(seed)
@@ -250,7 +252,7 @@ def test_a_model_in_which_rounding_grows_is_right_and_its_buffers_stay() -> None
         assert is_right(answer)
         errors.append(answer.errors["gradient"])
         assert all(torch.equal(now, new) for now, new in zip(task.model.buffers(), Stack(16).buffers(), strict=True))
-    assert max(errors) > 3 * ROUNDING["fp32"]  # so that noise was needed
+    assert max(errors) > 3 * ROUNDING["fp32"]  # larger than plain rounding, so the noise decided
 
 
 def test_a_stochastic_model_is_right_and_its_faults_are_found() -> None:
@@ -261,7 +263,7 @@ def test_a_stochastic_model_is_right_and_its_faults_are_found() -> None:
 
 
 def test_an_answer_is_wrong_only_if_it_is_wrong_twice() -> None:
-    """The reference's weight is 2 at first and then 3, ours always 3."""
+    """The reference's weight is 2 in the first attempt and 3 in the second; the task's weight is always 3."""
     models: list[float] = []
 
     def fresh() -> nn.Module:
@@ -280,7 +282,7 @@ OWN = np.random.default_rng(3)
 
 
 def noisy() -> nn.Module:
-    """A model that draws numbers that no mode of torch sees; their scatter must not pass for rounding."""
+    """A model that draws random numbers outside of torch; their scatter must not count as rounding."""
     return with_outputs(lambda outputs: outputs * OWN.random())(model())
 
 
@@ -348,7 +350,7 @@ def test_fresh_weights_are_left_and_no_gradients() -> None:
 
 
 def costing(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Make some rows take the reference so long."""
+    """Make the reference take this many seconds for some rows."""
     monkeypatch.setattr(correctness, "_seconds", lambda run: (run(), seconds)[1])
 
 
@@ -360,7 +362,7 @@ LIMIT_S = WHOLE_BATCH_S / 32
 @pytest.mark.parametrize(
     ("seconds", "bytes_", "seen", "rows"),
     [
-        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows whose time is taken; the reference, the step
+        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows that are timed; then the reference and the step
         (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),  # once more, since the first run loads libraries
         (LIMIT_S, 10**15, [ROWS, ROWS], ROWS),
     ],
@@ -387,7 +389,9 @@ def test_a_model_of_one_batch_size_is_compared_whole() -> None:
 
 
 def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) -> tuple[Answer, list[int], list[int]]:
-    """The verdict on an inference with weight 2 whose outputs are changed; rows that ours and the exact model got."""
+    """The verdict on an inference with weight 2 and changed outputs, and the batch sizes that the task's model and the
+    exact model received.
+    """
     ours: list[int] = []
     exact: list[int] = []
 
@@ -403,7 +407,9 @@ def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) 
 
 
 def test_an_inference_runs_the_whole_batch_and_some_rows_stand_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice to see that they do not depend on the others."""
+    """The exact model runs some rows only, and the task's model the whole batch, also to see that rows are
+    independent.
+    """
     costing(monkeypatch, 1.0)
     answer, ours, exact = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
     assert (ours, exact) == ([1000] * 3, [ROWS] * 2)
@@ -419,11 +425,11 @@ def wrong_row(row: int) -> Change:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (wrong_row(0), 1 / math.sqrt(ROWS)),  # an error of 2 in a vector of norm 2 sqrt(32)
+        (wrong_row(0), 1 / math.sqrt(ROWS)),  # an error of 2 in a vector with norm 2 sqrt(32)
         (wrong_row(516), 1 / math.sqrt(ROWS)),  # every 999 / 31st row is compared; the 17th is 515.6, rounded
         (wrong_row(999), 1 / math.sqrt(ROWS)),
         (wrong_row(1), 0),  # not compared
-        (lambda outputs: outputs * (3 if len(outputs) == 1000 else 1), 2),  # a kernel chosen for large batches
+        (lambda outputs: outputs * (3 if len(outputs) == 1000 else 1), 2),  # an error in large batches only
     ],
 )
 def test_wrong_rows_among_those_compared_are_found(
@@ -435,7 +441,7 @@ def test_wrong_rows_among_those_compared_are_found(
 
 
 def mixed(outputs: torch.Tensor) -> torch.Tensor:
-    """Rows that depend on each other."""
+    """Outputs whose rows depend on each other."""
     return outputs - outputs.mean(dim=0)
 
 
@@ -444,7 +450,9 @@ def mixed(outputs: torch.Tensor) -> torch.Tensor:
 def test_right_outputs_that_are_not_there_by_row_are_never_wrong(
     monkeypatch: pytest.MonkeyPatch, change: Change, seconds: float
 ) -> None:
-    """As rows that are flattened: whole if the reference may take that long (5 s), else unchecked."""
+    """Such outputs, for example flattened ones, are compared whole if that takes the reference up to 5 s, else not
+    checked.
+    """
     costing(monkeypatch, seconds)
     task = TinyInference(with_outputs(change)(model()), torch.randn(BATCH, 4))
     answer = compare_with_reference(task, lambda: with_outputs(change)(model()), "fp32")
@@ -458,7 +466,7 @@ def test_right_outputs_that_are_not_there_by_row_are_never_wrong(
 
 
 class Fixed(TinyInference):
-    """Gives these outputs in double precision, and those in single."""
+    """Returns given outputs in double precision, and others in single precision."""
 
     def __init__(self, exact: list[Any], ours: list[Any]) -> None:
         super().__init__(linear(1.0), torch.ones(2, 1))
@@ -480,12 +488,12 @@ NAN, INF = math.nan, math.inf
     ("exact", "ours", "error"),
     [
         ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [12.0]], 0.0),
-        ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [25.0]], 1.0),  # all outputs are one vector: 13 of norm 13
-        ([[3.0, NAN, -INF, 4.0]], [[3.0, NAN, -INF, 4.0]], 0.0),  # masked in both
+        ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [25.0]], 1.0),  # as one vector, an error of 13 for a norm of 13
+        ([[3.0, NAN, -INF, 4.0]], [[3.0, NAN, -INF, 4.0]], 0.0),  # masked positions in both
         ([[3.0, NAN, 4.0]], [[3.0, NAN, 9.0]], 1.0),
         ([[0.0]], [[1e-30]], math.inf),
         ([[3 + 4j]], [[3 + 9j]], 1.0),  # the imaginary part counts
-        ([[1, 2], [5.0]], [[9, 9], [5.0]], 0.0),  # whole numbers beside fractions do not
+        ([[1, 2], [5.0]], [[9, 9], [5.0]], 0.0),  # integer outputs beside floating-point ones do not count
     ],
 )
 def test_outputs_of_every_kind_are_compared(exact: list[Any], ours: list[Any], error: float) -> None:
@@ -526,7 +534,7 @@ def test_sparse_gradients_are_compared() -> None:
 
 @pytest.mark.parametrize("factor", [2.0**-25, 1.0, 1000.0])
 def test_the_loss_is_scaled_as_the_step_scales_it_and_halved_on_overflow(factor: float) -> None:
-    """Too small for fp16 without the scaler; within it; too large for the first scale, 2^16."""
+    """Losses too small for fp16 without the scaler, in its range, and too large for the first scale of 2^16."""
     task = TinyTraining(
         linear(1.0),
         [torch.ones(1, 1)],

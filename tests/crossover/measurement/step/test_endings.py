@@ -1,4 +1,4 @@
-"""What an error means for a job: by its type, by its words, and by the device's memory."""
+"""The status of a job from the type and message of an error, and from the device's free memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_status_and_reason_of_an_error(error: Exception, end: tuple[str, str] | 
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets the bytes that a GPU of 1000 has left, or an error in their place."""
+    """Set the free bytes of a GPU with 1000 bytes, or an error to raise instead."""
 
     def set_to(free: int | Exception) -> None:
         def mem_get_info(_: torch.device) -> tuple[int, int]:
@@ -81,9 +81,9 @@ STRANGE = RuntimeError("CUDA error: unknown")
     [
         (STRANGE, 19, "oom"),  # of 1000; below 2 %
         (STRANGE, 20, None),
-        (CUDNN, 900, None),  # libraries say so of what they cannot compute, too
+        (CUDNN, 900, None),  # libraries use this message for unsupported computations, too
         (CUDNN, RuntimeError("the context is broken"), "oom"),
-        (torch.OutOfMemoryError("CUDA out of memory"), 900, "oom"),  # for one large tensor
+        (torch.OutOfMemoryError("CUDA out of memory"), 900, "oom"),  # too little for one large tensor
         (UnsupportedError("no tf32"), 1, "unsupported"),
     ],
 )
@@ -115,7 +115,7 @@ def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
     ],
 )
 def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
-    """It is no result of the device's memory, which a search for the largest batch would take it for."""
+    """It is not an `oom` of the device, which would mislead a search for the largest batch."""
     with pytest.raises(UserError, match=r"enlarge /dev/shm .*num_workers=0"):
         ending(RuntimeError(text), GPU)
     assert early_end(RuntimeError(text)) not in (None, "oom")

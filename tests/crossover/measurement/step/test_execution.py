@@ -1,4 +1,4 @@
-"""Executions: compiled steps compute what eager ones do; a replay runs what the capture recorded."""
+"""Executions: compiled steps compute the same as eager ones; a replay runs what was captured."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tiny_tasks import CPU, FP32, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
-pytestmark = [  # torch's own warnings
+pytestmark = [  # warnings raised by torch itself
     pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning"),
     pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
 ]
 
 
 class Perceptron(nn.Module):
-    """A model with a forward pass of its own, as most have."""
+    """A model that defines `forward`, as most do."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ def sequential() -> nn.Module:
 
 @pytest.fixture
 def dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """torch.compile without generated code, which takes seconds, and without memory of earlier tests."""
+    """Make torch.compile generate no code, which takes seconds, and forget what earlier tests compiled."""
     compile_ = torch.compile
     monkeypatch.setattr(execution, "_compiler_missing", lambda _: None)
     monkeypatch.setattr(torch, "compile", lambda what, **options: compile_(what, backend="aot_eager", **options))
@@ -81,7 +81,7 @@ def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn
 
 
 def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> None:
-    """Its batch is smaller; no graph for batches of any size may replace the one that was timed."""
+    """The check's smaller batch must not replace the timed graph by one for dynamic batch sizes."""
     shapes: list[Any] = []
 
     def backend(graph: Any, _example: Any) -> Any:
@@ -105,7 +105,9 @@ def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 def test_generated_code_is_right_and_can_be_checked_when_scaled() -> None:
-    """The one test that generates code; with a scaler, since the check must not go backward twice through a graph."""
+    """The only test that generates code. It uses a loss scaler, since the check must not run backward twice through a
+    graph.
+    """
     if (reason := execution._compiler_missing(CPU)) is not None:
         pytest.skip(reason)
     torch._dynamo.reset()
@@ -137,7 +139,7 @@ def test_compile_without_a_compiler_is_unsupported(monkeypatch: pytest.MonkeyPat
 
 
 def captured(arithmetic: Arithmetic = FP32, **attributes: Any) -> TinyTraining:
-    """A task of the CPU that believes to be on a GPU."""
+    """A task on the CPU whose arithmetic names a GPU."""
     task = TinyTraining(linear(1.0), [torch.full((2, 1), number) for number in (1.0, 2.0, 3.0)], arithmetic)
     task.arithmetic = replace(task.arithmetic, device=GPU)
     for name, value in attributes.items():
@@ -165,7 +167,7 @@ def test_steps_that_a_cuda_graph_cannot_hold(task: Callable[[], TinyTraining], r
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The log of a made-up torch.cuda."""
+    """Replace torch.cuda by a fake; returns the log of its calls."""
     log: list[str] = []
 
     class Stream:
@@ -203,7 +205,7 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     warmup = ["side waits for main", "begin side", *["run"] * CAPTURE_WARMUP_STEPS, "end side", "main waits for side"]
     assert cuda == [*warmup, "begin capture", "run", "end capture"]
     (buffer,) = {id(tensor): tensor for tensor in ran}.values()
-    assert buffer.data_ptr() != task.resident[0].data_ptr()  # or copying would overwrite the dataset
+    assert buffer.data_ptr() != task.resident[0].data_ptr()  # otherwise copying would overwrite the dataset
     assert (ready.compile_s() or 0) > 0
     assert ready.compilations() == 0
 
@@ -220,7 +222,7 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
 
 @pytest.mark.parametrize("draw", [lambda: torch.rand(()), random.random, lambda: np.random.rand()])
 def test_a_step_that_draws_on_the_host_is_not_captured(cuda: list[str], draw: Callable[[], object]) -> None:
-    """As stochastic depth does: a replay would take the same layers each time."""
+    """For example stochastic depth: every replay would use the same layers."""
     task = captured(run=lambda *_: draw())
     with pytest.raises(UnsupportedError, match="draws random numbers on the host"):
         prepare(task, "cuda-graph")
@@ -237,7 +239,7 @@ def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) ->
 
 
 class Lengths(TinyTraining):
-    """Batches of the lengths given, in turn."""
+    """A task with batches of the given lengths, in turn."""
 
     def __init__(self, model: nn.Module, lengths: list[int]) -> None:
         super().__init__(model, [torch.randn(2, length, 3) for length in lengths], learning_rate=0.01)
@@ -263,7 +265,7 @@ def test_batches_of_changing_shapes_compile_once_or_twice_for_all(lengths: list[
 
 
 class Counting(nn.Module):
-    """A model whose compiled code holds the number of steps, so that it is compiled anew for each."""
+    """A model whose code depends on the number of steps, so that each step recompiles it."""
 
     def __init__(self) -> None:
         super().__init__()

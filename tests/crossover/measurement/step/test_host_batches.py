@@ -1,4 +1,4 @@
-"""Steps that copy their batch from host memory and their results back, in their order, on a made-up GPU."""
+"""Steps that copy their batch from host memory and their results back: the order of operations, on a fake GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GPU = torch.device("cuda", 0)
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where pinning and copies are noted; a copy to the GPU is one in host memory."""
+    """Record pinning and copies; a copy to the fake GPU stays in host memory."""
     log: list[str] = []
     to = torch.Tensor.to
 
@@ -49,7 +49,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def from_host(task: Any, pinned: bool = True) -> Any:
-    """The task, on a GPU as it believes, with its batches in host memory."""
+    """A task on the fake GPU with its batches in host memory."""
     task.arithmetic = replace(task.arithmetic, device=GPU)
     copy_each_step(task, pinned)
     return task
@@ -112,13 +112,13 @@ def test_a_cuda_graph_is_fed_from_the_host_and_its_own_results_come_back(
         lambda to, source, **options: (log.append(f"buffer {source.sum():g} {options}"), copy(to, source))[1],
     )
     ready.step()
-    # 4, the host's batch, goes straight into the graph's buffer; `copy_` without options is the replay's own.
+    # The host's batch, 4, is copied directly into the graph's buffer; `copy_` without options is done by the replay.
     assert log == ["buffer 4 {'non_blocking': True}", "replay", "buffer 12 {}", "out 12"]
 
 
 def test_a_held_batch_is_not_copied_and_its_results_stay(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the time between `prepared_s` and `held_s`, the transfer, is that of both copies."""
-    monkeypatch.setattr(remedies, "_is_late", lambda _: False)  # the made-up GPU's tensors lie on the CPU
+    """The difference of `prepared_s` and `held_s`, the transfer, therefore includes both copies."""
+    monkeypatch.setattr(remedies, "_is_late", lambda _: False)  # the fake GPU's tensors are on the CPU
     task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])))
     inputs = task.next_inputs()
     copies = HostCopies()

@@ -1,4 +1,4 @@
-"""Operators of a step: FLOPs, bytes and times by hand, and the host's work between them on a fake clock."""
+"""Operators of a step: FLOPs, bytes and times worked out by hand, and host work between operators on a fake clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, Applied, TinyInference, TinyTraining
 
 MLP_FORWARD = 2 * 7 * (2 * 30 + 30 * 50 + 50 * 3)
-MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # nobody needs the gradient of the inputs
+MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # the gradient of the inputs is not needed
 
 
 def mlp() -> nn.Sequential:
@@ -36,13 +36,13 @@ def test_linear_layers(precision: str) -> None:
     task = TinyTraining(mlp(), [torch.randn(7, 2)], arithmetic_of(precision, CPU))
     state = torch.get_rng_state()
     assert flops_of(task.step) == MLP_TRAINING
-    assert flops_of(task.step) == MLP_TRAINING  # and none are left over
+    assert flops_of(task.step) == MLP_TRAINING  # no hooks remain
     assert torch.equal(torch.get_rng_state(), state)
     assert {parameter.grad for parameter in task.model.parameters()} == {None}
 
 
 def derivative() -> nn.Module:
-    """A model that takes derivatives by its inputs within the forward pass."""
+    """A model whose forward pass takes derivatives with respect to its inputs."""
 
     def forward(model: Any, points: torch.Tensor) -> torch.Tensor:
         points = points.detach().requires_grad_()
@@ -52,7 +52,7 @@ def derivative() -> nn.Module:
 
 
 def attention() -> nn.Module:
-    """Attention among the inputs' heads, and a weight, so that there is a gradient."""
+    """A model with attention over the inputs' heads, and a weight, so that there is a gradient."""
 
     def forward(model: Any, inputs: torch.Tensor) -> torch.Tensor:
         heads = inputs * model.scale
@@ -75,11 +75,11 @@ HEADS = 2 * 2 * 4 * 16 * 16 * 8
         (mlp, (7, 2), False, MLP_FORWARD),
         # 8 x 8 outputs, each of 27 products; as many for the weights' gradient.
         (lambda: nn.Conv2d(3, 5, 3), (4, 3, 10, 10), True, 2 * (2 * 4 * 5 * 8 * 8 * 27)),
-        # The layer, its derivative by the points, and that one's by the weights.
+        # The layer, its derivative with respect to the points, and the gradient of that with respect to the weights.
         (derivative, (7, 2), True, 3 * 2 * 7 * 2 * 4),
         (attention, (2, 4, 16, 8), False, 2 * HEADS),  # queries by keys, and weights by values
         (attention, (2, 4, 16, 8), True, (2 + 5) * HEADS),
-        # The second forward pass ends before the last layer's product, whose output nobody needs.
+        # The second forward pass stops before the last layer's product, whose output is not needed.
         (checkpointed, (7, 2), True, MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)),
     ],
 )
@@ -134,15 +134,15 @@ def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
 
 @pytest.mark.parametrize("count", [3, 500])
 def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -> None:
-    """A host that takes 50 us for an operator, another 400 us for the watch beside it, and a device that takes 1 us for
-    a tiny operator and 5 us for any other.
+    """The host takes 50 us per operator and 400 us for the observing mode; the device 1 us for a tiny operator and 5 us
+    for others.
     """
     works_us = iter([1] * (1 + 2 * TINY) + [5] * count)
     calls = iter(range(10**6))
     host_us, done_us = [0], [0]
 
     def mark() -> int:
-        """The moment at which the device comes to this place of its queue."""
+        """The time at which the device reaches this place in its queue."""
         if next(calls) % 2:
             host_us[0] += 20
             done_us[0] = max(host_us[0], done_us[0]) + next(works_us)
@@ -176,7 +176,7 @@ def test_a_step_whose_products_are_not_counted_has_no_number(layer: Callable[[to
 
 
 class Host:
-    """Works for as long as it is told, and adds numbers."""
+    """Works on the host for given times, and adds numbers."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -1,4 +1,4 @@
-"""Precisions: which a device has, and what a CPU really computes with."""
+"""Precisions: which ones a device supports, and what a CPU actually computes in."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     ("gradients", "scaled", "plain", "scale"),
     [
         ([2.0**-26], -1, 0, 2.0**16),  # fp16's smallest number is 2^-24; scaled by 2^16, a gradient of 2^-26 is there
-        ([2.0**-26] * 2, -2, 0, 2.0**16),  # backward passes add up to one update
+        ([2.0**-26] * 2, -2, 0, 2.0**16),  # gradients of several backward passes add up in one update
         ([4.0], 0, -1, 2.0**15),  # 4 * 2^16 is more than fp16 holds: the update is skipped and the scale halved
     ],
 )
 def test_a_weight_after_one_update(gradients: list[float], scaled: float, plain: float, scale: float) -> None:
-    """From 0 at a learning rate of 1/gradient, where gradients pass through fp16."""
+    """The weight starts at 0, the learning rate is 1/gradient, and gradients pass through fp16."""
     arithmetic = arithmetic_of("amp-fp16", CPU)
     for used, expected in ((replace(arithmetic, scaler=None), plain), (arithmetic, scaled)):
         weight = torch.zeros((), requires_grad=True)

@@ -1,4 +1,4 @@
-"""The parts of a step, in their order."""
+"""The parts of a step, and their order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_forward_runs_in_the_precision_and_backward_outside_of_autocast(precisio
 
 
 def small_loss(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Its gradient, 2^-25, is too small for fp16, in which autocast computes it."""
+    """A loss whose gradient, 2^-25, is too small for fp16, in which autocast computes it."""
     return ((model(inputs).float() * 2.0**-25).sum(),)
 
 

@@ -1,4 +1,4 @@
-"""Timed steps against eager ones: a graph that repeats what it recorded passes, one that freezes state does not."""
+"""Timed steps compared with eager ones: a graph without frozen state passes, one with frozen state fails."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FROZEN = ("steps", "seen", "share")
 
 
 class Stateful(nn.Module):
-    """A linear layer whose outputs follow a rule of the number of steps so far."""
+    """A linear layer whose outputs depend on the number of steps so far."""
 
     def __init__(self, factor: Callable[[Any], float]) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ def test_a_graph_that_freezes_pythons_state_is_wrong(rule: Callable[[Any], float
 
 @pytest.mark.parametrize("mode", ["train", "infer"])
 def test_a_graph_that_freezes_nothing_that_counts_is_right(mode: str) -> None:
-    """The counter is there, but nothing follows it."""
+    """The model counts steps, but its outputs do not depend on the count."""
     model = Stateful(lambda _: 2.0)
     task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
     answer = Graph(task, model).answer()
@@ -107,7 +107,7 @@ def scaled(weight: torch.Tensor) -> None:
 
 
 def test_a_replay_that_moves_the_weights_otherwise_is_wrong() -> None:
-    """The first step's loss is the same; the update is not."""
+    """The first step's loss is the same, but its update differs."""
     model = Stateful(lambda _: 1.0)
     task = training(model)
     answer = Graph(task, model, lambda: scaled(model.layer.weight)).answer()
@@ -116,7 +116,7 @@ def test_a_replay_that_moves_the_weights_otherwise_is_wrong() -> None:
 
 
 def test_steps_that_differ_from_run_to_run_are_unchecked() -> None:
-    """A graph freezes no such thing: its replays differ too."""
+    """Replays differ too, so nothing is frozen."""
     model = Stateful(lambda _: 1.0)
     task = training(model)
     answer = Graph(task, model, lambda: draw(model.layer.weight)).answer()
@@ -140,7 +140,7 @@ def test_both_sides_draw_the_same_numbers_or_are_unchecked() -> None:
     model = dropped()
     assert Graph(training(model), model).answer().wrong is None
     assert Graph(training(model), model).answer().unchecked is None
-    other = Graph(training(model), model, lambda: torch.manual_seed(7) and None)  # the next step draws others
+    other = Graph(training(model), model, lambda: torch.manual_seed(7) and None)  # the next step draws other numbers
     assert other.answer().unchecked == "timed and eager steps draw different random numbers"
 
 

@@ -1,4 +1,4 @@
-"""Batches as pytrees: what counts as a tensor of a batch, and what stays as it is."""
+"""Batches as pytrees: which values are tensors of a batch, and which stay unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rows:
 
 
 class Graph:
-    """As graph libraries have them: it moves as a whole."""
+    """A graph as in graph libraries, which is moved as a whole."""
 
     def __init__(self, nodes: torch.Tensor, parts: list[Any]) -> None:
         self.nodes, self.parts = nodes, parts
@@ -33,7 +33,7 @@ class Graph:
 
 
 class Record(dict[str, Any]):
-    """A subclass of dict, which torch's pytrees take for a leaf."""
+    """A subclass of dict, which torch's pytrees treat as a leaf."""
 
 
 @pytest.mark.parametrize(

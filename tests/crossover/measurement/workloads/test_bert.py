@@ -22,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def without_dropout(model: nn.Module) -> None:
     dropouts = [module for module in model.modules() if isinstance(module, nn.Dropout)]
-    assert {dropout.p for dropout in dropouts} == {0.1}  # as the source's
+    assert {dropout.p for dropout in dropouts} == {0.1}  # as in the source
     for dropout in dropouts:
         dropout.p = 0.0
 
@@ -35,7 +35,9 @@ def task(variant: str = "plain", precision: str = "fp32") -> Any:
 
 
 def test_a_step_of_the_sources_loop() -> None:
-    """Loss, backward, AdamW without weight decay at 5e-5, restated plainly: the same weights after two steps."""
+    """A plain loop with loss, backward, and AdamW at 5e-5 without weight decay gives the same weights after two
+    steps.
+    """
     ours = task()
     tokens, labels = ours.next_inputs()
     assert (tokens.shape, labels.shape) == ((4, 16), (4,))
@@ -55,7 +57,7 @@ def test_a_step_of_the_sources_loop() -> None:
 
 
 def gradients(ours: Any) -> torch.Tensor:
-    """The gradients that the optimizer is given, as one vector."""
+    """The gradients passed to the optimizer, as one vector."""
     parts: list[torch.Tensor] = []
     ours.optimizer.step = lambda: parts.extend(p.grad.flatten().clone() for p in ours.model.parameters())
     ours.step()
@@ -81,7 +83,7 @@ def test_every_variant_has_the_gradients_of_the_plain_step(variant: str) -> None
     ],
 )
 def test_passes_and_optimizer_of_a_variant(variant: str, sequences: list[int], layers: int) -> None:
-    """Sequences in each pass through the embeddings, passes through the layers, and the optimizer's state."""
+    """Checks the sequences per embedding call, the number of calls of layers, and the optimizer's state."""
     ours = task(variant)
     embedded: list[int] = []
     attended: list[int] = []

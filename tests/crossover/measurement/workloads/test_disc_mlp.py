@@ -23,7 +23,7 @@ def test_the_eight_layer_model_is_the_sources() -> None:
 
 
 def test_two_epochs_train_as_the_source_does() -> None:
-    """The source's loop, restated plainly, ends with the same weights and prints the same."""
+    """The source's loop, written out plainly, gives the same weights and output."""
     ours: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
     assert ours.cycle_steps == 10
     progress = []
@@ -31,7 +31,7 @@ def test_two_epochs_train_as_the_source_does() -> None:
         ours.step()
         if step % 10 == 9:
             progress.append(ours.progress)
-            assert not ours.accumulated_loss.requires_grad  # an epoch's graph is gone at its end
+            assert not ours.accumulated_loss.requires_grad  # autograd's graph of an epoch is freed at its end
 
     torch.manual_seed(0)
     model = build_model(4)

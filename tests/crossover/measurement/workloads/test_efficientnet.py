@@ -15,16 +15,18 @@ SIDE = 32
 
 @pytest.fixture(scope="module")
 def plain() -> Any:
-    """A task that no test changes."""
+    """An unmodified task, shared by the tests."""
     return task_of(cell_of("efficientnet", SIDE))
 
 
 @pytest.mark.parametrize("side", [SIDE, 224])
 def test_the_pooling_computes_the_same_as_that_of_transformers(side: int) -> None:
-    """The whole network against the original with the same weights, whose last map has 1 or 7 x 7 places."""
+    """The whole network is compared with the original with the same weights, with a last map of 1 or 7 x 7
+    positions.
+    """
     torch.manual_seed(0)
     ours: Any = build_model(cell_of("efficientnet", side)).eval()
-    # torch.compile unrolls a whole pooling window, also where it exceeds the map: no pooling module may be left.
+    # torch.compile unrolls the whole pooling window, even beyond the map, so no such pooling module may remain.
     assert not [module for module in ours.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
     original = EfficientNetForImageClassification(ours.config).eval()
     assert isinstance(original.efficientnet.pooler, nn.AvgPool2d)

@@ -1,4 +1,4 @@
-"""The workload that docs/how-to/configure.md shows is one, and its test passes."""
+"""The example workload in docs/how-to/configure.md is valid, and its test passes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DATA = {  # three full batches of 32, and one of four rows
 
 
 def test_as_published_trains_as_the_lesson_does() -> None:
-    """The lesson's loop, restated plainly over two epochs with the same shuffling, ends with the same weights."""
+    """The lesson's loop, written out plainly over two epochs with the same shuffling, gives the same weights."""
     ours: Any = task_of(cell_of("higgs_mlp", 8, 32, protocol="as_published"), DATA)
     torch.manual_seed(7)
     for _ in range(8):
@@ -28,7 +28,7 @@ def test_as_published_trains_as_the_lesson_does() -> None:
     loader = DataLoader(TensorDataset(DATA["features"], DATA["labels"]), batch_size=32, shuffle=True)
     torch.manual_seed(0)
     model = Classifier(8)
-    first_order = iter(loader)  # ours has one open before its first step
+    first_order = iter(loader)  # the task has opened one before its first step
     torch.manual_seed(7)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     losses, accuracies = [], []
@@ -76,6 +76,6 @@ def test_resident_trains_on_full_batches_in_order(workload: str, data: Any, buil
     assert same_weights(ours.model, model)
     if workload == "higgs_mlp":
         assert torch.equal(ours.loss_sum, losses)
-        assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
+        assert not ours.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
         assert 0 < ours.accuracy_sum <= 5
         assert not ours.reads_back

@@ -15,7 +15,7 @@ def tokens() -> torch.Tensor:
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_prompt_gives_the_logits_of_the_plain_model(batch_size: int, tokens: torch.Tensor) -> None:
-    """Also by a model whose cache is for one sequence, as the numerical check has it."""
+    """Also with a model whose cache is for one sequence, as in the numerical check."""
     prefill = Llama(0, 12, batch_size)
     with torch.no_grad():
         plain = prefill.model(tokens).logits[:, -1]
@@ -35,7 +35,7 @@ def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(toke
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_token_of_an_answer_has_the_logits_of_the_plain_model(rows: int) -> None:
-    """Token by token, whatever was computed before; the cache has place for what the model has read."""
+    """Checked token by token, whatever was computed before; the cache is as long as what the model has read."""
     answering = Answering()
     tokens = torch.randint(VOCABULARY, (rows, PROMPT + 3))
     with torch.no_grad():

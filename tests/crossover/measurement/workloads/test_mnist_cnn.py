@@ -18,12 +18,12 @@ DATA = {
     "labels": torch.randint(0, 10, (40,), generator=RANDOM),
 }
 
-# Worker processes are forked as everywhere, though this one has threads by now.
+# Worker processes are forked as in a trial, although this process has threads.
 forks = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 class PlainNet(nn.Module):
-    """The source's model at two channels, restated."""
+    """The source's model with two channels, written out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class PlainNet(nn.Module):
 
 
 class PlainRows(Dataset[tuple[torch.Tensor, int]]):
-    """Images as the source's dataset gives them."""
+    """The dataset of the source."""
 
     def __len__(self) -> int:
         return len(DATA["labels"])
@@ -58,7 +58,7 @@ def train(net: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor
 
 @forks
 def test_as_published_trains_as_the_source_does() -> None:
-    """The source's loop over two epochs with two workers, restated, ends with the same weights and the same loss."""
+    """The source's loop over two epochs with two workers, written out, gives the same weights and loss."""
     ours = task_of(PUBLISHED, DATA)
     torch.manual_seed(7)
     for _ in range(5):
@@ -98,7 +98,7 @@ def test_resident_trains_on_whole_batches_in_order() -> None:
         losses += train(net, optimizer, images[first : first + 16], DATA["labels"][first : first + 16])
     assert same_weights(ours.model, net)
     assert torch.equal(ours.loss_sum, losses)
-    assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
+    assert not ours.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
     assert ours.cycle_steps == 1
     assert not ours.reads_back
 
@@ -109,7 +109,9 @@ def children() -> set[int]:
 
 @forks
 def test_a_cycle_is_an_epoch_with_its_own_workers() -> None:
-    """Two workers start with its first step and have ended after its last, of a partial batch."""
+    """Two workers start with the first step of a cycle, and have ended after its last step, which has a partial
+    batch.
+    """
     ours = task_of(PUBLISHED, DATA)
     assert ours.cycle_steps == 3
     before = children()

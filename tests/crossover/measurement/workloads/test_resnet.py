@@ -13,7 +13,9 @@ from tiny_tasks import answer_of, cell_of, same_weights, task_of
 
 @pytest.mark.parametrize("layers", resnet.SIZES)
 def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
-    """He et al. count convolutions and the last layer, not the shortcuts' projections; strides are in a 3x3 one."""
+    """He et al. count convolutions and the last layer, but not projections of shortcuts; strides are in 3x3
+    convolutions.
+    """
     with torch.device("meta"):
         model = build_model(cell_of("resnet", layers))
     counted = [

@@ -1,4 +1,4 @@
-"""All workloads: parameters and operations against arithmetic, right answers in every precision, refused batches."""
+"""All workloads: parameters and operations worked out by hand, correct results in every precision, rejected batches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DATA: dict[str, Callable[[], Data]] = {"disc_mlp": points, "higgs_mlp": points, 
         *(("higgs_mlp", width, 3 * width + width * (width + 1) + 2 * (width + 1)) for width in (5, 320)),
         ("digits_mlp", 12, 12 * (64 + 1) + 12 * (12 + 1) + 10 * (12 + 1)),
         ("mnist_cnn", 32, 1_199_882),
-        # Two convolutions of 3 x 3, then dense layers, 144 places of 2 x 5 channels into 20 and these into 10.
+        # Two 3 x 3 convolutions, then dense layers from 144 positions of 2 x 5 channels to 20, and from these to 10.
         ("mnist_cnn", 5, 5 * 10 + 10 * (9 * 5 + 1) + 20 * (10 * 144 + 1) + 10 * 21),
         ("linear_stack", 4096, 50_343_936),
         ("matmul", 300, 300**2),
