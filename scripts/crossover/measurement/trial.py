@@ -47,11 +47,11 @@ from crossover.measurement.step.execution import Execution, compiled_graphs, pre
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
-from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters
+from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters, not_told
 from crossover.tables.columns import Measurement
 
 
-def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
+def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
     """Measure one trial in this process.
 
     Running out of memory, an unsupported precision or execution, exceeding the time limit and a wrong result give a
