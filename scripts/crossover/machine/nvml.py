@@ -153,7 +153,6 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 class GpuState:
     """The state of a GPU at one moment; None where NVML does not answer."""
 
-    uuid: str
     power_limit_w: float | None = None
     sm_clock_mhz: float | None = None
     sm_clock_default_mhz: float | None = None
@@ -171,7 +170,7 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
     Clock and event reasons are meaningful only under load: read them with steps still queued.
     """
     with open_gpu(uuid, nvml) as gpu:
-        return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
+        return None if gpu is None else _read(gpu, nvml)
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ def gpu_between(
     Read `before` before the trial opens the device and `after` while it still has it open (see `foreign_processes`),
     and `used` right before and right after the timed blocks.
     """
-    first, last = before or GpuState(""), after or GpuState("")
+    first, last = before or GpuState(), after or GpuState()
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
     # The reasons active now, and those whose counter increased since the first reading.
@@ -291,7 +290,7 @@ def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
     return pids | {int(task) for task in tasks}
 
 
-def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
+def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     board, device = gpu.board, gpu.device
 
     def query(name: str, *arguments: Any) -> Callable[[], Any]:
@@ -314,7 +313,6 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     )
     mig_mode = ask(nvml, query("nvmlDeviceGetMigMode"))
     return GpuState(
-        uuid=uuid,
         power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
