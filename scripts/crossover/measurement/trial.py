@@ -118,8 +118,6 @@ class Trial:
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
         self.watch = watch = Stopwatch(
-            wall_ns=time.perf_counter_ns,
-            cpu_ns=time.process_time_ns,
             synchronise=self._wait,
             mark=target.mark,
             between_s=target.between_s,
