@@ -297,7 +297,7 @@ class Trial:
 
     def _memory_parts(self) -> Columns:
         task = self.task
-        subject = Subject(task.step, task.model, () if task.optimizer is None else (task.optimizer,), task.on_device)
+        subject = Subject(task.step, task.model, task.optimizer, task.on_device)
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:

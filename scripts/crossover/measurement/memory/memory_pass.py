@@ -46,7 +46,7 @@ class Subject:
     step: Callable[[], None]
     """A whole eager step of training or inference."""
     model: nn.Module
-    optimizers: tuple[torch.optim.Optimizer, ...] = ()
+    optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
     """Tensors of the dataset on the device."""
 
@@ -144,8 +144,8 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
-        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]  # a wrapper may hide it
-        ledger.claim(tree_leaves([list(state.values()) for state in states]), "optimizer")
+        state = getattr(subject.optimizer, "state", {})  # a wrapper may hide it
+        ledger.claim(tree_leaves(list(state.values())), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -170,7 +170,7 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = [group for optimizer in subject.optimizers for group in getattr(optimizer, "param_groups", ())]
+    groups = getattr(subject.optimizer, "param_groups", ())
     parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
     return list({id(parameter): parameter for parameter in parameters}.values())
 
