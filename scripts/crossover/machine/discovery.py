@@ -31,7 +31,7 @@ HANDED_DOWN = "CROSSOVER_MACHINE"
 PATIENCE_S = 10
 """Maximum wait for Slurm's answer in seconds."""
 
-TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-windows")
+TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 """Names under which triton is installed."""
 
 

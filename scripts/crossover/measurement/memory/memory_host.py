@@ -73,7 +73,7 @@ def trim_heap() -> None:
 
     Otherwise freed memory that the heap keeps would count as the base and hide the needs of the next step.
     """
-    with suppress(AttributeError, OSError, TypeError):  # no glibc: another C library, or Windows
+    with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 

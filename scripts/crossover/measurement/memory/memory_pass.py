@@ -112,7 +112,7 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
-    None if NVML does not report it: no NVIDIA driver, a process id in another namespace (a container), Windows.
+    None if NVML does not report it: no NVIDIA driver, or a process id in another namespace (a container).
     """
     with open_gpu(uuid, pynvml) as gpu:
         running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
