@@ -203,7 +203,7 @@ class Imported:
 def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
     """All files and packages that the user's code uses, starting from a module or file."""
     whole, roots = Imported(), [root]
-    named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
+    named = NamedFiles([*modules.first, Path.cwd()])
     while True:
         before = len(whole.files)
         imported = modules.imported_by(*roots, skipped=skipped)
@@ -276,7 +276,7 @@ class Modules:
     """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
     def __init__(self, *first: Path) -> None:
-        self.first = list(dict.fromkeys(first))
+        self.first = first
         """The user's folders, searched before all others."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}

@@ -26,7 +26,7 @@ NO_EFFORT = Effort(
 )
 
 
-def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Measurement:
+def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None]) -> Measurement:
     """Time an empty step briefly, regardless of the config's effort; `tell` as in `run_trial`. No pass follows."""
     machine = describe_machine()
     facts = {

@@ -144,7 +144,7 @@ def _probe(
 
 
 def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
-    """Raise TooSlowError if `steps` more steps after `spent_s` would outlast the limit."""
+    """The error to raise if `steps` more steps after `spent_s` would outlast the limit; else None."""
     projected_s = spent_s + step_s * steps
     if projected_s <= time_limit_s:
         return None

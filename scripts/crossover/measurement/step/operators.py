@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from crossover.measurement.step.devices import OpenDevice
 
@@ -46,10 +46,9 @@ def count_work(
     `watch` is another mode that sees each operator. The counters about triple the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
-    formulas = {**flop_registry, **_attention()}
-    work = OperatorWork(formulas.keys(), target)
     counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
     counting.mod_tracker = NoModules()
+    work = OperatorWork(counting.flop_registry, target)
     with eager, work:
         work.find_least(target.device)
         with counting as counter, watch:  # innermost, so that operators' times do not include them
