@@ -322,14 +322,13 @@ class Modules:
         source = _read(file)
         # The library imports a module by name if it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
+        packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):
-            above = package.split(".") if package else []
-            begin = start if dots else ()
-            if dots > len(above):
-                begin, above = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else (), []
-            else:
-                above = above[: len(above) + 1 - dots] if dots else []
-            name = ".".join([*above, *([module] if module else [])])
+            name, begin = module, tuple[str, ...]()
+            if dots > packages_above:
+                begin = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else ()
+            elif dots:
+                name, begin = importlib.util.resolve_name("." * dots + module, package), start
             if name:
                 yield name, begin
             if taken and (begin or self._is_ours(name.partition(".")[0])):
