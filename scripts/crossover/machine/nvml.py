@@ -126,7 +126,7 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
     return None
 
 
-def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
+def board_of(uuid: str | None, nvml: types.ModuleType) -> str | None:
     """UUID of the GPU of a MIG instance, or of the GPU itself; None if NVML does not know it."""
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
@@ -135,8 +135,7 @@ def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
 def driver_version(nvml: types.ModuleType) -> str | None:
     """Version of the NVIDIA driver; None without NVML."""
     with session(nvml) as there:
-        version = ask(nvml, nvml.nvmlSystemGetDriverVersion) if there else None
-    return None if version is None else str(version)
+        return ask(nvml, lambda: str(nvml.nvmlSystemGetDriverVersion())) if there else None
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
@@ -296,10 +295,6 @@ def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     def query(name: str, *arguments: Any) -> Callable[[], Any]:
         return lambda: getattr(nvml, name)(board, *arguments)
 
-    def scaled(name: str, factor: float) -> float | None:
-        value = ask(nvml, query(name))
-        return None if value is None else value * factor
-
     def clock(name: str, *more: int) -> float | None:
         # Application clocks are documented for the graphics domain, which runs with the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
@@ -312,8 +307,9 @@ def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v2(device),
     )
     mig_mode = ask(nvml, query("nvmlDeviceGetMigMode"))
+    power_limit_mw = ask(nvml, query("nvmlDeviceGetEnforcedPowerLimit"))
     return GpuState(
-        power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
+        power_limit_w=None if power_limit_mw is None else power_limit_mw * MILLI,
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
         sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),

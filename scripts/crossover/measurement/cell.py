@@ -99,8 +99,7 @@ def open_cell(job: Job) -> OpenCell:
         "cudnn_version": str(torch.backends.cudnn.version()) if on_cuda else None,
         "backend_settings": json.dumps(read_switches()),
     }
-    board = None if job.uuid is None else board_of(job.uuid, pynvml)
-    return OpenCell(job, target, switches, board, columns)
+    return OpenCell(job, target, switches, board_of(job.uuid, pynvml), columns)
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
