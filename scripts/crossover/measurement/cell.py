@@ -61,7 +61,7 @@ class OpenCell:
         """Raise InvalidError if the task is on another device, or if a setting of torch or the number of threads
         changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
-        reason = reason or changes(self.switches, read_switches())
+        reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
             model = self.job.cell.model
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
