@@ -70,20 +70,20 @@ def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
         }
         phases.end("context")
         tell({"begun": facts})
-        trial = Trial(job, cell, facts, surroundings, phases)
+        trial = Trial(job, cell, surroundings, phases, columns=dict(facts))
 
         def tell_and_note(message: dict[str, Any]) -> None:
-            facts.update(message.get("known", {}))
+            trial.columns |= message.get("known", {})
             tell(message)
 
         try:
             trial.measure_time(tell_and_note)
             trial.run_passes(tell)
-            outcome = trial.row()
+            row = trial.row()
         except Exception as error:
             status, reason = cell.ending(error)
-            outcome = {**trial.columns, "status": status, "reason": reason}
-    return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
+            row = {**trial.columns, "status": status, "reason": reason}
+    return Measurement(**row, spent_s=phases.to_json())
 
 
 TRIALS_WITH_REMEDIES = 3
@@ -96,13 +96,12 @@ class Trial:
 
     job: TrialJob
     cell: OpenCell
-    facts: Columns
     surroundings: Surroundings
     phases: Phases
+    columns: Columns
     task: Task = field(init=False)
     execution: Execution = field(init=False)
     watch: Stopwatch = field(init=False)
-    columns: Columns = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
     """Why the numerical check failed."""
@@ -243,7 +242,7 @@ class Trial:
             "flags": [
                 *self.flags,
                 *self.task.flags,
-                *host_flags({**self.facts, **self.columns}),
+                *host_flags(self.columns),
                 *(flag for flag in more if more[flag]),
             ],
             "status": "invalid" if reason else "ok",
