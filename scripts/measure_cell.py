@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import shlex
 import sys
 from dataclasses import fields
@@ -93,7 +92,7 @@ def main(arguments: list[str]) -> None:
             latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             lease_wait_s=host.lease_wait_s,
-            code_version=code_version(os.environ),
+            code_version=code_version(),
         )
         outcome = measure(job)
         note_end(options.limit_note, options.time_limit_s, outcome.reason)

@@ -12,7 +12,6 @@ lease.
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -72,7 +71,7 @@ def main(arguments: list[str]) -> None:
             test_share=options.test_share,
             output=str(options.output),
             command=shlex.join(["python3", sys.argv[0], *arguments]),
-            code_version=code_version(os.environ),
+            code_version=code_version(),
         )
         note_end(options.limit_note, options.time_limit_s, measure(job).reason)
 

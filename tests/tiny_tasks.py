@@ -10,6 +10,8 @@ from torch import nn
 
 from crossover.config.studies import Cell
 from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Answer, InferenceTask, TrainingTask
 from crossover.measurement.workloads import build_model, build_task
@@ -110,6 +112,11 @@ def task_of(cell: Cell, data: Mapping[str, torch.Tensor] | None = None) -> Any:
 def answer_of(cell: Cell, task: Any) -> Answer:
     """The numerical check of a cell's task."""
     return compare_with_reference(task, lambda: build_model(cell), cell.precision)
+
+
+def flops_of(step: Callable[[], None]) -> int:
+    """The floating-point operations that are counted in a step."""
+    return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 
 def same_weights(model: nn.Module, other: nn.Module) -> bool:

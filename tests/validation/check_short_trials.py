@@ -46,12 +46,9 @@ def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
     task = opened.build(opened.data(), opened.arithmetic(), job.seed)
     step = prepare(task, cell.execution).step
     watch = Stopwatch(
-        wall_ns=time.perf_counter_ns,
-        cpu_ns=time.process_time_ns,
         synchronise=opened.target.synchronise,
         mark=opened.target.mark,
         between_s=opened.target.between_s,
-        counts=dict,
     )
     return {
         name: time_steps(step, task.cycle_steps, effort.on(cell.device), watch)[0]["step_time_s"]

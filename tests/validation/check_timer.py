@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +31,7 @@ def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFram
     from crossover.measurement.workloads import build_task, read_dataset
 
     target = open_device(device)
-    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise, target.mark, target.between_s)
+    watch = Stopwatch(synchronise=target.synchronise, mark=target.mark, between_s=target.between_s)
     cost_s = harness_cost_s(watch)
     print(f"{device}: the harness adds {cost_s * 1e9:.0f} ns to a step, {cost_s / STEP_S:.2%} of one of 100 us")
     rows = []

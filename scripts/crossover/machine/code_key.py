@@ -205,7 +205,7 @@ class Imported:
 def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
     """All files and packages that the user's code uses, starting from a module or file."""
     whole, roots = Imported(), [root]
-    named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
+    named = NamedFiles([*modules.first, Path.cwd()])
     while True:
         before = len(whole.files)
         imported = modules.imported_by(*roots, skipped=skipped)
@@ -278,7 +278,7 @@ class Modules:
     """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
     def __init__(self, *first: Path) -> None:
-        self.first = list(dict.fromkeys(first))
+        self.first = first
         """The user's folders, searched before all others."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
@@ -324,14 +324,13 @@ class Modules:
         source = _read(file)
         # The library imports a module by name if it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
+        packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):
-            above = package.split(".") if package else []
-            begin = start if dots else ()
-            if dots > len(above):
-                begin, above = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else (), []
-            else:
-                above = above[: len(above) + 1 - dots] if dots else []
-            name = ".".join([*above, *([module] if module else [])])
+            name, begin = module, tuple[str, ...]()
+            if dots > packages_above:
+                begin = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else ()
+            elif dots:
+                name, begin = importlib.util.resolve_name("." * dots + module, package), start
             if name:
                 yield name, begin
             if taken and (begin or self._is_ours(name.partition(".")[0])):

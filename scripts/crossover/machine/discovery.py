@@ -22,7 +22,7 @@ from typing import Any
 from crossover.machine.gpus import Gpus, find_gpus
 from crossover.machine.installed import NOT_INSTALLED
 from crossover.machine.kernel import cpu_model, read_kernel
-from crossover.machine.nvml import silent_driver
+from crossover.machine.nvml import ask, silent_driver
 from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
@@ -31,7 +31,7 @@ HANDED_DOWN = "CROSSOVER_MACHINE"
 PATIENCE_S = 10
 """Maximum wait for Slurm's answer in seconds."""
 
-TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-windows")
+TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 """Names under which triton is installed."""
 
 
@@ -209,10 +209,7 @@ def _nvidia() -> _Nvidia:
 
 
 def _gpu_name(uuid: str, nvml: Any) -> str:
-    try:
-        return str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(uuid)))
-    except nvml.NVMLError:
-        return "GPU"
+    return ask(nvml, lambda: str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(uuid)))) or "GPU"
 
 
 def _version_of(package: str) -> str:

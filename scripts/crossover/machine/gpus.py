@@ -20,8 +20,6 @@ class InstalledGpu:
 
     usable: tuple[str, ...]
     """UUIDs of the GPU or of its MIG instances: `GPU-...` or `MIG-...`."""
-    names: Mapping[str, tuple[str, ...]]
-    """The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
     near: frozenset[int] = frozenset()
     """Logical CPUs of its NUMA node; empty if the driver does not say."""
 
@@ -42,15 +40,12 @@ class Gpus:
     def from_json(cls, text: str) -> Gpus:
         """Read the output of `to_json`."""
         fields = json.loads(text)
-        installed = (
-            InstalledGpu(
-                usable=tuple(gpu["usable"]),
-                names={name: tuple(meant) for name, meant in gpu["names"].items()},
-                near=frozenset(gpu["near"]),
-            )
-            for gpu in fields["installed"]
-        )
+        installed = (InstalledGpu(tuple(gpu["usable"]), frozenset(gpu["near"])) for gpu in fields["installed"])
         return cls(tuple(installed), tuple(fields["visible"]))
+
+
+Names = Mapping[str, tuple[str, ...]]
+"""The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -58,14 +53,17 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
 
     `nvml` is the module pynvml, initialised. Raises `nvml.NVMLError` if the driver cannot count its GPUs.
     """
-    installed = []
+    installed: list[InstalledGpu] = []
+    names: dict[str, tuple[str, ...]] = {}
     for index in range(nvml.nvmlDeviceGetCount()):
         with suppress(nvml.NVMLError):  # the GPU has fallen off the bus or is inaccessible; CUDA skips it too
-            installed.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
-    return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
+            gpu, names_of_gpu = _describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml)
+            installed.append(gpu)
+            names |= names_of_gpu
+    return Gpus(tuple(installed), tuple(_visible(installed, names, environment.get("CUDA_VISIBLE_DEVICES"))))
 
 
-def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]:
+def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None) -> list[str]:
     """The GPUs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
     An index counts in PCI bus order, as in NVML and nvidia-smi. CUDA does the same if the GPUs are identical or
@@ -76,17 +74,17 @@ def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]
         return [gpu for board in installed for gpu in board.usable]
     visible: list[str] = []
     for name in chosen.split(","):
-        named = _find(name.strip(), installed)
+        named = _find(name.strip(), installed, names)
         if named is None:
             break
         visible += named
     return visible if len(set(visible)) == len(visible) else []
 
 
-def _describe(handle: Any, nvml: Any) -> InstalledGpu:
+def _describe(handle: Any, nvml: Any) -> tuple[InstalledGpu, Names]:
     gpu, near = str(nvml.nvmlDeviceGetUUID(handle)), _near(handle, nvml)
     if not _is_split(handle, nvml):
-        return InstalledGpu((gpu,), {gpu: (gpu,)}, near)
+        return InstalledGpu((gpu,), near), {gpu: (gpu,)}
     instances: list[str] = []
     names: dict[str, tuple[str, ...]] = {}
     for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
@@ -96,7 +94,7 @@ def _describe(handle: Any, nvml: Any) -> InstalledGpu:
             within = f"{nvml.nvmlDeviceGetGpuInstanceId(part)}/{nvml.nvmlDeviceGetComputeInstanceId(part)}"
             instances.append(instance)
             names |= {instance: (instance,), f"MIG-{gpu}/{within}": (instance,)}
-    return InstalledGpu(tuple(instances), names | {gpu: tuple(instances)}, near)
+    return InstalledGpu(tuple(instances), near), names | {gpu: tuple(instances)}
 
 
 def _near(handle: Any, nvml: Any) -> frozenset[int]:
@@ -115,14 +113,13 @@ def _is_split(handle: Any, nvml: Any) -> bool:
     return bool(current)
 
 
-def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | None:
+def _find(name: str, installed: Sequence[InstalledGpu], names: Names) -> tuple[str, ...] | None:
     """The GPUs named by an entry of CUDA_VISIBLE_DEVICES; None if the entry is invalid, which ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None
     if not name.startswith(("GPU-", "MIG-")):
         return None
-    names = {full_name: gpus for board in installed for full_name, gpus in board.names.items()}
     if name in names:
         return names[name]
     abbreviated = {gpus for full_name, gpus in names.items() if full_name.startswith(name)}

@@ -75,9 +75,9 @@ def hand_down_invocation(invocation: Invocation) -> None:
     os.environ[INVOCATION] = json.dumps(asdict(invocation))
 
 
-def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invocation | None:
+def handed_down_invocation() -> Invocation | None:
     """The invocation of the run to which this job belongs; None if this process is not a job."""
-    handed_down = environment.get(INVOCATION)
+    handed_down = os.environ.get(INVOCATION)
     if not handed_down:
         return None
     fields = json.loads(handed_down)
@@ -85,9 +85,9 @@ def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invoc
     return Invocation(**fields, checkout=Checkout(**{**checkout, "changed": tuple(checkout["changed"])}))
 
 
-def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
+def code_version() -> str | None:
     """The code version for a row: that of the run, or the current one for a command started by hand."""
-    invocation = handed_down_invocation(environment)
+    invocation = handed_down_invocation()
     return (find_checkout() if invocation is None else invocation.checkout).code_version
 
 

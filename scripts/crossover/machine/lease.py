@@ -117,15 +117,13 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
         return Gpus.from_json(handed_down)
     import pynvml as nvml  # imported here, since CPU trials do not need it
 
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return None
-    try:
-        return find_gpus(environment, nvml)
-    except nvml.NVMLError as error:  # without the list of GPUs, two trials might share one
-        raise UserError(
-            f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists them"
-        ) from error
-    finally:
-        nvml.nvmlShutdown()
+    from crossover.machine.nvml import session
+
+    with session(nvml) as is_open:
+        try:
+            return find_gpus(environment, nvml) if is_open else None
+        except nvml.NVMLError as error:  # without the list, two trials might share a GPU
+            raise UserError(
+                f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists "
+                "them"
+            ) from error

@@ -22,7 +22,7 @@ HELD: set[int] = set()
 """Descriptors of locks; a forked child closes its copies, otherwise it would keep the lock after its parent ends."""
 
 LONGEST_NOTE = 400
-SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 """In a world-writable folder, a file may be a link to elsewhere or a pipe that blocks."""
 
 

@@ -58,10 +58,6 @@ class NamedFiles:
             elif self._counts_whole(path, beside):
                 yield from self.below(path)
 
-    def around(self, beside: Path) -> list[Path]:
-        """The folders in which a relative name in a source may be found."""
-        return list(dict.fromkeys([beside, *list(beside.parents)[:MOST_ABOVE], *self.bases]))
-
     def below(self, folder: Path) -> list[Path]:
         """The files below a folder, sorted by name, without hidden files, installed packages and results."""
         if folder not in self.listed:
@@ -74,7 +70,7 @@ class NamedFiles:
             yield expanded(Path(text))
             return
         relative = os.path.normpath(text)
-        for base in self.around(beside):
+        for base in dict.fromkeys([beside, *list(beside.parents)[:MOST_ABOVE], *self.bases]):
             if relative.startswith("..") or relative.partition("/")[0] in self._entries(base):
                 yield Path(os.path.normpath(base / relative))
 

@@ -126,7 +126,7 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
     return None
 
 
-def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
+def board_of(uuid: str | None, nvml: types.ModuleType) -> str | None:
     """UUID of the GPU of a MIG instance, or of the GPU itself; None if NVML does not know it."""
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
@@ -135,8 +135,7 @@ def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
 def driver_version(nvml: types.ModuleType) -> str | None:
     """Version of the NVIDIA driver; None without NVML."""
     with session(nvml) as there:
-        version = ask(nvml, nvml.nvmlSystemGetDriverVersion) if there else None
-    return None if version is None else str(version)
+        return ask(nvml, lambda: str(nvml.nvmlSystemGetDriverVersion())) if there else None
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
@@ -153,7 +152,6 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 class GpuState:
     """The state of a GPU at one moment; None where NVML does not answer."""
 
-    uuid: str
     power_limit_w: float | None = None
     sm_clock_mhz: float | None = None
     sm_clock_default_mhz: float | None = None
@@ -171,7 +169,7 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
     Clock and event reasons are meaningful only under load: read them with steps still queued.
     """
     with open_gpu(uuid, nvml) as gpu:
-        return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
+        return None if gpu is None else _read(gpu, nvml)
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def gpu_between(
     `before` must be read before the trial opens the device, `after` while the device is still open (see
     `foreign_processes`), and `used` right before and right after the timed blocks.
     """
-    first, last = before or GpuState(""), after or GpuState("")
+    first, last = before or GpuState(), after or GpuState()
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
     # The reasons that are active now, and those whose counter increased since the first reading.
@@ -291,15 +289,11 @@ def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
     return pids | {int(task) for task in tasks}
 
 
-def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
+def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
     board, device = gpu.board, gpu.device
 
     def query(name: str, *arguments: Any) -> Callable[[], Any]:
         return lambda: getattr(nvml, name)(board, *arguments)
-
-    def scaled(name: str, factor: float) -> float | None:
-        value = ask(nvml, query(name))
-        return None if value is None else value * factor
 
     def clock(name: str, *more: int) -> float | None:
         # Application clocks are documented for the graphics domain, which runs with the SMs.
@@ -313,9 +307,9 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v2(device),
     )
     mig_mode = ask(nvml, query("nvmlDeviceGetMigMode"))
+    power_limit_mw = ask(nvml, query("nvmlDeviceGetEnforcedPowerLimit"))
     return GpuState(
-        uuid=uuid,
-        power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
+        power_limit_w=None if power_limit_mw is None else power_limit_mw * MILLI,
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
         sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),

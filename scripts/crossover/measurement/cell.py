@@ -61,7 +61,7 @@ class OpenCell:
         """Raise InvalidError if the task is on another device, or if a setting of torch or the number of threads
         changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
-        reason = reason or changes(self.switches, read_switches())
+        reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
             model = self.job.cell.model
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
@@ -99,8 +99,7 @@ def open_cell(job: Job) -> OpenCell:
         "cudnn_version": str(torch.backends.cudnn.version()) if on_cuda else None,
         "backend_settings": json.dumps(read_switches()),
     }
-    board = None if job.uuid is None else board_of(job.uuid, pynvml)
-    return OpenCell(job, target, switches, board, columns)
+    return OpenCell(job, target, switches, board_of(job.uuid, pynvml), columns)
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:

@@ -78,7 +78,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
         raise
     except Exception:  # the meta device may lack an operator
         shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
-        output = _on_cpu(make, [images], {}, shown, f"use other sizes, or {OWN_FILE}")
+        output = _on_cpu(make, shown, f"use other sizes, or {OWN_FILE}", images)
     if isinstance(output, list):
         raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
     scores = getattr(output, "logits", output)
@@ -110,7 +110,7 @@ def _check_transformers(name: str, layers: int | None) -> None:
         except Exception:
             texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
             shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
-            _on_cpu(partial(make, layers), [], texts, shown, f"it may need other inputs: {OWN_FILE}")
+            _on_cpu(partial(make, layers), shown, f"it may need other inputs: {OWN_FILE}", **texts)
             break
     if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
         raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
@@ -164,9 +164,7 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
     return inputs
 
 
-def _on_cpu(
-    make: Callable[[], nn.Module], arguments: Sequence[Any], keywords: Mapping[str, Any], shown: str, advice: str
-) -> Any:
+def _on_cpu(make: Callable[[], nn.Module], shown: str, advice: str, *arguments: Any, **keywords: Any) -> Any:
     """Run a model's forward pass; a UserError for a failure begins with `shown`."""
     try:
         return _forward(make(), *arguments, **keywords)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -27,7 +26,7 @@ NO_EFFORT = Effort(
 )
 
 
-def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Measurement:
+def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None]) -> Measurement:
     """Time an empty step briefly, regardless of the config's effort; `tell` as in `run_trial`. No pass follows."""
     machine = describe_machine()
     facts = {
@@ -40,6 +39,6 @@ def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambd
         "effort": json.dumps(asdict(NO_EFFORT)),
     }
     tell({"begun": facts})
-    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, synchronise=lambda: None)
+    watch = Stopwatch(synchronise=lambda: None)
     timed, _ = time_steps(lambda: None, 1, NO_EFFORT, watch)
     return Measurement(**facts, **timed, status="ok", flags=[], spent_s=Phases(process_age_s()).to_json())

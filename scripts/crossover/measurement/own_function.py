@@ -25,11 +25,12 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import Tell, call_user, counts_samples, explaining
+from crossover.measurement.own_model import call_user, counts_samples, explaining
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user_module import call_function
+from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
@@ -41,7 +42,10 @@ class OwnFunction:
     """A user's plain function at a cell's size."""
 
     def __init__(self, cell: Cell, tell: Tell) -> None:
-        self.cell, self.tell = cell, tell
+        assert cell.model is not None
+        self.model = cell.model
+        self.cell = cell
+        self.tell = tell
 
     def build_model(self, _size: int) -> nn.Module:
         """Stands in for the model of a function, without weights."""
@@ -53,8 +57,7 @@ class OwnFunction:
 
     def step_on(self, device: str) -> Step:
         """Call the user's function for a device and return a Step; raises UserError with file and line."""
-        cell, model = self.cell, self.cell.model
-        assert model is not None
+        cell, model = self.cell, self.model
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
@@ -105,7 +108,6 @@ class FunctionTask(Task):
     is_function = True
 
     def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
-        assert source.cell.model is not None
         self.user_step, self.source = step, source
         # Sets the threads of NumPy's and SciPy's libraries, which torch does not.
         threadpool_limits(torch.get_num_threads())
@@ -114,12 +116,11 @@ class FunctionTask(Task):
         self.samples_taken: int = 0
         super().__init__(nn.Module(), arithmetic)
         self.samples = self._count_samples()
-        counted = step.samples is not None or "batch_size" in source.cell.model.takes
+        counted = step.samples is not None or "batch_size" in self.source.model.takes
         self.sample_name = step.unit or ("samples" if counted else "calls")
 
     def _count_samples(self) -> int:
-        step, model = self.user_step, self.source.cell.model
-        assert model is not None
+        step, model = self.user_step, self.source.model
         if not callable(step.samples):
             return step.samples or (self.source.cell.batch_size if "batch_size" in model.takes else 1)
         with explaining(model, "the count of its samples fails", certain=True):
@@ -132,14 +133,13 @@ class FunctionTask(Task):
         raise NotImplementedError("a plain function has no forward pass")
 
     def run(self, *_inputs: Any) -> None:
-        assert self.source.cell.model is not None
         assert self.user_step.run is not None
         try:
             returned = self.user_step.run()
             if self.awaits is not False:
                 self._await(returned)
         except Exception:
-            with explaining(self.source.cell.model):  # checking this in each step would take as long as a short step
+            with explaining(self.source.model):  # checking this in each step would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -153,9 +153,8 @@ class FunctionTask(Task):
         if self.awaits is None and (kind := unfinished(returned)):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns that the coroutine was never awaited
-            assert self.source.cell.model is not None
             raise UserError(
-                f"{self.source.cell.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
+                f"{self.source.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
                 "that does its work before it returns"
             )
         waits = [
@@ -169,8 +168,7 @@ class FunctionTask(Task):
         """Compare the results with those of the same function built for the CPU. Both are rebuilt and take one step,
         since later steps may depend on earlier ones. On the device this is done twice, and both results must agree.
         """
-        model = self.source.cell.model
-        assert model is not None
+        model = self.source.model
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type

@@ -41,6 +41,7 @@ from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
+from crossover.measurement.workloads import Tell, not_told
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -56,14 +57,10 @@ LEARNING_RATE = 1e-3
 """Learning rate of the default optimizer; small, so that many steps on the same batch stay finite."""
 
 
-Tell = Callable[[dict[str, Any]], None]
-"""Called with a description of the user's code that is about to run, and with the number of parameters."""
-
-
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell, tell: Tell = lambda _message: None) -> None:
+    def __init__(self, cell: Cell, tell: Tell = not_told) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
@@ -92,17 +89,10 @@ class OwnModel:
         """Call the user's function and return a Step; raises UserError with file and line if it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        file = self.model.shown.rpartition(":")[0]
         with _default_dtype_of(self.model):
-            self.tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
-            function = function_of(self.model)
-            self.tell({"doing": f"{call} of {file}"})
-            try:
-                returned = function(size, self.cell.batch_size)
-            except UserError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise refused(error, self.model, f"{call} fails") from error
+            returned = call_user(
+                self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
+            )
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,7 +80,7 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
         **{name: host[name] for name in ("hostname", "threads", "torch_version")},
     }
     tell({"begun": names})
-    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
+    watch = Stopwatch(synchronise=target.synchronise)
     return "ok", None, {"rows": [names | row for row in probe(target, job.threads, watch, job.precisions)]}
 
 

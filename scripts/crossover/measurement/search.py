@@ -208,7 +208,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
     step = prepare(task, job.cell.execution).step
-    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
+    watch = Stopwatch(synchronise=target.synchronise)
     if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
         raise InvalidError(
             f"the loss scaler skipped {SKIPPED_MAX} updates in a row, so the memory of an update is unknown"

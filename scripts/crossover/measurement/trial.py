@@ -47,11 +47,11 @@ from crossover.measurement.step.execution import Execution, compiled_graphs, pre
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
-from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters
+from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters, not_told
 from crossover.tables.columns import Measurement
 
 
-def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
+def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
     """Measure one trial in this process.
 
     Running out of memory, an unsupported precision or execution, exceeding the time limit and a wrong result give a
@@ -70,20 +70,20 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         }
         phases.end("context")
         tell({"begun": facts})
-        trial = Trial(job, cell, facts, surroundings, phases)
+        trial = Trial(job, cell, surroundings, phases, columns=dict(facts))
 
         def tell_and_note(message: dict[str, Any]) -> None:
-            facts.update(message.get("known", {}))
+            trial.columns |= message.get("known", {})
             tell(message)
 
         try:
             trial.measure_time(tell_and_note)
             trial.run_passes(tell)
-            outcome = trial.row()
+            row = trial.row()
         except Exception as error:
             status, reason = cell.ending(error)
-            outcome = {**trial.columns, "status": status, "reason": reason}
-    return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
+            row = {**trial.columns, "status": status, "reason": reason}
+    return Measurement(**row, spent_s=phases.to_json())
 
 
 TRIALS_WITH_REMEDIES = 3
@@ -96,13 +96,12 @@ class Trial:
 
     job: TrialJob
     cell: OpenCell
-    facts: Columns
     surroundings: Surroundings
     phases: Phases
+    columns: Columns
     task: Task = field(init=False)
     execution: Execution = field(init=False)
     watch: Stopwatch = field(init=False)
-    columns: Columns = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
     """Why the numerical check failed."""
@@ -118,8 +117,6 @@ class Trial:
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
         self.watch = watch = Stopwatch(
-            wall_ns=time.perf_counter_ns,
-            cpu_ns=time.process_time_ns,
             synchronise=self._wait,
             mark=target.mark,
             between_s=target.between_s,
@@ -245,7 +242,7 @@ class Trial:
             "flags": [
                 *self.flags,
                 *self.task.flags,
-                *host_flags({**self.facts, **self.columns}),
+                *host_flags(self.columns),
                 *(flag for flag in more if more[flag]),
             ],
             "status": "invalid" if reason else "ok",
@@ -299,7 +296,7 @@ class Trial:
 
     def _memory_parts(self) -> Columns:
         task = self.task
-        subject = Subject(task.step, task.model, () if task.optimizer is None else (task.optimizer,), task.on_device)
+        subject = Subject(task.step, task.model, task.optimizer, task.on_device)
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:

@@ -33,22 +33,13 @@ def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
         (" 2 , 0", [THIRD, FIRST]),
         ("0,3,1", [FIRST]),
         ("0,0", []),
-    ],
-)
-def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
-    assert ids(chosen) == visible
-
-
-@pytest.mark.parametrize(
-    ("chosen", "visible"),
-    [
         ("GPU-8932", [FIRST]),
         ("GPU-894,GPU-c", [SECOND, THIRD]),
         ("GPU-89", []),  # matches two GPUs
         ("GPU-c,GPU-c0", []),  # names a GPU twice
     ],
 )
-def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
+def test_chosen_by_index_or_uuid(chosen: str, visible: list[str]) -> None:
     assert ids(chosen) == visible
 
 

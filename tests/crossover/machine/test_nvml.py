@@ -57,7 +57,6 @@ def answers(**changes: Any) -> dict[str, Any]:
 def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
     nvml = fake_nvml({"GPU-1": answers()})
     assert read_gpu("GPU-1", nvml) == GpuState(
-        uuid="GPU-1",
         power_limit_w=650.0,
         sm_clock_mhz=1500,
         sm_clock_default_mhz=1800,
@@ -74,7 +73,7 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
 @pytest.mark.parametrize(
     ("uuid", "installed", "expected"),
     [
-        ("GPU-1", True, GpuState("GPU-1")),
+        ("GPU-1", True, GpuState()),
         ("GPU-1", False, None),
         (None, True, None),
         ("GPU-3", True, None),
@@ -106,10 +105,10 @@ def test_a_mig_instance_has_its_own_processes_and_the_clocks_of_its_gpu(fake_nvm
 
 
 def state(*pids: int, **values: Any) -> GpuState:
-    return GpuState("GPU-1", processes=tuple((pid, None) for pid in pids), **values)
+    return GpuState(processes=tuple((pid, None) for pid in pids), **values)
 
 
-UNKNOWN = GpuState("GPU-1")
+UNKNOWN = GpuState()
 NO_USE = (GpuUse(), GpuUse())
 OWN = {10, 11}
 

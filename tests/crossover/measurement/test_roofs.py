@@ -36,7 +36,7 @@ def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
 def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd.DataFrame:
     """The roofs of a CPU on which each block takes half a second."""
     readings = iter(range(10**6))
-    watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
+    watch = Stopwatch(wall_ns=lambda: int(next(readings) * BLOCK_S * 1e9), synchronise=lambda: None)
     monkeypatch.setattr(roofs, "LONGEST_STEP_S", longest_step_s)
     return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, probe_roofs.PURE, SMALL))
 

@@ -139,6 +139,19 @@ def test_a_step_from_the_host_is_measured_whole_on_a_cpu_which_copies_nothing(
     assert None not in (row.held_s, row.peak_rss_bytes, row.flops_per_step, row.parameter_bytes)
 
 
+def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJob, tmp_path: Path) -> None:
+    text = (
+        "import torch\ntorch.set_default_dtype(torch.float64)\ndef build(size, batch_size):\n"
+        "    return torch.nn.Linear(3, 1), torch.ones(batch_size, 3)\n"
+    )
+    cell = replace(own_cell(tmp_path, text, "resident"), precision="fp64")
+    try:
+        row = run_trial(replace(job, cell=cell))
+        assert (row.status, row.check, row.reason) == ("ok", "passed", None)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> None:
     """Batches alternate between 4 and 1 samples: 5 per pair of steps, and 1 or 4 in a remaining step."""
     row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))

@@ -43,12 +43,12 @@ torch."""
 Step = Callable[[], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stopwatch:
     """The clocks of a trial, injected for tests."""
 
-    wall_ns: Callable[[], int]
-    cpu_ns: Callable[[], int]
+    wall_ns: Callable[[], int] = time.perf_counter_ns
+    cpu_ns: Callable[[], int] = time.process_time_ns
     synchronise: Callable[[], None]
     mark: Callable[[], Any] | None = None
     """Records a timestamp in the device's queue; None for a device without timestamps."""

@@ -74,7 +74,7 @@ def trim_heap() -> None:
     Otherwise freed memory that the heap keeps would count as part of the base, and the next step would seem to need
     less.
     """
-    with suppress(AttributeError, OSError, TypeError):  # another C library than glibc, or Windows
+    with suppress(AttributeError, OSError):  # another C library than glibc
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 

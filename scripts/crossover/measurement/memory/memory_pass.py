@@ -46,7 +46,7 @@ class Subject:
     step: Callable[[], None]
     """A whole eager step of training or inference."""
     model: nn.Module
-    optimizers: tuple[torch.optim.Optimizer, ...] = ()
+    optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
     """Tensors of the dataset on the device."""
 
@@ -112,7 +112,7 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
-    None if NVML does not report it: no NVIDIA driver, a process id in another namespace (a container), Windows.
+    None if NVML does not report it: no NVIDIA driver, or a process id in another namespace (a container).
     """
     with open_gpu(uuid, pynvml) as gpu:
         running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
@@ -144,9 +144,8 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
-        # A wrapper may hide the optimizer.
-        states = [getattr(optimizer, "state", {}) for optimizer in subject.optimizers]
-        ledger.claim(tree_leaves([list(state.values()) for state in states]), "optimizer")
+        state = getattr(subject.optimizer, "state", {})  # a wrapper may hide the state
+        ledger.claim(tree_leaves(list(state.values())), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -171,7 +170,7 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = [group for optimizer in subject.optimizers for group in getattr(optimizer, "param_groups", ())]
+    groups = getattr(subject.optimizer, "param_groups", ())
     parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
     return list({id(parameter): parameter for parameter in parameters}.values())
 

@@ -304,8 +304,9 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
     `moved(share, seed)` is the relative change of the exact result under noise of size `share`, `again()` the
     difference between two runs of the exact step.
     """
-    advice = "find the operation that computes something else" if precision in GREATER else "leave this precision out "
-    "if fp32 is right"
+    advice = "leave this precision out if fp32 is right"
+    if precision in GREATER:
+        advice = "find the operation that computes something else"
     for name, error in errors.items():
         if math.isnan(error):
             return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")

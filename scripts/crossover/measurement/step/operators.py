@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from crossover.measurement.step.devices import OpenDevice
 
@@ -46,10 +46,9 @@ def count_work(
     `watch` is another mode that sees each operator. The counters about triple the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
-    formulas = {**flop_registry, **_attention()}
-    work = OperatorWork(formulas.keys(), target)
     counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
     counting.mod_tracker = NoModules()
+    work = OperatorWork(counting.flop_registry, target)
     with eager, work:
         work.find_least(target.device)
         # The counter is innermost, so that operators' times do not include the other modes.
@@ -78,8 +77,8 @@ NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_s
 BINS = 48
 TINY = 20
 """Number of tiny operators of each kind whose median time is subtracted."""
-GROUPS = {"products": True, "others": False}
-"""Prefixes of columns, and for each whether its operators are products."""
+GROUPS = ("products", "others")
+"""Prefixes of the operators' columns."""
 
 
 class OperatorWork(TorchDispatchMode):
@@ -97,16 +96,14 @@ class OperatorWork(TorchDispatchMode):
         self.between_s = target.between_s or (lambda begin, end: end - begin)
         self.occupy = target.occupy or (lambda: None)
         self.timed = target.mark is not None or target.device.type == "cpu"
-        self.least: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
-        """Timestamps of tiny operators."""
         self.uncounted = False
         """Whether an operator's products are not counted."""
         self._clear()
 
     def _clear(self) -> None:
-        self.bytes_by_working_set = {True: [0.0] * BINS, False: [0.0] * BINS}
+        self.bytes_by_working_set = {group: [0.0] * BINS for group in GROUPS}
         """Bin k is for operators that touch from 2^k to 2^(k+1) bytes."""
-        self.marks: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
+        self.marks: dict[str, list[tuple[Any, Any]]] = {group: [] for group in GROUPS}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.occupy()
@@ -116,13 +113,13 @@ class OperatorWork(TorchDispatchMode):
         moved = _moved_bytes(func, args, kwargs or {}, results)
         self.uncounted = self.uncounted or UNCOUNTED.search(func.overloadpacket.__name__) is not None
         if moved > 0:
-            is_product = func.overloadpacket in self.products
-            self.bytes_by_working_set[is_product][min(int(math.log2(moved)), BINS - 1)] += moved
-            self.marks[is_product].append((begin, end))
+            group = "products" if func.overloadpacket in self.products else "others"
+            self.bytes_by_working_set[group][min(int(math.log2(moved)), BINS - 1)] += moved
+            self.marks[group].append((begin, end))
         return results
 
     def find_least(self, device: torch.device) -> None:
-        """Time tiny operators of both kinds, whose time is subtracted from that of each operator."""
+        """Time tiny operators of both groups, whose time is subtracted from that of each operator."""
         number = torch.ones(1, 1, device=device)
         self._clear()
         for _ in range(TINY):
@@ -134,13 +131,13 @@ class OperatorWork(TorchDispatchMode):
     def columns(self) -> dict[str, Any]:
         """The sums, as columns of `Measurement`."""
         columns: dict[str, Any] = {
-            f"{name}_bytes_by_working_set": self.bytes_by_working_set[is_product] for name, is_product in GROUPS.items()
+            f"{group}_bytes_by_working_set": sizes for group, sizes in self.bytes_by_working_set.items()
         }
         if self.timed:
-            for name, is_product in GROUPS.items():
-                least_s = statistics.median(self.between_s(*pair) for pair in self.least[is_product])
-                times_s = (self.between_s(*pair) for pair in self.marks[is_product])
-                columns[f"{name}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
+            for group in GROUPS:
+                least_s = statistics.median(self.between_s(*pair) for pair in self.least[group])
+                times_s = (self.between_s(*pair) for pair in self.marks[group])
+                columns[f"{group}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
         return columns
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from crossover.measurement.host.description import describe_host
 from crossover.tables.columns import COLUMNS
 
 
-def test_the_cpu_is_described_under_the_names_of_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_is_described_under_the_names_of_the_columns(
+    kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {
         "proc/cpuinfo": "model name : Brand C1\nflags : avx512_bf16\n",
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",
@@ -20,12 +23,9 @@ def test_the_cpu_is_described_under_the_names_of_the_columns(tmp_path: Path, mon
     }
     for cpu in range(4):
         files[f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"] = f"{cpu}\n"
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
     monkeypatch.setattr(description, "usable_cpus", lambda: {0, 1, 2, 3})
     monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
-    facts = describe_host(tmp_path)
+    facts = describe_host(kernel(files))
     assert facts.keys() <= set(COLUMNS)
     expected = {
         "cpu_model": "Brand C1",

@@ -213,7 +213,7 @@ def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> No
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Path:
+def machine(kernel: Callable[..., Path]) -> Path:
     """A machine with two packages, one of which has a sub-domain, the platform, and a second interface to the first
     package.
     """
@@ -224,13 +224,11 @@ def machine(tmp_path: Path) -> Path:
         "intel-rapl:2": "psys",
         "intel-rapl-mmio:0": "package-0",
     }
-    for number, (folder, name) in enumerate(domains.items()):
-        path = tmp_path / "sys/class/powercap" / folder
-        path.mkdir(parents=True)
-        (path / "name").write_text(f"{name}\n")
-        (path / "energy_uj").write_text(f"{number + 1}000\n")
-        (path / "max_energy_range_uj").write_text("262143328850\n")
-    return tmp_path
+    files: dict[str, str] = {}
+    for number, (folder, name) in enumerate(domains.items(), 1):
+        values = {"name": name, "energy_uj": f"{number}000", "max_energy_range_uj": "262143328850"}
+        files |= {f"sys/class/powercap/{folder}/{file}": f"{value}\n" for file, value in values.items()}
+    return kernel(files)
 
 
 def test_each_package_counts_once(machine: Path) -> None:

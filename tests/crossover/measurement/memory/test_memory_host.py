@@ -92,7 +92,7 @@ def measure(model, rows):
     for _ in range(2):
         step()
     peak = measure_memory(step, torch.device("cpu"))
-    return peak | split_memory(Subject(step, model, (optimizer,), (data,)), torch.device("cpu"), peak)
+    return peak | split_memory(Subject(step, model, optimizer, (data,)), torch.device("cpu"), peak)
 
 gradients = measure(nn.Sequential(nn.Linear(5000, 10000)), 1)
 activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)

@@ -53,7 +53,7 @@ def split_training(
     for _ in range(warmup):
         step()
     resident = () if next_data else (data,)
-    return split_step(Subject(step, model, (optimizer,), resident), CPU)
+    return split_step(Subject(step, model, optimizer, resident), CPU)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
@@ -120,7 +120,7 @@ def test_sparse_gradients_count_as_their_indices_and_values() -> None:
         model(rows).sum().backward()
 
     step()
-    columns = split_step(Subject(step, model, (optimizer,), (rows,)), CPU).columns
+    columns = split_step(Subject(step, model, optimizer, (rows,)), CPU).columns
     assert columns["gradient_bytes"] == 3 * 10 * 4 + 3 * 8
     assert columns["parameter_bytes"] == 100 * 10 * 4
 
@@ -145,7 +145,7 @@ def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
         with grad_mode():
             model(data)
 
-    split = split_step(Subject(step, model, (), (data,)), CPU)
+    split = split_step(Subject(step, model, None, (data,)), CPU)
     assert (parts(split), split.added_bytes) == ((PARAMETER_BYTES, 0, 0, 0, ROWS * 10 * 4), 0)
 
 
@@ -182,7 +182,7 @@ def test_observing_keeps_nothing_alive() -> None:
 
     gc.disable()  # it would free what a cycle of references keeps
     try:
-        split = split_step(Subject(step, model, (), (data,)), CPU)
+        split = split_step(Subject(step, model, None, (data,)), CPU)
     finally:
         gc.enable()
     assert parts(split)[3] == RELU_BYTES
@@ -197,7 +197,7 @@ def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
         mark[0] = 2
         output.sum().backward()
 
-    split = split_step(Subject(step, model, (), (data,)), CPU, lambda: mark[0])
+    split = split_step(Subject(step, model, None, (data,)), CPU, lambda: mark[0])
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 

@@ -149,6 +149,9 @@ def test_a_wrong_result_and_a_wrong_gradient_are_found(change: Change, claimed: 
     answer = checked(with_outputs(change), claimed=claimed)
     assert answer.errors[name] == pytest.approx(error, rel=1e-4, nan_ok=True)
     assert f"the step's {name} is" in str(answer.wrong)
+    full = claimed in ("fp64", "fp32")
+    advice = "find the operation that computes something else" if full else "leave this precision out if fp32 is right"
+    assert str(answer.wrong).endswith(f"; {advice}")
 
 
 @pytest.mark.parametrize(

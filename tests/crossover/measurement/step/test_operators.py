@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
-from tiny_tasks import CPU, Applied, TinyInference, TinyTraining
+from tiny_tasks import CPU, Applied, TinyInference, TinyTraining, flops_of
 
 MLP_FORWARD = 2 * 7 * (2 * 30 + 30 * 50 + 50 * 3)
 MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # the gradient of the inputs is not needed
@@ -25,10 +25,6 @@ MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # the gradient of the inputs is
 
 def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 50), nn.ReLU(), nn.Linear(50, 3))
-
-
-def flops_of(step: Callable[[], None]) -> int:
-    return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp-bf16", "amp-fp16", "bf16", "fp64"])

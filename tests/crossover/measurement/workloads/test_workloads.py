@@ -13,16 +13,10 @@ from safetensors.torch import save_file
 
 from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.step.devices import open_device
-from crossover.measurement.step.operators import count_work
 from crossover.measurement.workloads import count_parameters, read_dataset
-from tiny_tasks import answer_of, cell_of, task_of
+from tiny_tasks import answer_of, cell_of, flops_of, task_of
 
 Data = dict[str, torch.Tensor]
-
-
-def flops_of(step: Callable[[], None]) -> int:
-    return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 
 def points() -> Data:
