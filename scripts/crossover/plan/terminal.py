@@ -49,7 +49,7 @@ CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
     *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
-"""Prefixes of Snakemake's other lines about these."""
+"""Prefixes of Snakemake's other lines about these events."""
 
 NOTHING_TO_DO = "Nothing to be done"
 """Prefix of Snakemake's line if all files are up to date."""

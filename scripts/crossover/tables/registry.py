@@ -248,7 +248,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "peak_share": Column(
         "achieved TFLOP/s over the highest rate of workload matmul on the device in the precision",
-        title="of the most reached",
+        title="of the peak rate",
         shown_unit="%",
         factor=100,
     ),
@@ -604,7 +604,7 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "start": _count("first batch size to try"),
     "limit": _count("largest batch size to try; empty without a limit"),
     "memory_limit_bytes": _count("memory limit of the cell; empty for all", "B"),
-    "tries_count": _count("tries of the search"),
+    "tries_count": _count("number of tries of the search"),
     "search_s": Column("time of all tries", "s"),
     **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
     **_of_record(["torch_version", "command"]),
