@@ -85,7 +85,7 @@ class Code:
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits."""
+        """The key of all code, packages and surroundings, as 32 hexadecimal digits."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 

@@ -103,8 +103,8 @@ def cut_paths(record: logging.LogRecord) -> bool:
 
 
 def _few(paths: Sequence[str]) -> list[str]:
-    more = len(paths) - MOST_PATHS
-    return [*paths[:MOST_PATHS], *([f"and {more} more"] if more > 0 else [])]
+    left_out = len(paths) - MOST_PATHS
+    return [*paths[:MOST_PATHS], *([f"and {left_out} more"] if left_out > 0 else [])]
 
 
 class Progress(logging.Handler):

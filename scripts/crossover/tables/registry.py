@@ -338,8 +338,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
         "what is compared: device, settings, protocol, machine; for `reference`, a device of a machine measured "
-        "elsewhere with one of this machine; for `bound`, the least time that the roofs of such a device allow with "
-        "the time on this machine; the axes hold the contender's values"
+        "elsewhere with one of this machine; for `bound`, the time on this machine with the least time that the roofs "
+        "of such a device allow; the axes hold the contender's values"
     ),
     "device": _text("the contender's device"),
     "baseline": _text(

@@ -318,12 +318,12 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
         greater = _limits(errors, moved, share * GREATER.get(precision, 4.0))
         limits = {name: max(limit, greater[name]) for name, limit in limits.items()}
     name = next(iter(_beyond(errors, limits)), doubtful[0])
-    seen = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
+    finding = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
-        return Answer(errors, unchecked=f"{seen}; in {precision} that could still be rounding")
+        return Answer(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
     if (spread := again()[name]) > limits[name]:
-        return Answer(errors, unchecked=f"{seen}, but two runs of the step differ by {spread:.2g}")
-    return Answer(errors, wrong=f"{seen}; {advice}")
+        return Answer(errors, unchecked=f"{finding}, but two runs of the step differ by {spread:.2g}")
+    return Answer(errors, wrong=f"{finding}; {advice}")
 
 
 def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
