@@ -91,7 +91,7 @@ def check_folder(folder: Path) -> list[Finding]:
 
 def check_trials(folder: Path) -> Iterator[Finding]:
     """Check the rows of all trials for consistency and against the files in `cells/`."""
-    read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it anew")
+    read_trials(folder / MEASUREMENTS, list(COLUMNS), "copy it again")
     measurements = read_table(folder / MEASUREMENTS)
     yield from (Finding(MEASUREMENTS, what) for what in check_rows(measurements))
     yield from check_numbers(MEASUREMENTS, measurements)
@@ -139,7 +139,7 @@ def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Findin
     references = [read_reference(path) for path in plan_file.find_references(plan, folder, started_in)]
     trainings = [folder / Path(path).relative_to(plan.config["results"]) for path in plan.trainings]
     compared = {*facts_of(stored.reference_cells).values()} <= {reference.facts for reference in references}
-    # A reference that has no cells of the run may still give limits.
+    # A reference without cells of this run may still provide limits, which need its roofs.
     if not compared or len(references) < len(plan.references) or not all(path.is_file() for path in trainings):
         what = "names missing references or trainings, so the tables were not recomputed"
         yield Finding("plan.json", what, is_wrong=False)

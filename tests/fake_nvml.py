@@ -17,7 +17,7 @@ class FakeGpu:
 
     uuid: str
     instances: tuple[FakeGpu | None, ...] | None = None
-    """MIG instances by index, with gaps; None in a GPU that is not split."""
+    """MIG instances by index, with None for gaps; None for a GPU without MIG."""
     within: tuple[int, int] = (0, 0)
     """Ids of an instance's GPU instance and compute instance."""
     knows_mig: bool = True
@@ -25,9 +25,10 @@ class FakeGpu:
     near: tuple[int, ...] = ()
     """CPUs of its NUMA node; empty if the driver cannot tell."""
     answers: Mapping[str, Any] = field(default_factory=dict)
-    """Further answers by the function's name, or by the name and its arguments: `nvmlDeviceGetClock(1, 2)`.
+    """Further answers by the function's name, or by its name and arguments: `nvmlDeviceGetClock(1, 2)`.
 
-    `fields` are those of nvmlDeviceGetFieldValues. What has no answer is not supported, as on many a real GPU."""
+    `fields` are those of nvmlDeviceGetFieldValues. Queries without an answer are not supported, as on many real GPUs.
+    """
 
 
 def unsupported(number: int = pynvml.NVML_ERROR_NOT_SUPPORTED) -> Any:
@@ -41,11 +42,11 @@ class FakeNvml:
         self.boards = gpus
         self.devices = {device.uuid: device for gpu in gpus for device in (gpu, *(gpu.instances or ())) if device}
         self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.devices.items()}
-        """Their answers, which a test may change."""
+        """The answers of each GPU, which a test may change."""
         self.there = there
         self.counts = counts
         self.opens = opens
-        """The error that it opens with; 0: none."""
+        """The error code of opening NVML; 0: no error."""
         self.opened = 0
 
     def nvmlInit(self) -> None:  # noqa: N802

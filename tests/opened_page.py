@@ -92,4 +92,4 @@ class Opened:
 
 
 Open = Callable[..., Opened]
-"""Opens the page of a path, at an anchor; keywords are those of a browser context."""
+"""Opens a page by path, at an anchor; keywords are passed to the browser context."""

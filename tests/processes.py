@@ -10,10 +10,10 @@ import psutil
 
 T = TypeVar("T")
 PATIENCE_S = 300
-"""Longer than anything takes on a busy machine; only what never comes takes as long."""
+"""Maximum wait in seconds, longer than anything takes on a busy machine."""
 
 TESTER = "CROSSOVER_TESTER"
-"""The variable by which a process says whose it is: a daemon inherits it, though its parent is another one by then."""
+"""The environment variable that marks processes of a test run; daemons inherit it, although their parent changes."""
 
 
 def started_by(tester: str) -> list[psutil.Process]:

@@ -23,7 +23,7 @@ from processes import PATIENCE_S, TESTER, wait_for
 GPUS = 2
 PACKAGES = ("slurm-wlm", "munge")
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
-"""No other place will do: the executor plugin drops SLURM_CONF from what the job's own srun sees."""
+"""The path is fixed, since the executor plugin removes SLURM_CONF from the environment of a job's srun."""
 DEVICES = CONFIGURATION.with_name("gres.conf")
 OURS = "# Written by the tests of Crossover, and removed when they end.\n"
 LOCK = Path("/run/lock/crossover-slurm.lock")

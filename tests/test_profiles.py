@@ -22,7 +22,7 @@ from workflow_copy import ROOT
 PROFILES = ["default", "slurm"]
 FIRST_LOOK = ROOT / "docs" / "tutorials" / "first-look.md"
 ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "probe_roofs"}
-"""The rules whose jobs a cluster runs; the others compute from rows in seconds."""
+"""The rules whose jobs run on a cluster; the others compute from rows in seconds."""
 
 
 def profile(name: str) -> dict[str, Any]:

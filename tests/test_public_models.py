@@ -32,13 +32,13 @@ PARAMETERS = {
     "quantised": 0,
     "variable_lengths": 100 * 16 + recurrent(4, 16, 16) + linear(16, 2),
 }
-"""Trainable parameters at size 16, by hand."""
+"""Trainable parameters at size 16, worked out by hand."""
 
 NOT_CHECKED = {
     "its step is the user's own function": {"policy"},
     "the comparison with double precision failed": {"quantised"},
 }
-"""Why the numerical check leaves some out."""
+"""Reasons why some models are not checked numerically."""
 
 
 @pytest.fixture(scope="module")

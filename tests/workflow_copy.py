@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
-"""What a copy of the workflow needs."""
+"""The files and folders that a copy of the workflow needs."""
 
 TINY = {
     "warmup_min_steps": 5,
@@ -27,7 +27,7 @@ TINY = {
     "warmup_max_s": 2.0,
     "block_min_s": 0.005,
 }
-"""An effort that measures anything at all."""
+"""The smallest effort that gives a measurement."""
 
 
 def copy_workflow(folder: Path) -> None:

@@ -24,7 +24,7 @@ STUDIES = {f"with_{number}": FIGURES[:number] for number in (1, 2, 4)}
 
 SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
   .filter((image) => image.complete && image.naturalWidth > 0).map((image) => image.getAttribute("src"))[0] ?? null"""
-"""Where the image lies that the page shows, as JavaScript."""
+"""JavaScript for the path of the image that the page shows."""
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from crossover.config.studies import Effort
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 
 EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.02, warmup_max_s=0.02, timed_min_s=0.1, timed_max_s=0.1)
-"""Short, so that a machine whose speed drifts over seconds changes little within a round."""
+"""A short effort, so that a machine whose speed drifts over seconds changes little within a round."""
 
 STEP_S = 100e-6
-"""The step that the harness's cost is compared with."""
+"""Seconds of the step with which the harness's cost is compared."""
 
 
 def three_methods(

@@ -19,15 +19,16 @@ from crossover.statistics.intervals import Floats
 from crossover.statistics.refinement import plan_refinement, trials_of_candidates
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
-"""Candidates that take the same time; that differ by some percent; whose order changes with the size; and A/A:
-candidates and devices all take the same."""
+"""Candidates take the same time, differ by some percent, or change their order with size; in the last case all
+candidates and devices take the same time.
+"""
 GAP_SD, MOST_TILT = 0.03, 0.3
-"""Standard deviation of the gap between candidates, in ln(seconds), and the most that it changes by over ln(size)."""
+"""Standard deviation of the gap between candidates, in ln(seconds), and its maximum change per ln(size)."""
 FIRST: Candidate = ("0",)
-"""The candidate of a device that a study's own grid measures."""
+"""The candidate of a device that is in a study's grid."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
-"""Sizes among which the true crossover is searched."""
+"""Sizes at which the true crossover is searched for."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class BestCase:
     differ: str
     shape: str
     candidates: tuple[int, int]
-    """Of the CPU and of the GPU."""
+    """Numbers of candidates of the CPU and of the GPU."""
     effort: str = "default"
 
 
@@ -62,9 +63,9 @@ class Devices:
     near: float = 0.0
     """The size where both devices' first candidates take the same time."""
     offsets: tuple[Floats, ...] = ()
-    """Of each device (gap, tilt, size without a gap) of each candidate, of shape (candidates, 3)."""
+    """For each device, the (gap, tilt, size without a gap) of its candidates, of shape (candidates, 3)."""
     spreads: tuple[Floats, ...] = ()
-    """Of each device the standard deviation between the trials of each candidate, in ln(seconds)."""
+    """For each device, the standard deviation between the trials of each candidate, in ln(seconds)."""
     measured: tuple[dict[int, dict[Candidate, Floats]], ...] = field(default_factory=lambda: ({}, {}))
     """ln(seconds) of each device by size and candidate."""
 

@@ -30,7 +30,7 @@ SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
 CAUSES = {"sleep": "loader", "decode": "loader", "pageable": "transfer", "pinned": "transfer", "act": "host"}
-"""The bottleneck of each part whose name differs from it."""
+"""The bottleneck caused by each part, if it has another name than the part."""
 
 VARIANTS = {
     "cpu": (

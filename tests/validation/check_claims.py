@@ -25,7 +25,7 @@ SIZES = tuple(8 * 2**power for power in range(11))
 RANGE = (float(SIZES[4]), float(SIZES[6]))
 """The claimed crossover."""
 RATIO_RANGE = (2.0, 2.5)
-"""The claimed speed-up, of the largest size."""
+"""The claimed speed-up at the largest size."""
 
 EQUAL, INSIDE, AT_END, RATIO_INSIDE, RATIO_AT_END = (
     "no difference",
@@ -44,7 +44,7 @@ class ClaimCase:
 
     truth: str
     shape: str
-    """The curve of a crossover."""
+    """The shape of the curve, one of SHAPES."""
     trials: int
 
 

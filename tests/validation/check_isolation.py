@@ -29,7 +29,7 @@ CELLS = {
 }
 """Workload, batch size and size: small steps, in which the host decides, and large ones."""
 SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.name)}" for field in fields(Effort)]
-"""The effort of a quick run: its trials spread as longer ones do, and more of them fit into the time."""
+"""The effort of a quick run, whose trials have the same spread as longer ones, and more fit into the time."""
 
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:

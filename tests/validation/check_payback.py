@@ -23,7 +23,7 @@ TRIALS = (3, 4, 8)
 SPREADS = (0.02, 0.05, 0.1, 0.25)
 SPEEDUPS = (1.2, 2.0, 10.0)
 CORRELATIONS = (0.0, 0.8)
-"""Of start-up and step within a trial, on the log scale: a slow process may be slow in both."""
+"""Correlations of start-up and step within a trial, on the log scale: a slow process may be slow in both."""
 
 
 @dataclass(frozen=True)

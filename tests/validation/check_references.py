@@ -24,7 +24,7 @@ from crossover.tables.registry import SERIES_AXES
 
 LINE = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
-"""Statuses of crossovers that give its size, or that it lies below or above all sizes."""
+"""Statuses that give the size of a crossover, or say that it lies below or above all sizes."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 

@@ -23,12 +23,12 @@ from crossover.tables.frames import write_csv
 from workflow_copy import copy_workflow, write_config
 
 BATCH_SIZES = 10
-"""Cells of a size in a grid that does nothing."""
+"""Number of cells per size in a grid."""
 
 STUDY = "null_grid"
 
 LAST_LINES = 5
-"""Lines of a failed command's output that an error shows."""
+"""Number of lines of a failed command's output that are shown in the error."""
 
 
 def make_grid(folder: Path, cells: int) -> None:

@@ -25,7 +25,7 @@ from crossover.machine.threads import usable_cores
 LENGTHS = ("long", "short")
 CELL = ["workload", "size", "execution", "device"]
 CELLS = {"tiny": ("disc_mlp", 100, 4), "wide": ("higgs_mlp", 32, 1000), "large": ("linear_stack", 512, 4096)}
-"""Workload, batch size and size, of steps from 0.05 to 100 ms."""
+"""Workload, batch size and size of steps that take 0.05 to 100 ms."""
 LONG = Effort(warmup_min_s=2.0, warmup_accelerator_min_s=2.0, timed_min_s=1.0, timed_max_s=1.0)
 MARGIN = 0.01
 """A short trial's time is equivalent to a long one's within this share."""

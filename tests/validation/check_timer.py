@@ -16,7 +16,7 @@ from crossover.tables.frames import write_csv
 CELLS = (("disc_mlp", 100, (3, 8, 10)), ("higgs_mlp", 32, (100, 1000)))
 """Workload, batch size and sizes."""
 MARGINS = {True: 0.05, False: 0.02}
-"""Margins of equivalence, by whether the device is the CPU, which other work on the machine disturbs."""
+"""Equivalence margins by whether the device is the CPU, which other work on the machine disturbs."""
 
 
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:

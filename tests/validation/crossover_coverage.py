@@ -18,12 +18,12 @@ from crossover.statistics.refinement import plan_refinement
 
 SMALLEST = 8
 SPAN = 260
-"""Largest size of a first grid over its smallest, at most."""
+"""Maximum ratio of the largest to the smallest size of a first grid."""
 OTHERS_EVERY = 5
-"""The other methods take longer, so only one simulation in this many tries them."""
+"""The other methods are slower, so they are tried in one of this many simulations."""
 INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
-"""Crossings beyond an end of the range, by a factor."""
+"""Crossings beyond an end of the range, with the factor."""
 
 CURVED = ("launch_floor", "cache_knee")
 STEEP_AND_SHALLOW = ("launch_floor", "shallow")
@@ -42,12 +42,14 @@ class Case:
     """One setting to simulate."""
 
     crossing: str
-    """Where the true crossover lies. `never`: ahead by 10 % everywhere; `plateau`: behind at first, then equal."""
+    """Location of the true crossover. `never`: the contender leads by 10 % everywhere; `plateau`: it is behind at
+    first, then equal.
+    """
     shape: str
     effort: str
     """One of EFFORTS."""
     factor: float = 3
-    """Between neighbouring sizes of the first grid."""
+    """Factor between neighbouring sizes of the first grid."""
     spread: str = "2 to 10 %"
     """One of SPREADS."""
 

@@ -22,14 +22,16 @@ from crossover.statistics.intervals import Floats
 SAMPLES = 100
 """Samples of a trial; the estimator takes their median."""
 CORRELATION = 0.9
-"""Between neighbouring samples of a process."""
+"""Correlation of neighbouring samples of a process."""
 SAMPLE_SD = 0.05
 OUTLIER_SHARE = 0.02
-"""Samples that take twice as long."""
+"""Share of samples that take twice as long."""
 PROCESS_SD = (0.02, 0.10)
-"""Range of the standard deviation between a cell's trials, on the log scale; each side draws its own."""
+"""Range of the standard deviation between a cell's trials, on the log scale, drawn for each side."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
-"""How trials of a cell differ: log-normally; by a t distribution with 3 degrees; or 1 in 20 takes 30 % longer."""
+"""Distribution of a cell's trials: log-normal; a t distribution with 3 degrees of freedom; or 1 in 20 takes 30 %
+longer.
+"""
 MIDDLE = 130
 """The middle of the sizes that are simulated, on the log scale."""
 
@@ -41,15 +43,17 @@ class Spread:
     sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
     """Range of each side's standard deviation between trials."""
     over_sizes: float = 1.0
-    """Each cell's is multiplied by a random factor, of which the largest is this many times the smallest."""
+    """Each cell's standard deviation is multiplied by a random factor; the largest is this many times the smallest."""
     exponent: float = 0.0
-    """It is also multiplied by (size / MIDDLE)^exponent."""
+    """The standard deviation is also multiplied by (size / MIDDLE)^exponent."""
     disturbed: float = 1.0
-    """It is also multiplied by this at one of the sizes measured first."""
+    """The standard deviation at one of the sizes measured first is also multiplied by this factor."""
     drift: tuple[float, float] = (0.0, 0.0)
-    """Range of a step of the random walk that all times take from round to round; its mean over the first is 0."""
+    """Range of the random walk's steps, by which all times change from round to round; its mean over the first rounds
+    is 0.
+    """
     drifts_together: bool = False
-    """Whether both sides take the same walk."""
+    """Whether both sides follow the same random walk."""
 
 
 DRIFT = (0.01, 0.05)
@@ -64,7 +68,7 @@ SPREADS: Mapping[str, Spread] = {
     "drift of both sides": Spread(drift=DRIFT, drifts_together=True),
     "drift of each side": Spread(drift=DRIFT),
 }
-"""Sizes span a factor of 260, over which a power of -0.2 falls by a factor of 3."""
+"""How trials differ, by name. Over the sizes, which span a factor of 260, an exponent of -0.2 is a factor of 3."""
 
 
 def _launch_floor(n: Floats) -> Floats:
@@ -104,11 +108,11 @@ SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
     "tile_steps": _tile_steps,
     "bending": _bending,
 }
-"""ln(baseline time / contender time) over the size; a constant added to it moves the crossing."""
+"""ln(baseline time / contender time) as a function of size, by shape; adding a constant moves the crossing."""
 KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
-"""A knee at the crossing itself, the hardest place: slopes over ln(size) below and above it."""
+"""Curves with a knee at the crossing, the hardest place: slopes over ln(size) below and above it."""
 STEPS: Mapping[str, float] = {"steps_of_1.3": 1.3, "steps_of_2": 2.0}
-"""Steps as wide as this factor in size, narrower than the gap between two sizes, one of them at the crossing."""
+"""Curves with steps of this factor in size, narrower than the gap between two sizes; one step is at the crossing."""
 
 
 @dataclass
@@ -125,7 +129,7 @@ class Machine:
     sds_of_sizes: dict[float, Floats] = field(default_factory=dict)
     """Standard deviation between trials of both sides, by size."""
     walk: Floats = field(default_factory=lambda: np.empty((0, 2)))
-    """What each round so far adds to ln(seconds) of both sides."""
+    """The drift of ln(seconds) of both sides in each round so far."""
 
     def __post_init__(self) -> None:
         low, high = np.log(self.spread.sides).T

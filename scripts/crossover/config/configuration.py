@@ -48,7 +48,7 @@ class Configuration:
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
-    """Classes of a cluster's nodes; None: all nodes are alike."""
+    """Classes of a cluster's nodes; None: all nodes are the same."""
     several_hosts: bool
     side_by_side: bool
     check_devices: bool

@@ -47,12 +47,12 @@ Value = str | int | float | None
 
 
 def _scales() -> dict[str, tuple[str, float]]:
-    found = {metric: (metric, 1.0) for metric in METRICS}
+    scales = {metric: (metric, 1.0) for metric in METRICS}
     for metric in METRICS:
         for ending, units in UNITS.items():
             if metric.endswith(ending) and not metric.endswith("_per_s"):
-                found |= {metric.removesuffix(ending) + unit: (metric, factor) for unit, factor in units.items()}
-    return found
+                scales |= {metric.removesuffix(ending) + unit: (metric, factor) for unit, factor in units.items()}
+    return scales
 
 
 SCALES = _scales()
@@ -86,7 +86,7 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
-    seen: dict[tuple[Value, ...], tuple[str, dict[str, Value]]] = {}
+    first_rows: dict[tuple[Value, ...], tuple[str, dict[str, Value]]] = {}
     for fields, place in records:
         if len(fields) < len(names) or any(fields[len(names) :]):
             raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
@@ -94,9 +94,11 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         if not any(row.get(metric) for metric in METRICS):
             raise UserError(f"{place}: no result; allowed: a line with at least one")
         run = tuple(row[name] for name in names if name in row and name not in METRICS)
-        if run in seen:
-            raise UserError(f"{place}: {_again(row, *seen[run])}; allowed: each run once, or runs with a label each")
-        seen[run] = place.removeprefix(f"{where}: "), row
+        if run in first_rows:
+            raise UserError(
+                f"{place}: {_again(row, *first_rows[run])}; allowed: each run once, or runs with a label each"
+            )
+        first_rows[run] = place.removeprefix(f"{where}: "), row
         rows.append(row)
     if not rows:
         raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")

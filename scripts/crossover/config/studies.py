@@ -155,8 +155,8 @@ class Refinement:
         """Number of trials of the sizes at a crossover after each stage following the bisections."""
         # After single trials many sizes are undecided; a second trial decides some of them.
         second = (2,) if self.first_trials == 1 and trials > 2 else ()
-        more = (*second, trials) if self.first_trials < trials else ()
-        return (*more, trials + self.extra_trials) if self.extra_trials else more
+        stages = (*second, trials) if self.first_trials < trials else ()
+        return (*stages, trials + self.extra_trials) if self.extra_trials else stages
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,8 @@ def read_study(
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
-    more = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
-    study = _read(file, more)
+    layers = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
+    study = _read(file, layers)
     check_study(study, shown_path(file), datasets)
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
@@ -201,7 +201,7 @@ def _function_problems(study: Study) -> Iterator[str]:
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
             yield (
-                f"precisions: {AS_WRITTEN} is of a function of your own, {FUNCTION_SIGNATURE}; allowed: "
+                f"precisions: {AS_WRITTEN} is for functions only, {FUNCTION_SIGNATURE}; allowed: "
                 f"{', '.join(PRECISIONS)}"
             )
         if model is not None and set(study.variants) != {PLAIN}:

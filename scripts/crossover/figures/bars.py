@@ -48,7 +48,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
     low, high = axes.get_ylim()
     for capacity in cells["capacity_bytes"].dropna().unique():
         if capacity < NEAR * high:
-            axes.axhline(capacity, color=INK, linewidth=1.5, label=f"all there is: {bytes_text(capacity)}")
+            axes.axhline(capacity, color=INK, linewidth=1.5, label=f"capacity: {bytes_text(capacity)}")
             axes.set_ylim(low, max(axes.get_ylim()[1], 2 * capacity))
 
 
@@ -57,10 +57,10 @@ def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
-    has = "" if pd.isna(capacity) else f" with {bytes_text(capacity)}"
-    at = "" if "size" in named else f", at {name_by(first_row(shown), ['size'])}"
+    capacity_text = "" if pd.isna(capacity) else f" with {bytes_text(capacity)}"
+    size_text = "" if "size" in named else f", at {name_by(first_row(shown), ['size'])}"
     device = view.device_title(str(shown["device"].iloc[0]))
-    title = f"{device}{has}: what the peak is for{at}"
+    title = f"{device}{capacity_text}: what the peak is for{size_text}"
     return Panel(title, (), partial(_draw_memory_bars, shown, named), bars=len(shown))
 
 

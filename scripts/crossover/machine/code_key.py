@@ -85,7 +85,7 @@ class Code:
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits."""
+        """The key of all code, packages and surroundings, as 32 hexadecimal digits."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
@@ -185,7 +185,7 @@ class Imported:
     packages: set[str] = field(default_factory=set)
     """Installed packages, and those that are missing."""
     missing: set[str] = field(default_factory=set)
-    """Modules of the user's packages that were not found in their place."""
+    """Modules of the user's packages that were not found where expected."""
     data: dict[str, Path] = field(default_factory=dict)
     """The user's other files that count, by names that do not depend on where the folders are."""
     environment_variables: set[str] = field(default_factory=set)

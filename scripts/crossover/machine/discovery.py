@@ -106,20 +106,20 @@ def find_machine() -> Machine:
     built_for = torch_built_for()
     devices, note = ["cpu"], None
     amd = Path("/dev/kfd").exists()
-    seen = len(nvidia.gpus.visible)
+    visible_gpus = len(nvidia.gpus.visible)
     too_old = "cuda" in built_for and nvidia.cuda_major < int(built_for["cuda"].split(".")[0])
-    if (seen and "cuda" in built_for and not too_old) or (amd and "hip" in built_for):
+    if (visible_gpus and "cuda" in built_for and not too_old) or (amd and "hip" in built_for):
         devices.append("cuda")
-    elif seen and too_old:
+    elif visible_gpus and too_old:
         note = (
             f"this machine has a GPU, but its driver {nvidia.driver} is too old for the installed torch, "
             f"built for CUDA {built_for['cuda']}: update the driver, or install a torch for an older CUDA"
         )
     elif nvidia.silent is not None:
         note = nvidia.silent
-    elif seen or amd:
+    elif visible_gpus or amd:
         note = (
-            f"this machine has a GPU, but the installed torch is built without {'CUDA' if seen else 'ROCm'}: "
+            f"this machine has a GPU, but the installed torch is built without {'CUDA' if visible_gpus else 'ROCm'}: "
             "install a build of torch for it in this environment"
         )
     if platform.system() == "Darwin" and platform.machine() == "arm64":

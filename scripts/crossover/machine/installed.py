@@ -76,7 +76,7 @@ def installed_with(packages: Iterable[str]) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = NOT_INSTALLED
             continue
-        # Python's own parser takes a millisecond for each.
+        # Read with regular expressions, since Python's parser takes a millisecond for each distribution.
         facts = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
         versions[name] = "".join(re.findall(r"^Version: (.*)$", facts, flags=re.MULTILINE))
         if name in direct and distribution.read_text("direct_url.json"):

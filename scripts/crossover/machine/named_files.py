@@ -41,7 +41,9 @@ class NamedFiles:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Folders for relative names, besides the folder of the file that names them and those above it."""
+        """Folders in which relative names are searched for, in addition to the naming file's folder and those
+        above it.
+        """
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 

@@ -273,14 +273,14 @@ def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> i
     """
     if before.processes is None or after.processes is None:
         return None
-    was, now = (Counter(pid for pid, _ in state.processes or ()) for state in (before, after))
-    seen = was | now
-    if not seen:
+    earlier, current = (Counter(pid for pid, _ in state.processes or ()) for state in (before, after))
+    listed = earlier | current
+    if not listed:
         return None
-    if own_ids & now.keys():
-        return sum(count for pid, count in seen.items() if pid not in own_ids)
-    ours_is_new = bool(now - was)
-    return sum(seen.values()) - ours_is_new
+    if own_ids & current.keys():
+        return sum(count for pid, count in listed.items() if pid not in own_ids)
+    ours_is_new = bool(current - earlier)
+    return sum(listed.values()) - ours_is_new
 
 
 def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:

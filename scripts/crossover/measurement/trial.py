@@ -235,7 +235,7 @@ class Trial:
         reason = self.wrong or why_invalid(self.columns)
         check = "failed" if self.wrong else "passed" if self.checked else "not_checked"
         first = self.job.trial == 1
-        more = {"not_checked": first and not self.checked, "incomplete": bool(self.undone)}
+        of_passes = {"not_checked": first and not self.checked, "incomplete": bool(self.undone)}
         return {
             **self.columns,
             "check": check if first else None,
@@ -243,7 +243,7 @@ class Trial:
                 *self.flags,
                 *self.task.flags,
                 *host_flags(self.columns),
-                *(flag for flag in more if more[flag]),
+                *(flag for flag in of_passes if of_passes[flag]),
             ],
             "status": "invalid" if reason else "ok",
             "reason": "; ".join([reason, *self.task.notes] if reason else [*self.task.notes, *self.notes, *self.undone])

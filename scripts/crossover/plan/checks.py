@@ -21,7 +21,7 @@ from crossover.tables.references import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If a class sets one of these resources, all classes must, since the profile's value then applies to none of them."""
+"""If a class sets one of these resources, all classes must, since the profile's value then applies to no class."""
 
 
 def check_metrics(studies: Sequence[Study]) -> None:

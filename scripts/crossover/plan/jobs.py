@@ -136,7 +136,8 @@ class Jobs:
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Cores that a measuring job requests; not a parameter, so that changing the number measures nothing again.
+        """Cores that a measuring job requests; not a parameter, so that changing the number triggers no new
+        measurement.
 
         On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a
         number. The trial itself determines its number of threads.

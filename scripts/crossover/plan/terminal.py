@@ -49,7 +49,7 @@ CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
     *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
-"""Prefixes of Snakemake's other lines about these."""
+"""Prefixes of Snakemake's other lines about these events."""
 
 NOTHING_TO_DO = "Nothing to be done"
 """Prefix of Snakemake's line if all files are up to date."""
@@ -103,8 +103,8 @@ def cut_paths(record: logging.LogRecord) -> bool:
 
 
 def _few(paths: Sequence[str]) -> list[str]:
-    more = len(paths) - MOST_PATHS
-    return [*paths[:MOST_PATHS], *([f"and {more} more"] if more > 0 else [])]
+    left_out = len(paths) - MOST_PATHS
+    return [*paths[:MOST_PATHS], *([f"and {left_out} more"] if left_out > 0 else [])]
 
 
 class Progress(logging.Handler):

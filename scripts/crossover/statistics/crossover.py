@@ -135,7 +135,7 @@ def _middle(zeros: list[_Zero]) -> _Zero:
 
 
 def _root(advantages: Advantages, zero: _Zero) -> float:
-    """The size of a zero, clipped to its bracket against rounding."""
+    """The size of a zero, clipped to its bracket, which rounding may exceed."""
     return float(np.clip(math.exp(zero.log_size), advantages.sizes[zero.below], advantages.sizes[zero.above]))
 
 

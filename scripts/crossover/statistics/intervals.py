@@ -246,13 +246,13 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 
 
 def paired_ratio(
-    of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
+    numerators: Sequence[float], denominators: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
     """Mean over at least one trial of the ratio of two values of a trial, with its interval.
 
     `resolution` is that of both values, as in `time_over_trials`.
     """
-    ratios = [value / base for value, base in zip(of, over, strict=True)]
+    ratios = [value / base for value, base in zip(numerators, denominators, strict=True)]
     return time_over_trials(ratios, together, math.sqrt(2) * resolution)
 
 

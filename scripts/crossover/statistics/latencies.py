@@ -89,12 +89,12 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
     for percent in LATENCY_PERCENTS:
         of_trials = list(filter(None, (percentile_of(samples.tolist(), percent) for samples in trials)))
         if len(of_trials) == len(trials):
-            over: Percentile | Interval = of_trials[0]
+            percentile_interval: Percentile | Interval = of_trials[0]
             if len(trials) > 1:
-                # Steps are timed one by one, so the clock's resolution is a larger share than of a block.
+                # Steps are timed one by one, so the clock's resolution is a larger share of a step than of a block.
                 values = [percentile.value for percentile in of_trials]
-                over = time_over_trials(values, resolution=CLOCK_S / min(values))
-            ends = dict(zip(ENDS, vars(over).values(), strict=True))
+                percentile_interval = time_over_trials(values, resolution=CLOCK_S / min(values))
+            ends = dict(zip(ENDS, vars(percentile_interval).values(), strict=True))
             columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
     return columns
 

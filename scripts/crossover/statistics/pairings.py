@@ -43,7 +43,7 @@ class Pairing:
 
     @property
     def is_headline(self) -> bool:
-        """Whether this is the main question: an accelerator against all cores of its host's CPU."""
+        """Whether the pairing answers the main question: an accelerator against all cores of its host's CPU."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 

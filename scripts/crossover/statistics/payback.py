@@ -30,7 +30,7 @@ PHASE_RESOLUTION_S = 1e-4
 
 @dataclass(frozen=True)
 class Jobs:
-    """Start-up and step time of each trial of a cell, in seconds."""
+    """Start-up and step time of each trial of a cell, both in seconds."""
 
     startups_s: Sequence[float]
     steps_s: Sequence[float]

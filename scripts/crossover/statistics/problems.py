@@ -34,7 +34,7 @@ CELL_FLAGS = ("trials_differ", "above_roof")
 """Flags of whole cells."""
 
 MOST_NAMED = 4
-"""Maximum number of values of an axis listed."""
+"""Maximum number of an axis's values that an entry lists."""
 
 
 def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:

@@ -149,7 +149,7 @@ def spanned(here: Row, there: Row) -> Row:
 
 _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
-"""Statuses of crossovers that have an interval, though it may be open."""
+"""Statuses of crossovers with an interval, which may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
 """All statuses, the least certain first."""
 

@@ -62,7 +62,7 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         "gaps_s": or_nan(kernels) * roofs.graph_gap_s,
     }
     highest_s = np.nanmax([row["memory_roof_s"], row["compute_roof_s"], 0.0]) or math.nan
-    # A longer step gives a smaller share.
+    # The upper end of the step time gives the lower end of the share.
     ends = {"": "step_time_s", "_low": "step_time_high_s", "_high": "step_time_low_s"}
     return row | {f"roof_share{end}": highest_s / or_nan(cell[name]) for end, name in ends.items()}
 

@@ -63,7 +63,7 @@ class Facts:
     code_version: str | None
     """git commit."""
     command: str | None
-    """Command of its run."""
+    """Command of the run that measured it."""
 
 
 def read_facts(folder: Path) -> Facts:

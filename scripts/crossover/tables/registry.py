@@ -248,7 +248,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "peak_share": Column(
         "achieved TFLOP/s over the highest rate of workload matmul on the device in the precision",
-        title="of the most reached",
+        title="of the peak rate",
         shown_unit="%",
         factor=100,
     ),
@@ -338,8 +338,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
         "what is compared: device, settings, protocol, machine; for `reference`, a device of a machine measured "
-        "elsewhere with one of this machine; for `bound`, the least time that the roofs of such a device allow with "
-        "the time on this machine; the axes hold the contender's values"
+        "elsewhere with one of this machine; for `bound`, the time on this machine with the least time that the roofs "
+        "of such a device allow; the axes hold the contender's values"
     ),
     "device": _text("the contender's device"),
     "baseline": _text(
@@ -604,7 +604,7 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "start": _count("first batch size to try"),
     "limit": _count("largest batch size to try; empty without a limit"),
     "memory_limit_bytes": _count("memory limit of the cell; empty for all", "B"),
-    "tries_count": _count("tries of the search"),
+    "tries_count": _count("number of tries of the search"),
     "search_s": Column("time of all tries", "s"),
     **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
     **_of_record(["torch_version", "command"]),

@@ -201,7 +201,7 @@ def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
     sentence = WORDS.said(answer)
     assert sentence.startswith(words)
     assert sentence.endswith(f"x; no significant difference at {tied:,} linear layers")
-    assert WORDS.notes(answer) == "more trials, or a quieter machine, may tell"
+    assert WORDS.notes(answer) == "more trials, or a quieter machine, may decide"
     assert WORDS.summed([answer, answer]) == f"{sides[0]} faster, but {AT_AN_END}"
 
 

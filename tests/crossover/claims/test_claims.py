@@ -280,7 +280,7 @@ def crossover(low: float, high: float, **where: Any) -> dict[str, Any]:
 
 
 SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
-"""Parameters by size; `power_laws` has the CPU and the GPU take the same time at 1000, trials 1 % apart."""
+"""Parameters by size; in `power_laws`, CPU and GPU take the same time at 1000, with trials 1 % apart."""
 
 
 @pytest.mark.parametrize(

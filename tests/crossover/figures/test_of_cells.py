@@ -118,7 +118,7 @@ def test_memory_over_size_has_a_line_the_capacity_and_bars_of_the_largest(view_o
     shown = labelled(lines)
     assert shown["fp32, oom at 8"] == {2: 10 * MB, 4: 60 * MB}
     assert shown["fp16"] == {2: 5 * MB, 4: 30 * MB, 8: 70 * MB}
-    assert set(shown["all there is: 80.0 MB"].values()) == {80 * MB}
+    assert set(shown["capacity: 80.0 MB"].values()) == {80 * MB}
     assert lines.get_ylim()[1] > 80 * MB
     assert [x for x, _ in marked(lines, "x")] == [8]
     assert dict(zip(row_names(bars), words(bars), strict=True)) == {

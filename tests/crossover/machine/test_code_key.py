@@ -28,7 +28,7 @@ COUNTS = {
     ("training", "disc_mlp"): {*STEP, "training"},
     ("trial", "null"): {"clock/timing", "null_trial"},
 }
-"""Modules of the measurement that count for a kind of job and a workload, beside those of ALWAYS."""
+"""Modules of the measurement in the key of a kind of job and a workload, in addition to ALWAYS."""
 ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
 NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
 

@@ -54,7 +54,7 @@ UNKNOWN = {
     "a folder of another module": ("net.py", "from paths import DATA\nopen(DATA / 'x.csv')", ["assets/x.csv"]),
     "all of a kind": ("net.py", "for f in HERE.glob('*.csv'):\n    pass", ["x.csv"]),
 }
-"""As PARTS, for models that read or import by a computed name: all files beside them count."""
+"""Like PARTS, for models that read or import by a computed name, so that all files beside them count."""
 OTHER = {
     "a.py": "import b\n",
     "pkg/__init__.py": "from . import part\n",
@@ -63,7 +63,7 @@ OTHER = {
     "lazy/__init__.py": f"{FROM_FILE}def __getattr__(n):\n    return importlib.import_module(f'.{{n}}', __name__)\n",
     "paths.py": f"{FROM_FILE}sys.path.insert(0, 'lib')\nDATA = HERE / 'assets'\n",
 }
-"""Files that each model may find; the text of those that count is not empty."""
+"""Files beside each model; those that are part of its key have a text."""
 
 
 @pytest.fixture

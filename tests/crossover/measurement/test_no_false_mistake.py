@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 Row = Callable[..., dict[str, Any]]
 Trial = Callable[[int], dict[str, Any]]
-"""Columns of latencies of a trial with this number."""
+"""Measures the trial with this number; returns its columns of latencies."""
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ from trials import CELL
 pytestmark = pytest.mark.usefixtures("own_switches")
 
 FIRST = TryJob(cell=CELL, seed=0, dataset="data", threads=1, time_limit_s=60.0, memory_limit_bytes=1000)
-"""From batch 100 on."""
+"""A try at batch size 100, from which searches start."""
 
 
 def outcomes(status_of: Callable[[int], str]) -> Callable[[TryJob], Outcome]:

@@ -279,7 +279,7 @@ LATER = {
     "count_work": ("count of operations", "flops_per_step"),
     "time_remedies": ("remedies", "held_s"),
 }
-"""The passes after the timing, by the function that does their work: their names, and a column of each."""
+"""The passes after the timing, by the function that does the work: the pass's name, and one of its columns."""
 
 
 BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")

@@ -221,4 +221,4 @@ def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name
     finally:
         reset()
     assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")
-    assert line.endswith("it imports, must not set it" + (f"; in its place, set {key} in the config" if key else ""))
+    assert line.endswith("it imports, must not set it" + (f"; set {key} in the config instead" if key else ""))

@@ -47,7 +47,7 @@ ACTION = {
         },
     },
 }
-"""What github-action-benchmark's README asks of customSmallerIsBetter."""
+"""The format customSmallerIsBetter according to github-action-benchmark's README."""
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from crossover.tables.registry import MEMORY_PARTS
 Row = Callable[..., dict[str, Any]]
 
 SPLIT = dict(zip(MEMORY_PARTS, (10, 20, 0, 30, 5, 35), strict=True))
-"""In all 100 bytes."""
+"""The parts add up to 100 bytes."""
 LOST: dict[str, Any] = {"status": "oom", "reason": "no memory", "step_time_s": None, "flags": None}
 
 

@@ -13,7 +13,9 @@ from crossover.tables.frames import headline_rows, records
 PowerLaws = Callable[..., pd.DataFrame]
 SIZE, PARAMETERS = {"disc_depth": "size"}, {"disc_depth": "parameters"}
 GRID = {2: 100, 4: 100_000}
-"""At 1 us a parameter the CPU takes 1 ms, as the GPU always does, at 1000: a third of the way in logarithms."""
+"""Parameters by size. At 1 us per parameter the CPU takes the GPU's 1 ms at 1000, a third of the way on the log
+scale.
+"""
 SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
 

@@ -126,7 +126,7 @@ def test_an_identical_run_that_stands_out_is_named(row: Row, factors: Any, outli
         ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [1.0, 1.0]}, "missing"),
         ({2: [1.0, 1.0]}, {2: [1.0, 1.0], 3: [1.0, 1.0]}, "missing"),
         ({2: [1.0, 1.0], 3: [1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "missing"),  # a single trial
-        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # a slowdown that was found decides
+        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # slower takes precedence over missing
         ({2: [1.0, 1.0]}, {3: [1.0, 1.0]}, "missing"),
     ],
 )

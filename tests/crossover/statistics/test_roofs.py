@@ -87,4 +87,4 @@ def test_a_cell_above_its_roof_says_that_the_roof_is_wrong(times_s: tuple[float,
 
 
 KINDS = (("eager", "cuda"), ("compile", "cuda"), ("eager", "cpu-1"))
-"""A compiled step has no memory roof, a CPU on fewer cores none at all."""
+"""A compiled step has no memory roof, and a CPU on fewer cores has no roofs."""

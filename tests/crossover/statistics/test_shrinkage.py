@@ -14,7 +14,7 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, SampleMean
 from crossover.statistics.shrinkage import MOST_PRIOR_FREEDOM, fit_prior, inverse_trigamma, with_shared_spread
 
 UNEVEN = ([0.0, 0.1, 0.3], [1.0, 1.01, 1.01], [2.0, 2.3, 2.1, 2.9], [3.0, 3.001, 3.002], [4.0, 4.1, 4.5])
-"""Cells that differ in their spread by far more than chance."""
+"""Cells whose spreads differ by far more than chance."""
 
 
 def means(cells: Sequence[Sequence[float]]) -> list[SampleMean]:

@@ -20,7 +20,7 @@ Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
 BATCHES = (1, 4, 16, 64, 256)
 SPREAD = (0.99, 1.0, 1.01, 1.0)
-"""Of the trials of a cell."""
+"""Factors on the times of a cell's trials."""
 
 
 @pytest.fixture

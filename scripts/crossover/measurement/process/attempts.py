@@ -57,7 +57,7 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
         raise ChildFailedError(mistake)
     if tried.status in ("ok", "unsupported") or outcome.result["is_lacking"]:
         return replace(outcome, status="unsupported", result={})
-    reason = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
+    reason = f"{mistake}; it is not known whether the step runs on the CPU in fp32 ({tried.status})"
     return replace(outcome, status="invalid", reason=reason, result={})
 
 

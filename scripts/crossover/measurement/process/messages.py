@@ -68,10 +68,10 @@ def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
     try:
         while not data.endswith(b"\n"):
-            more = connection.recv(65536)
-            if not more:
+            chunk = connection.recv(65536)
+            if not chunk:
                 raise ValueError("no whole order")
-            data += more
+            data += chunk
         return json.loads(data), descriptors
     except BaseException:
         for descriptor in descriptors:  # otherwise the client's log would stay open in the server

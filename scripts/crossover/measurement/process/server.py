@@ -140,7 +140,7 @@ class Server:
         pid = os.fork()
         if pid:
             with suppress(OSError):
-                os.setpgid(pid, pid)  # the process must be gone before the client is told
+                os.setpgid(pid, pid)  # before the client learns the process id
             return pid
         code = 1
         try:

@@ -96,7 +96,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
     names = [name for name, value in expected.items() if current[name] != value]
     changed = ", ".join(f"{name} changed from {expected[name]} to {current[name]}" for name in names)
     keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
-    instead = f"; in its place, set {' and '.join(keys)} in the config" if keys else ""
+    instead = f"; set {' and '.join(keys)} in the config instead" if keys else ""
     return f"{changed}: the workload, or what it imports, must not set it{instead}" if names else None
 
 

@@ -1,9 +1,9 @@
 """The numerical check: a step's result against the same computation in double precision on the CPU.
 
-Both sides start from the same fresh weights and the same batch. Compared are the results of the forward pass (a
-training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one
-vector. If double precision would take long for the whole batch, some rows are compared instead: a training runs only
-on these; an inference runs the whole batch as timed, provided that its rows do not depend on each other.
+Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
+training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one vector.
+If double precision would take long for the whole batch, some rows are compared instead: a training runs only on these;
+an inference runs the whole batch as timed, provided that its rows do not depend on each other.
 
 How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
 of a fresh ResNet by up to 6e-2. An error larger than the rounding of any model is therefore compared with the effect
@@ -319,12 +319,12 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
         greater = _limits(errors, moved, share * GREATER.get(precision, 4.0))
         limits = {name: max(limit, greater[name]) for name, limit in limits.items()}
     name = next(iter(_beyond(errors, limits)), doubtful[0])
-    seen = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
+    finding = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
-        return Answer(errors, unchecked=f"{seen}; in {precision} that could still be rounding")
+        return Answer(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
     if (spread := again()[name]) > limits[name]:
-        return Answer(errors, unchecked=f"{seen}, but two runs of the step differ by {spread:.2g}")
-    return Answer(errors, wrong=f"{seen}; {advice}")
+        return Answer(errors, unchecked=f"{finding}, but two runs of the step differ by {spread:.2g}")
+    return Answer(errors, wrong=f"{finding}; {advice}")
 
 
 def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:

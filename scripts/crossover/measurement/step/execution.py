@@ -95,16 +95,16 @@ def compiled_graphs() -> int:
 def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
     """A check that counts in how many intervals between its calls new graphs were compiled, the first being the first
     step."""
-    seen, times = compilations(), 0
+    compiled, recompiled = compilations(), 0
 
     def check() -> None:
-        nonlocal seen, times
+        nonlocal compiled, recompiled
         now = compilations()
-        times += now > seen
-        seen = now
-        if times > 1 + RECOMPILED_MAX:
+        recompiled += now > compiled
+        compiled = now
+        if recompiled > 1 + RECOMPILED_MAX:
             raise UnsupportedError(
-                f"compile compiles the model anew in step after step ({times - 1} times after the first): its shapes "
+                f"compile recompiles the model in step after step ({recompiled - 1} times after the first): its shapes "
                 "or Python values change; keep them fixed, or use execution: eager"
             )
 

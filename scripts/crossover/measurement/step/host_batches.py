@@ -14,7 +14,7 @@ from crossover.measurement.step.trees import map_plain, tensors_of
 
 
 def copy_each_step(task: Task, pinned: bool) -> None:
-    """Move a task's batches to host memory, in the task's arithmetic; from now on each step copies.
+    """Move a task's batches to host memory, in the task's arithmetic, so that each step copies its batch.
 
     Raises UnsupportedError for tensors that cannot be pinned, and for a workload that makes its batches on the device.
     """

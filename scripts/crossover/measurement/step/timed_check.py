@@ -51,7 +51,7 @@ class State:
         self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 
     def moved(self) -> dict[str, list[torch.Tensor]]:
-        """The changes of weights (`update`) and buffers since."""
+        """The changes of weights (`update`) and buffers since this state."""
         return {
             name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
             for name, tensors in self.moving.items()

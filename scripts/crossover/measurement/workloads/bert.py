@@ -66,7 +66,7 @@ class Training(TrainingTask):
         weights = self.model.parameters()
         if "adafactor" in ways:
             self.optimizer = torch.optim.Adafactor(weights, lr=LEARNING_RATE)
-            self.reads_back = True  # norms of weights and updates
+            self.reads_back = True  # its step reads norms of weights and updates on the host
         else:
             self.optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.0)
 

@@ -95,7 +95,7 @@ def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None
 
 @pytest.fixture
 def fixed_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """Replaces the split by a fixed one; returns the device's level of each."""
+    """Replace the split by a fixed one; returns a list of the device's level in each call."""
     levels: list[int | None] = []
 
     def split_step(subject: Subject, _: torch.device, level: Callable[[], int] | None = None) -> Split:

@@ -98,7 +98,7 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
     else:
         ended = run_supervised(job, clock)
         assert (ended.status, ended.written, ended.facts, ended.result) == (status, False, {"parameters": 6}, {})
-        undecided = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
+        undecided = f"net.py: line 3: {FFT}; it is not known whether the step runs on the CPU in fp32 ({tried})"
         assert ended.reason == (FFT if status == "unsupported" else undecided)
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)

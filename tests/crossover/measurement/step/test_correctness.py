@@ -358,7 +358,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 BATCH = 1024
-"""32 times the rows that stand for a batch."""
+"""32 times the number of rows that are compared."""
 LIMIT_S = WHOLE_BATCH_S / 32
 
 

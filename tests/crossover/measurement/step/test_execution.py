@@ -282,7 +282,7 @@ class Counting(nn.Module):
 def test_a_step_that_is_compiled_again_and_again_is_refused_early() -> None:
     ready = prepare(TinyTraining(Counting(), [torch.randn(4, 3)]), "compile")
     steps = 0
-    with pytest.raises(UnsupportedError, match=r"compiles the model anew in step after step \(5 times"):
+    with pytest.raises(UnsupportedError, match=r"recompiles the model in step after step \(5 times"):
         for _ in range(20):
             ready.step()
             steps += 1
