@@ -68,8 +68,7 @@ class OwnModel:
 
     def build_model(self, _size: int) -> nn.Module:
         """The model on the host, in the types that the function gave it."""
-        step = self._user_step()
-        return trained_model(step) if self.model.mode == "train" else step.model
+        return module_of(self._user_step(), self.model.mode)
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         """The training or inference task, by the study's `mode`."""
@@ -167,10 +166,10 @@ class ModelWithLoss(nn.Module):
         return self.model(*inputs, **named_inputs)
 
 
-def trained_model(step: Step) -> nn.Module:
-    """The module that a training moves, casts and trains: the model, with its loss if that has weights."""
+def module_of(step: Step, mode: str) -> nn.Module:
+    """The module that a task moves and casts: the model; in a training, with its loss if that has weights."""
     model: nn.Module = step.model
-    if step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
+    if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
     return model
 
@@ -307,7 +306,7 @@ class _OwnTask(Task):
             self.checked_rows = sys.maxsize
         if note := cast_note(step.model, self.first[0], arithmetic, cell.precision):
             self.notes, self.flags = (note,), ("cast",)
-        super().__init__(trained_model(step) if model.mode == "train" else step.model, arithmetic)
+        super().__init__(module_of(step, model.mode), arithmetic)
         if not self.loaded:
             self.resident_batch = self.place(self.first)
             on_host = self._ids_on_host(self.first)
