@@ -37,7 +37,7 @@ from crossover.measurement.own_batches import (
 from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
-from crossover.measurement.step.precision import PURE, Arithmetic
+from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
@@ -117,13 +117,11 @@ _default_dtypes: dict[Model, torch.dtype] = {}
 @contextmanager
 def _default_dtype_of(model: Model) -> Iterator[None]:
     """Let a user's file set torch's default type for itself only; a step has the type of its precision."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(_default_dtypes.get(model, before))
-    try:
-        yield
-    finally:
-        _default_dtypes[model] = torch.get_default_dtype()
-        torch.set_default_dtype(before)
+    with default_dtype(_default_dtypes.get(model, torch.get_default_dtype())):
+        try:
+            yield
+        finally:
+            _default_dtypes[model] = torch.get_default_dtype()
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()

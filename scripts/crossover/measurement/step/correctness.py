@@ -27,7 +27,7 @@ from torch.autograd.graph import _engine_run_backward
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
-from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.precision import Arithmetic, default_dtype
 from crossover.measurement.step.tasks import Answer, Errors, GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
@@ -131,7 +131,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
     def run_reference(inputs: Any, *noise: RoundingNoise) -> Values:
-        with _doubles_by_default():
+        with default_dtype(torch.float64):
             return _evaluate(task, reference, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
 
     with without_dropout(task.model), without_dropout(reference):
@@ -177,17 +177,6 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
                 buffers[name].copy_(buffer)
     fresh._apply(REFERENCE.place)
     return fresh.train(task.model.training)
-
-
-@contextmanager
-def _doubles_by_default() -> Iterator[None]:
-    """Use double precision as the default type of new tensors."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 @dataclass(frozen=True)
