@@ -39,7 +39,7 @@ def count_work(
     step: Callable[[], object],
     execution: str,
     target: OpenDevice,
-    watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
+    watch: AbstractContextManager[object] | None = None,
 ) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
 
@@ -51,7 +51,7 @@ def count_work(
     work = OperatorWork(counting.flop_registry, target)
     with eager, work:
         work.find_least(target.device)
-        with counting as counter, watch:  # innermost, so that operators' times do not include them
+        with counting as counter, watch or nullcontext():  # innermost, so that operators' times do not include them
             step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
