@@ -172,21 +172,21 @@ class FunctionTask(Task):
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        ours, again = (results_of(self.source.step_on(device), model) for _ in range(2))
-        if not ours:
+        results, repeated = (results_of(self.source.step_on(device), model) for _ in range(2))
+        if not results:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) can return some"
             )
         tolerance = self.user_step.tolerance
-        if difference(ours, again, tolerance) is not None:
+        if difference(results, repeated, tolerance) is not None:
             return Answer(
                 unchecked="built twice, the function returns different results: it draws unseeded random numbers"
             )
         if device == "cpu":
             return Answer()
-        theirs = results_of(self.source.step_on("cpu"), model)
-        if (text := difference(ours, theirs, tolerance)) is None:
-            errors = [relative_error(a.values, b.values) for a, b in zip(ours, theirs, strict=True)]
+        expected = results_of(self.source.step_on("cpu"), model)
+        if (text := difference(results, expected, tolerance)) is None:
+            errors = [relative_error(a.values, b.values) for a, b in zip(results, expected, strict=True)]
             return Answer({"result": max(errors)})
         return Answer(
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
@@ -254,12 +254,12 @@ def _of_array(array: np.ndarray) -> Result | None:
     return Result(array, TOLERANCES.get(array.dtype.type, 0.0)) if array.dtype.kind in "biufc" else None
 
 
-def difference(ours: list[Result], theirs: list[Result], tolerance: float | None) -> str | None:
+def difference(results: list[Result], expected: list[Result], tolerance: float | None) -> str | None:
     """Describe results that differ by more than the tolerance; None if they agree."""
-    if len(ours) != len(theirs):
-        return f"{len(ours)} arrays and {len(theirs)}"
-    for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):
-        name = f"array {number} of {len(ours)}: " if len(ours) > 1 else ""
+    if len(results) != len(expected):
+        return f"{len(results)} arrays and {len(expected)}"
+    for number, (a, b) in enumerate(zip(results, expected, strict=True), 1):
+        name = f"array {number} of {len(results)}: " if len(results) > 1 else ""
         if a.values.shape != b.values.shape:
             return f"{name}shape {list(a.values.shape)} and {list(b.values.shape)}"
         allowed = max(a.tolerance, b.tolerance) if tolerance is None else tolerance
@@ -269,10 +269,10 @@ def difference(ours: list[Result], theirs: list[Result], tolerance: float | None
     return None
 
 
-def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Euclidean norm of the difference over that of `theirs`; infinite where only one value is finite."""
-    kind = np.complex128 if "c" in (ours.dtype.kind, theirs.dtype.kind) else np.float64
-    first, second = ours.astype(kind).ravel(), theirs.astype(kind).ravel()
+def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
+    """Euclidean norm of the difference over that of `expected`; infinite where only one value is finite."""
+    kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
+    first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))
     if not differing.any():
         return 0.0

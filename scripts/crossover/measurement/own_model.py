@@ -37,7 +37,7 @@ from crossover.measurement.own_batches import (
 from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
-from crossover.measurement.step.precision import PURE, Arithmetic
+from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
@@ -68,8 +68,7 @@ class OwnModel:
 
     def build_model(self, _size: int) -> nn.Module:
         """The model on the host, in the types that the function gave it."""
-        step = self._user_step()
-        return trained_model(step) if self.model.mode == "train" else step.model
+        return module_of(self._user_step(), self.model.mode)
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         """The training or inference task, by the study's `mode`."""
@@ -120,13 +119,11 @@ def _default_dtype_of(model: Model) -> Iterator[None]:
     """Apply the default type that a user's file sets in torch to that file's code only; a step has the type of its
     precision.
     """
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(_default_dtypes.get(model, before))
-    try:
-        yield
-    finally:
-        _default_dtypes[model] = torch.get_default_dtype()
-        torch.set_default_dtype(before)
+    with default_dtype(_default_dtypes.get(model, torch.get_default_dtype())):
+        try:
+            yield
+        finally:
+            _default_dtypes[model] = torch.get_default_dtype()
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -169,10 +166,10 @@ class ModelWithLoss(nn.Module):
         return self.model(*inputs, **named_inputs)
 
 
-def trained_model(step: Step) -> nn.Module:
-    """The module that a training moves, casts and trains: the model, with its loss if that has weights."""
+def module_of(step: Step, mode: str) -> nn.Module:
+    """The module that a task moves and casts: the model; in a training, with its loss if that has weights."""
     model: nn.Module = step.model
-    if step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
+    if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
     return model
 
@@ -309,7 +306,7 @@ class _OwnTask(Task):
             self.checked_rows = sys.maxsize
         if note := cast_note(step.model, self.first[0], arithmetic, cell.precision):
             self.notes, self.flags = (note,), ("cast",)
-        super().__init__(trained_model(step) if model.mode == "train" else step.model, arithmetic)
+        super().__init__(module_of(step, model.mode), arithmetic)
         if not self.loaded:
             self.resident_batch = self.place(self.first)
             on_host = self._ids_on_host(self.first)

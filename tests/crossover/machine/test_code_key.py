@@ -85,7 +85,7 @@ def test_another_version_of_a_package_counts_where_the_workload_imports_it(monke
     version_of.cache_clear()
 
 
-def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> None:
+def test_packages_are_named_by_their_distributions(library: Path) -> None:
     """Packages that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
     workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
     assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
@@ -107,7 +107,7 @@ def test_the_table_of_a_users_model_counts(tmp_path: Path) -> None:
     assert len({before, without, key(model)}) == 3
 
 
-def test_only_what_a_file_does_counts(library: Path) -> None:
+def test_comments_and_docstrings_do_not_count(library: Path) -> None:
     text = '"""Words."""\nclass A:\n    """More."""\n    size = 1\n    """What it is."""\n    name = "this"\n'
 
     def key(text: str) -> str:

@@ -97,7 +97,7 @@ def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(kernel: Ca
     assert read_counters(root, cpus=[0]).throttled_s == 2.5
 
 
-def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path) -> None:
+def test_missing_counters_are_none(tmp_path: Path) -> None:
     bare = read_counters(tmp_path, cpus=[0])
     assert dataclasses.replace(bare, monotonic_s=0.0) == Counters(
         monotonic_s=0.0, load=bare.load, cpu_pressure_s=None, throttled_s=None, ticks=None, host_ticks=None

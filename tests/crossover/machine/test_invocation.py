@@ -34,7 +34,7 @@ def test_a_run_is_handed_down_as_it_was_found() -> None:
     assert code_version() == "a" * 40 + "-dirty"
 
 
-def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
+def test_without_a_run_the_code_version_is_the_checkouts() -> None:
     assert handed_down_invocation() is None
     assert code_version() == "b" * 40
 

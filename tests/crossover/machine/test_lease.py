@@ -86,7 +86,7 @@ def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Lease
         ("cuda", {}, FakeNvml()),
     ],
 )
-def test_where_there_is_no_gpu_nothing_is_held(
+def test_without_a_gpu_nothing_is_leased(
     leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
 ) -> None:
     with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
@@ -97,7 +97,9 @@ def test_where_there_is_no_gpu_nothing_is_held(
 
 
 @pytest.mark.parametrize("device", ["cuda", "mps", "xpu"])
-def test_gpus_without_names_are_one_to_a_machine(leaser: Leaser, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+def test_accelerators_without_uuids_share_one_lease(
+    leaser: Leaser, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
     absent = FakeNvml(there=False)
     with ExitStack() as first:
         leased = first.enter_context(leaser(device, nvml=absent))
@@ -151,7 +153,7 @@ def wait(leaser: Leaser, until_s: float, holder: str = "disc_depth, trial 3", sp
     return waiting
 
 
-def test_a_waiting_trial_says_for_whom_at_once_and_every_minute(leaser: Leaser) -> None:
+def test_a_waiting_trial_names_the_holder_at_once_and_every_minute(leaser: Leaser) -> None:
     waiting = wait(leaser, 150.0)
     assert [when for when, _ in waiting.told] == [0.0, 60.0, 120.0]
     line = waiting.told[1][1]

@@ -257,7 +257,7 @@ NO_GPU = {
         (FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2", lost=True)), {}, "GPU is lost"),
     ],
 )
-def test_a_driver_that_does_not_answer_is_not_no_gpu(
+def test_a_silent_driver_is_told_from_a_machine_without_a_gpu(
     nvml: Any, files: dict[str, str], said: str | None, kernel: Callable[..., Path]
 ) -> None:
     reason = silent_driver(nvml, kernel(files))

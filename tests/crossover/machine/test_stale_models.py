@@ -137,7 +137,7 @@ def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> No
     assert keys(net) == before
 
 
-def test_what_cannot_be_read_is_no_mistake(project: Path) -> None:
+def test_unreadable_files_are_skipped(project: Path) -> None:
     """Too long names, unknown users' home folders, kernel files and dangling links are skipped."""
     names = ["x" * 280, "/" + "x" * 280, "sub/" + "x" * 280, "~nobody-here/x", "~", "/", "..", "/proc/self/stat"]
     reads = "".join(f"open({name!r})\n" for name in names)

@@ -105,7 +105,7 @@ def test_two_gpus_share_all_cores(machine: Path, first: tuple[int, ...], second:
     ],
     ids=["near one GPU", "some near one GPU", "two share", "far from two", "too few cores"],
 )
-def test_a_job_shares_out_the_cpus_it_was_given(
+def test_a_job_divides_the_cpus_it_was_given(
     machine: Path, allowed: tuple[int, ...], visible: str, expected: dict[str, list[int]]
 ) -> None:
     assert shares(FOUR, machine, allowed, visible) == expected

@@ -42,7 +42,7 @@ GPU = {
 
 
 @pytest.mark.parametrize("facts", [CPU, GPU, dict.fromkeys(COLUMNS), {}], ids=["cpu", "gpu", "unknown", "none"])
-def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: dict[str, Any]) -> None:
+def test_no_flag_at_the_thresholds_or_without_data(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
     assert why_invalid(facts) is None
 
@@ -76,7 +76,7 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
         {**GPU, "foreign_gpu_share": 0.0},  # open and idle
     ],
 )
-def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
+def test_harmless_load_raises_no_flag(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
 
 
@@ -100,7 +100,7 @@ def test_the_resolution_of_others_by_hand() -> None:
         ({"recompiles": 4}, "recompilations while timing (4)"),
     ],
 )
-def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: str) -> None:
+def test_the_reason_of_an_invalid_result_is_named(changes: dict[str, Any], words: str) -> None:
     assert words in str(why_invalid({**GPU, **changes}))
 
 
@@ -114,6 +114,6 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
         ({}, False),  # a wrong result, or a setting that the workload changes
     ],
 )
-def test_only_what_may_go_away_by_itself_is_worth_a_second_attempt(facts: dict[str, Any], passes: bool) -> None:
+def test_only_passing_reasons_are_measured_again(facts: dict[str, Any], passes: bool) -> None:
     assert may_pass({**GPU, **facts, "status": "invalid"}) is passes
     assert not may_pass({**GPU, **facts, "status": "oom"})

@@ -88,7 +88,7 @@ def never(*_: object) -> None:
     pytest.fail("nothing to wait for")
 
 
-def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_waits_for_it(start: Start) -> None:
+def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: Start) -> None:
     """Otherwise consecutive GPU trials could keep a CPU trial waiting until none is left."""
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
@@ -104,7 +104,7 @@ def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_wait
     assert last_end < began < ended < later.next("begins")[0]
 
 
-def test_turns_come_in_the_order_of_asking_and_a_waiting_trial_says_for_whom(start: Start) -> None:
+def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(start: Start) -> None:
     first, *others = (start(f"trial {number}", "alone") for number in range(4))
     first.begin()
     for worker in others:
@@ -131,7 +131,7 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
         os.kill(child, signal.SIGKILL)  # raises if the process is gone
 
 
-def test_what_computes_has_the_host_alone(start: Start) -> None:
+def test_other_computations_hold_the_host_exclusively(start: Start) -> None:
     trial = start("a trial", "beside")
     assert turn_of_others(os.environ) is None
     with computing("drawing figures"):
@@ -140,7 +140,7 @@ def test_what_computes_has_the_host_alone(start: Start) -> None:
     trial.next("begins")
 
 
-def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation_says_so(
+def test_batch_jobs_wait_only_for_a_run_in_their_allocation(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with host_turn(os.environ, alone=True, holder="a run outside", tell=never):

@@ -47,7 +47,7 @@ class TestSamples:
             (SimpleNamespace(num_graphs=4, to=None), rows(9)),
         ],
     )
-    def test_are_counted_along_what_has_as_many(self, batch: Any) -> None:
+    def test_are_counted_by_the_part_with_batch_size_rows(self, batch: Any) -> None:
         assert count_of(batch) == 4
 
     @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ class TestSamples:
         assert shown in str(raised.value)
         assert "give the number of samples in a step: Step(samples=...)" in str(raised.value)
 
-    def test_lie_second_only_for_layers_that_take_them_there(self) -> None:
+    def test_are_the_second_dimension_only_for_time_first_layers(self) -> None:
         batch = (rows(7, 4, 3), None)
         assert count_of(batch, model=nn.LSTM(3, 2)) == 4
         with pytest.raises(UserError, match="its batch has 7 rows"):

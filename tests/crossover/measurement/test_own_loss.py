@@ -103,6 +103,6 @@ def test_the_default_loss_follows_outputs_and_targets(output: Any, targets: torc
         ({"boxes": ONE, "scores": torch.ones(4)}, torch.ones(4), "returns losses and other tensors in one dict"),
     ],
 )
-def test_what_no_default_loss_compares_is_named(output: Any, targets: torch.Tensor, message: str) -> None:
+def test_outputs_without_a_default_loss_are_named(output: Any, targets: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         default_loss(output, targets)

@@ -83,7 +83,7 @@ def test_dicts_and_nested_inputs_reach_the_model_as_they_are(build: Build) -> No
     assert loss.item() == 36  # without targets the mean square of the output
 
 
-def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
+def test_a_steps_own_run_is_called_and_not_checked(build: Build) -> None:
     task = build(
         """
         def run(model, inputs, targets, optimizer):
@@ -156,7 +156,7 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
         task.step()
 
 
-def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
+def test_a_batch_without_a_row_per_sample_is_compared_whole(build: Build) -> None:
     """For example the edges of a graph, whose two rows are not samples."""
     task = build(
         """
@@ -566,7 +566,7 @@ class TestDerivatives:
 
 
 class TestOptimizers:
-    def test_one_that_needs_a_closure_needs_a_whole_step(self, build: Build) -> None:
+    def test_that_need_a_closure_need_a_whole_step(self, build: Build) -> None:
         with pytest.raises(UserError, match=r"the step of LBFGS needs a closure; give the whole step, Step\(run=...\)"):
             build(LINEAR.format("optimizer=torch.optim.LBFGS"))
         task = build(
@@ -660,7 +660,7 @@ class TestAmp:
         ),
     ],
 )
-def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says: str) -> None:
+def test_a_faulty_loss_or_optimizer_is_explained(build: Build, text: str, says: str) -> None:
     sharp = """
         class Sharp(torch.optim.SGD):
             def step(self, closure=None):

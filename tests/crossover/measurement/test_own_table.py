@@ -77,7 +77,9 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
         ("day", ("count",), "column 'day' holds date32[day]; allowed: numbers, true and false, or texts"),
     ],
 )
-def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[str, ...], message: str) -> None:
+def test_a_column_that_is_not_numeric_is_one_line(
+    file: str, targets: str, inputs: tuple[str, ...], message: str
+) -> None:
     assert message in error_line(lambda: samples_of(Table(file, targets, inputs)))
 
 

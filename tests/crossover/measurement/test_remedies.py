@@ -76,7 +76,7 @@ def test_a_cpu_holds_its_batch_and_tries_fewer_threads(
     assert methods_of(task, "compile", FEWER_THREADS_S).keys() == always - {"larger_s"}
 
 
-def test_a_held_batch_is_not_taken_again_and_a_larger_one_has_more_rows(task: Loading) -> None:
+def test_a_held_batch_is_not_loaded_again_and_a_larger_one_has_more_rows(task: Loading) -> None:
     methods = methods_of(task)
     taken = task.taken
     methods["held_s"].step()

@@ -95,7 +95,7 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
 
-def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still() -> None:
+def test_a_largest_batch_that_cannot_be_timed_stays_the_largest() -> None:
     result, lines = search(lambda size: "ok" if size < 150 else "oom")
     timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
     assert timed == replace(result, throughput_reason="oom: 149 is too much")
@@ -161,7 +161,7 @@ def times(factor: float) -> Loss:
     # fp16 ends at 65504, so halving from 2^16 or 2^26 first fits at 2^15.
     [("fp32", 2.0**10, 0), ("amp-fp16", 1.0, 2), ("amp-fp16", 2.0**10, 12)],
 )
-def test_what_is_tried_are_steps_with_their_update(
+def test_a_try_runs_steps_with_their_update(
     tried: Callable[..., tuple[Any, TinyTraining]], precision: str, factor: float, before: int
 ) -> None:
     end, task = tried(precision, times(factor))
@@ -171,7 +171,7 @@ def test_what_is_tried_are_steps_with_their_update(
 
 
 @pytest.mark.parametrize(("samples", "rows"), [(None, CELL.batch_size), ([4, 1], 2.5)])
-def test_a_rate_counts_the_samples_that_came(
+def test_throughput_counts_the_samples_of_each_batch(
     monkeypatch: pytest.MonkeyPatch, samples: list[int] | None, rows: float
 ) -> None:
     """Four batches, either full ones or alternately 4 and 1 samples."""
@@ -215,7 +215,7 @@ def test_a_try_that_says_nothing_about_memory_is_invalid(
     assert why.startswith(reason)
 
 
-def test_what_a_precision_may_refuse_is_left_to_a_try_on_the_cpu_in_fp32(
+def test_a_failure_in_another_precision_is_left_to_a_try_on_the_cpu_in_fp32(
     tried: Callable[..., tuple[Any, TinyTraining]],
 ) -> None:
     with pytest.raises(RefusedError, match="division by zero") as refused:

@@ -66,7 +66,7 @@ def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], 
     return logits.argmax(1).tolist(), loss.item()
 
 
-def test_it_is_the_loop_that_anyone_would_write(job: TrainingJob) -> None:
+def test_a_training_equals_a_plain_loop(job: TrainingJob) -> None:
     row = run_training(job)
     predictions, loss = by_hand(seed=5, epochs=2, batch=8, width=16)
     assert (row.status, row.steps) == ("ok", 2 * 16)

@@ -128,9 +128,7 @@ def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
 
 
 @pytest.mark.parametrize("protocol", COPYING)
-def test_a_step_from_the_host_is_measured_whole_on_a_cpu_which_copies_nothing(
-    job: TrialJob, tmp_path: Path, protocol: str
-) -> None:
+def test_protocols_with_copies_run_without_them_on_a_cpu(job: TrialJob, tmp_path: Path, protocol: str) -> None:
     text = (
         "from torch import nn, randn\ndef build(size, batch_size):\n    return nn.Linear(3, 1), randn(batch_size, 3)\n"
     )
@@ -152,7 +150,7 @@ def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJo
         torch.set_default_dtype(torch.float32)
 
 
-def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> None:
+def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) -> None:
     """Batches alternate between 4 and 1 samples: 5 per pair of steps, and 1 or 4 in a remaining step."""
     row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))
     assert row.status == "ok"
@@ -326,7 +324,7 @@ def test_a_changed_switch_in_a_later_pass_is_invalid_and_an_interrupt_ends_the_t
 
 
 @pytest.mark.parametrize(("module", "work"), [(trial, "has_finite_weights"), (trial.Surroundings, "columns")])
-def test_what_is_read_after_the_timing_cannot_lose_it(
+def test_a_failed_reading_after_the_timing_keeps_the_time(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str
 ) -> None:
     monkeypatch.setattr(module, work, failing(RuntimeError("the driver is gone")))
@@ -360,7 +358,7 @@ def test_foreign_work_on_the_gpu_is_in_the_row_before_the_passes(
 
 
 @pytest.mark.parametrize(("module", "work"), [(prepared, "build_task"), (trial, "time_steps")])
-def test_a_bug_before_the_time_is_known_is_no_row(
+def test_an_unknown_error_before_the_timing_is_raised(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str
 ) -> None:
     monkeypatch.setattr(module, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
@@ -386,7 +384,7 @@ def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reaso
     ("factor", "reason", "has_error"),
     [(math.inf, "is not finite, in double precision it is", False), (1.5, "where rounding explains", True)],
 )
-def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
+def test_a_wrong_result_is_invalid_even_if_the_next_pass_does_not_end(
     job: TrialJob, changed: Callable[..., None], tmp_path: Path, factor: float, reason: str, has_error: bool
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)

@@ -65,14 +65,14 @@ BUILD = "def build(size):\n    return {}\n"
 
 
 @pytest.mark.parametrize("name", ["statistics", "torch"])
-def test_a_file_with_the_name_of_a_module_that_is_there_disturbs_nobody(name: str) -> None:
+def test_a_users_file_does_not_shadow_an_imported_module(name: str) -> None:
     write(net=f"import {name}\n{BUILD.format(f'{name}.__file__')}", **{name: "raise RuntimeError('imported')"})
     there = getattr(__import__(name), "__file__", None)
     assert function_of(model("net.py:build"))(1, 1) == there
     assert function_of(model("net:build"))(1, 1) == there
 
 
-def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
+def test_a_hidden_file_is_named_when_a_name_is_missing_in_its_namesake() -> None:
     write(statistics="def summarise(): pass", net=f"from statistics import summarise\n{BUILD}")
     assert complaint("net.py:build") == (
         "net.py: line 1: the import fails: ImportError: cannot import name 'summarise' from 'statistics' "

@@ -27,7 +27,7 @@ from torch.autograd.graph import _engine_run_backward
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
-from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.precision import Arithmetic, default_dtype
 from crossover.measurement.step.tasks import Answer, Errors, GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
@@ -123,47 +123,42 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
     batch = task.next_inputs()
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code would ignore the mode
 
-    def ours(inputs: Any) -> Values:
+    def run_step(inputs: Any) -> Values:
         # Compiled code would be recompiled for some rows of a training; `timed_check` compares the whole compiled
         # step.
         is_other_graph = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
         with torch.compiler.set_stance("force_eager") if is_other_graph else nullcontext():
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
-    def theirs(inputs: Any, *noise: RoundingNoise) -> Values:
-        with _doubles_by_default():
+    def run_reference(inputs: Any, *noise: RoundingNoise) -> Values:
+        with default_dtype(torch.float64):
             return _evaluate(task, reference, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
-
-    first_results: dict[int, Values] = {}
-
-    def first(inputs: Any) -> Values:
-        first_results[id(inputs)] = values = theirs(inputs)
-        return values
 
     with without_dropout(task.model), without_dropout(reference):
         before = torch.get_rng_state()
-        part = _part(task, batch, ours, first, precision, grown_bytes)
+        part = _part(task, batch, run_step, run_reference, precision, grown_bytes)
 
         @cache
         def check_repeats() -> None:
-            if any((error or 0) > REPEATS for error in errors_between(theirs(part.exact), exact).values()):
+            errors = errors_between(run_reference(part.reference_inputs), exact)
+            if any(error > REPEATS for error in errors.values()):
                 raise UncheckedError(
                     "two runs differ in double precision: the model draws unseeded random numbers, or keeps state"
                 )
 
         def moved(share: float, seed: int) -> Errors:
             check_repeats()  # otherwise randomness of the model would count as an effect of rounding
-            return errors_between(theirs(part.exact, RoundingNoise(share, seed)), exact)
+            return errors_between(run_reference(part.reference_inputs, RoundingNoise(share, seed)), exact)
 
-        exact = first_results.get(id(part.exact)) or first(part.exact)
+        exact = part.exact or run_reference(part.reference_inputs)
         unseen = not torch.equal(torch.get_rng_state(), before)
         if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
-        values = part.of(ours(part.ours))
+        values = part.of(run_step(part.inputs))
         _check_comparable(values, exact)
 
         def again() -> Errors:
-            return errors_between(part.of(ours(part.ours)), values)
+            return errors_between(part.of(run_step(part.inputs)), values)
 
         answer = judge(errors_between(values, exact), moved, again, precision)
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
@@ -184,25 +179,15 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
     return fresh.train(task.model.training)
 
 
-@contextmanager
-def _doubles_by_default() -> Iterator[None]:
-    """Use double precision as the default type of new tensors."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
 @dataclass(frozen=True)
 class Part:
     """The part of a batch that is compared."""
 
-    ours: Any
+    inputs: Any
     """The inputs of the step."""
-    exact: Any
-    """The inputs of the reference."""
+    reference_inputs: Any
+    exact: Values | None = None
+    """The reference's values, if they are known already."""
     rows: torch.Tensor | None = None
     """The rows of the step's outputs that correspond to the reference's; None: all."""
     count: int | None = None
@@ -220,8 +205,8 @@ def _rows_of(values: Values, rows: torch.Tensor) -> Values:
 def _part(
     task: Task,
     batch: Any,
-    ours: Callable[[Any], Values],
-    theirs: Callable[[Any], Values],
+    run_step: Callable[[Any], Values],
+    run_reference: Callable[[Any], Values],
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
@@ -235,8 +220,10 @@ def _part(
     rows = torch.arange(task.checked_rows) if training else checked_rows(count, task.checked_rows)
     some = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
 
+    exact: Values = {}
+
     def run() -> None:
-        theirs(some)
+        exact.update(run_reference(some))
 
     times = count / len(rows)
     try:
@@ -254,9 +241,9 @@ def _part(
     if whole_s <= WHOLE_BATCH_S and fits():
         return whole
     if training:
-        return Part(some, some, None, len(rows))
-    if lengths == {count} and _rows_stand_alone(batch, count, rows, ours, precision):
-        return Part(batch, some, rows, len(rows))
+        return Part(some, some, exact, count=len(rows))
+    if lengths == {count} and _rows_stand_alone(batch, count, rows, run_step, precision):
+        return Part(batch, some, exact, rows, len(rows))
     if whole_s <= LONGEST_BATCH_S and fits():
         return whole
     raise UncheckedError(
@@ -272,15 +259,15 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _rows_stand_alone(
-    batch: Any, count: int, rows: torch.Tensor, ours: Callable[[Any], Values], precision: str
+    batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
     """Whether outputs have one row per sample, and the compared rows stay the same when all other rows change."""
     others = torch.full((count,), int(rows[0]))
     others[rows] = rows
-    before = ours(batch)
+    before = run_step(batch)
     if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
         return False
-    after = ours(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
+    after = run_step(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
     errors = errors_between(_rows_of(after, rows), _rows_of(before, rows))
     return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
 
@@ -426,13 +413,13 @@ def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
     return gradients
 
 
-def errors_between(ours: Values, exact: Values) -> Errors:
+def errors_between(values: Values, exact: Values) -> Errors:
     """The relative error of each kind of value that can be compared."""
-    errors = {name: relative_error(values, exact[name]) for name, values in ours.items()}
+    errors = {name: relative_error(tensors, exact[name]) for name, tensors in values.items()}
     return {name: error for name, error in errors.items() if error is not None}
 
 
-def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
+def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
     """Euclidean norm of the difference over that of the exact values.
 
     Non-finite exact values, as at masked positions, are ignored. None without values, NaN if the sizes differ
@@ -440,10 +427,10 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
     """
     difference = norm = 0.0
     count = 0
-    for mine, theirs in zip(ours, exact, strict=True):
-        if mine.shape != theirs.shape:
+    for tensor, exact_tensor in zip(tensors, exact, strict=True):
+        if tensor.shape != exact_tensor.shape:
             return math.nan
-        value, reference = _doubles(mine), _doubles(theirs)
+        value, reference = _doubles(tensor), _doubles(exact_tensor)
         if not bool((finite := torch.isfinite(reference)).all()):
             value, reference = value[finite], reference[finite]
         difference += float((value - reference).abs().square().sum())

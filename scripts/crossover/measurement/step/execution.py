@@ -79,10 +79,10 @@ def _compiled(task: Task) -> Execution:
     return Execution(
         task.step,
         task.run,
-        lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
-        compiled_graphs,
-        is_dynamic,
-        _recompilation_check(compiled_graphs),
+        compile_s=lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
+        compilations=compiled_graphs,
+        dynamic_shapes=is_dynamic,
+        check_compilations=_recompilation_check(),
     )
 
 
@@ -92,16 +92,15 @@ def compiled_graphs() -> int:
     return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
-def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
+def _recompilation_check() -> Callable[[], None]:
     """A check that counts in how many intervals between its calls new graphs were compiled, the first being the first
     step."""
-    compiled, recompiled = compilations(), 0
+    compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
         nonlocal compiled, recompiled
-        now = compilations()
-        recompiled += now > compiled
-        compiled = now
+        before, compiled = compiled, compiled_graphs()
+        recompiled += compiled > before
         if recompiled > 1 + RECOMPILED_MAX:
             raise UnsupportedError(
                 f"compile recompiles the model in step after step ({recompiled - 1} times after the first): its shapes "

@@ -39,7 +39,7 @@ def count_work(
     step: Callable[[], object],
     execution: str,
     target: OpenDevice,
-    watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - the default has no state
+    watch: AbstractContextManager[object] | None = None,
 ) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
 
@@ -52,7 +52,7 @@ def count_work(
     with eager, work:
         work.find_least(target.device)
         # The counter is innermost, so that operators' times do not include the other modes.
-        with counting as counter, watch:
+        with counting as counter, watch or nullcontext():
             step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}

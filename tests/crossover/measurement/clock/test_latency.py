@@ -64,7 +64,7 @@ class Log:
         (time_unsynchronised, "w" + 3 * "csc" + "w"),
     ],
 )
-def test_the_order_of_what_is_done(method: Callable[..., Any], order: str) -> None:
+def test_order_of_steps_waits_marks_and_clock_readings(method: Callable[..., Any], order: str) -> None:
     log = Log()
     method(log.step, 3, log.watch())
     assert log.text == order

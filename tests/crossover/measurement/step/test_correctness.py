@@ -450,7 +450,7 @@ def mixed(outputs: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("change", [mixed, lambda outputs: outputs.repeat(2, 1), lambda outputs: outputs.sum()])
 @pytest.mark.parametrize("seconds", [LIMIT_S, 0.1, 1.0])
-def test_right_outputs_that_are_not_there_by_row_are_never_wrong(
+def test_outputs_without_a_row_per_sample_are_compared_whole_or_unchecked(
     monkeypatch: pytest.MonkeyPatch, change: Change, seconds: float
 ) -> None:
     """Such outputs, for example flattened ones, are compared whole if that takes the reference up to 5 s, else not

@@ -91,7 +91,7 @@ def test_a_graph_that_freezes_pythons_state_is_wrong(rule: Callable[[Any], float
 
 
 @pytest.mark.parametrize("mode", ["train", "infer"])
-def test_a_graph_that_freezes_nothing_that_counts_is_right(mode: str) -> None:
+def test_a_graph_passes_if_nothing_depends_on_frozen_state(mode: str) -> None:
     """The model counts steps, but its outputs do not depend on the count."""
     model = Stateful(lambda _: 2.0)
     task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
