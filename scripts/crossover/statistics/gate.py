@@ -50,6 +50,11 @@ OUTLYING = 1 / 3
 """Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of
 five runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
 
+FEWEST_OF_OWN = 8
+"""Number of trials from which a cell has its own variance. With fewer trials, a variance shared by all cells detects
+more if their spreads are alike, but hides a slowdown of a quiet cell among noisy ones.
+"""
+
 POWER = 0.9
 """Probability that a gate detects a slowdown of size `detectable`."""
 
@@ -138,7 +143,7 @@ def _verdict(low: float, high: float, limit: float) -> str:
 
 
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`compare_runs` with simultaneous intervals over all cells, from variances shared between the cells.
+    """`compare_runs` with simultaneous intervals over all cells. Cells with few trials share their variances.
 
     Column `detectable` is the smallest slowdown, as a factor beyond the limit, that the gate detects with probability
     POWER.
@@ -158,7 +163,9 @@ def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[SampleMean]:
     cells = dict(iter(run.groupby(CELL_AXES, sort=False)))
-    return with_shared_spread([SampleMean.of_times(times_s(cells[key])) for key in keys], CLOCK_RESOLUTION)
+    means = [SampleMean.of_times(times_s(cells[key])) for key in keys]
+    with_shared = with_shared_spread(means, CLOCK_RESOLUTION)
+    return [own if own.freedom >= FEWEST_OF_OWN - 1 else shared for own, shared in zip(means, with_shared, strict=True)]
 
 
 def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:

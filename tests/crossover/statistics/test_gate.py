@@ -61,6 +61,25 @@ def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, tri
 
 
 @pytest.mark.slow
+def test_a_quiet_cell_is_judged_by_its_own_spread_among_noisy_ones(row: Row) -> None:
+    """Trials of the quiet cell differ by 1 %, those of the others by 15 %."""
+    random = np.random.default_rng(0)
+    spreads = np.where(np.arange(1, CELLS + 1) == PLANTED, 0.01, 0.15)
+
+    def run(slowdown: float) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                row(size=size, trial=trial, step_time_s=1e-3 * slowdown * math.exp(random.normal(0, spreads[size - 1])))
+                for size in range(1, CELLS + 1)
+                for trial in range(1, 9)
+            ]
+        )
+
+    gates = [gate_of(run(1.0), run(1.1)) for _ in range(10)]
+    assert all(PLANTED in set(gate.slower["size"]) for gate in gates)
+    assert gate_of(run(1.0), run(1.0)).outcome == "passed"
+
+
 def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
     """Runs differ by 3 % (standard deviation), far more than their trials show.
 
