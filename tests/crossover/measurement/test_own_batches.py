@@ -53,8 +53,8 @@ class TestSamples:
     @pytest.mark.parametrize(
         ("batch", "shown"),
         [
-            ((rows(9, 4), None), "its batch has 9 rows, not the 4"),  # as many columns
-            ((rows(8, 4, 4, 4), rows(8)), "its batch has 8 rows, not the 4"),  # twice as many rows
+            ((rows(9, 4), None), "its batch has 9 rows, but the batch size is 4"),  # as many columns
+            ((rows(8, 4, 4, 4), rows(8)), "its batch has 8 rows, but the batch size is 4"),  # twice as many rows
             ((torch.tensor(4.0), 4), "its batch has no rows"),
         ],
     )
