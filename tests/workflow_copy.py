@@ -74,7 +74,8 @@ class WorkflowCopy:
 
     def notes(self) -> list[dict[str, Any]]:
         """The records of the stand-in trials."""
-        return [json.loads(path.read_text()) for path in (self.path / "notes").glob("*.json")]
+        files = (self.path / "notes").glob("[!.]*.json")  # not the hidden files that are still being written
+        return [json.loads(path.read_text()) for path in files]
 
     @property
     def results(self) -> Path:
