@@ -84,7 +84,7 @@ SINGULAR = {
     "tokens of prompt": "token of prompt",
     "tokens of answer": "token of answer",
 }
-"""Units of an axis that name a single thing otherwise."""
+"""The singular of units on an axis; other units are the same in the singular."""
 
 
 def with_unit(text: str, unit: str) -> str:

@@ -207,7 +207,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _loading(tables: RunTables) -> list[Row]:
-    """The share of a step that loading or transferring data takes; on the CPU, only where something is transferred."""
+    """The share of a step spent on loading or transferring data; on the CPU, on loading only."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
     pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]

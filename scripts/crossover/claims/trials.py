@@ -25,22 +25,22 @@ def trials_of_claims(
     trials: Mapping[str, int],
     steps_per_run: Mapping[str, Any],
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios of times, and the
-    reason for each such claim.
+    """The trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios, and the reason
+    for each such claim. Deterministic metrics need no further trials.
 
-    They get as many as sizes on which a crossover depends. The claims have the key `study`; the other arguments are by
-    study, as for `crossover.statistics.refinement.plan_stage`.
+    These cells get as many trials as sizes on which a crossover depends. The claims have the key `study`; the other
+    arguments are by study, as for `crossover.statistics.refinement.plan_stage`.
     """
     wanted: dict[Cell, list[int]] = {}
     decisions = []
     for values in claims:
         study = str(values["study"])
         form = read_claim(values, study, study).form
+        if not isinstance(form, RatioWithin) or {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
+            continue
         refinement = refinements[study]
         later_stages = dict(enumerate(refinement.trials_of_stages(trials[study]), refinement.bisections + 1))
-        if stage not in later_stages or not isinstance(form, RatioWithin):
-            continue
-        if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
+        if stage not in later_stages:
             continue
         numbers = [*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)]
         for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):

@@ -23,8 +23,8 @@ OURS = "ours"
 """The `source` of our own statements."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
-"""The axes that a claim may pin. Not the study and the workload, of which a claim has one, nor the machine, since each
-is tested separately."""
+"""The axes that a claim may pin. Study and workload are excluded, since a claim has one of each, and so is the machine,
+since each is tested separately."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
 """Axes that a claim may pin only to values in its study. Sizes and devices are free, since users may remove some."""

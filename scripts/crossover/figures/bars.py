@@ -28,7 +28,7 @@ BY_DEVICE_ALONE = (
 NEAR = 20
 """A device's memory capacity is drawn only if it is below this multiple of the largest peak."""
 MOST_BARS = 12
-"""Maximum number of bars in a panel of the time split; of more cells, an even selection is drawn."""
+"""Maximum number of bars in a panel of the time split; if there are more cells, an evenly spaced selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 

@@ -1,5 +1,5 @@
-"""A cell prepared for a job: sets torch's settings and the seed, opens the device, builds the task, and reads the
-settings back."""
+"""Prepare a cell for a job: set torch's settings and the seed, open the device, build the task, and read the settings
+back."""
 
 from __future__ import annotations
 

@@ -250,8 +250,8 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
 def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
     """The step on LARGER_BATCH times the rows; empty if they may not fit into the free memory.
 
-    They fit if LARGER_BATCH times the memory of step and batch does, for which the peak of this process is an upper
-    bound.
+    They fit if LARGER_BATCH times the memory of the step and its batch is free. The peak memory of this process is an
+    upper bound on that memory.
     """
     free_bytes = FREE_SHARE * available_bytes()
     peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")

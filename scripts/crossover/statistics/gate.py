@@ -50,8 +50,8 @@ OUTLYING = 1 / 3
 """Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of
 five runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
 
-FEWEST_OF_OWN = 8
-"""Number of trials from which a cell has its own variance. With fewer trials, a variance shared by all cells detects
+TRIALS_FOR_OWN_VARIANCE = 8
+"""Number of trials from which a cell's variance is its own. With fewer trials, a variance shared by all cells detects
 more if their spreads are alike, but hides a slowdown of a quiet cell among noisy ones.
 """
 
@@ -164,8 +164,11 @@ def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[SampleMean]:
     cells = dict(iter(run.groupby(CELL_AXES, sort=False)))
     means = [SampleMean.of_times(times_s(cells[key])) for key in keys]
-    with_shared = with_shared_spread(means, CLOCK_RESOLUTION)
-    return [own if own.freedom >= FEWEST_OF_OWN - 1 else shared for own, shared in zip(means, with_shared, strict=True)]
+    shared_means = with_shared_spread(means, CLOCK_RESOLUTION)
+    return [
+        mean if mean.freedom + 1 >= TRIALS_FOR_OWN_VARIANCE else shared
+        for mean, shared in zip(means, shared_means, strict=True)
+    ]
 
 
 def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:

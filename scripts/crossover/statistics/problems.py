@@ -100,7 +100,7 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """Values as text: '2, 3 and 5'; of many '2 to 4,096 (9 of them)', or 'a, b, c, d and 3 more'."""
+    """Values as text: '2, 3 and 5'; for many values '2 to 4,096 (9 of them)', or 'a, b, c, d and 3 more'."""
     words = [f"{value:,}" if isinstance(value, int) else spaced(str(value)) for value in values]
     if len(words) > MOST_NAMED:
         if isinstance(values[0], int):

@@ -249,7 +249,7 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down; of devices, those with the CPU on all of its cores."""
+    """The pairings to narrow down; for pairs of devices, only those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
         is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):

@@ -170,8 +170,8 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """Trials, cells or ratios with column `x`, their point on an x axis. Over threads this is the CPU's number of
-    threads (in ratios, the baseline's); an accelerator has none.
+    """Trials, cells or ratios with column `x`, their point on an x axis. If the axis is the number of threads,
+    it is the CPU's (in ratios, the baseline's) and missing for an accelerator.
     """
     if x_axis != CPU_THREADS:
         return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))

@@ -45,8 +45,8 @@ SETTING_COLUMNS = (
 hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns that must be the same in all rows of a machine; not cores, of which a GPU's rows have a share of the
-host's."""
+"""Columns that must be the same in all rows of a machine. Cores are excluded, since the rows of a GPU have only
+a share of the host's."""
 
 
 def matching_rows(

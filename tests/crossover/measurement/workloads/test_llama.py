@@ -35,7 +35,7 @@ def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(toke
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_token_of_an_answer_has_the_logits_of_the_plain_model(rows: int) -> None:
-    """Checked token by token, whatever was computed before; the cache is as long as what the model has read."""
+    """Also after a longer answer: an answer does not depend on those before it."""
     answering = Answering()
     tokens = torch.randint(VOCABULARY, (rows, PROMPT + 3))
     with torch.no_grad():
