@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
         help="results folder of a run: one, finished or not; or several, each with the name of its machine",
     )
     parser.add_argument(
-        "--output", type=Path, help="folder to write to (default: FOLDER/partial; of several: results/merged)"
+        "--output", type=Path, help="folder to write to (default: FOLDER/partial; for several folders: results/merged)"
     )
     options = parser.parse_args(arguments)
     runs = [_named(text) for text in options.folders]

@@ -19,7 +19,7 @@
   const isCpu = ({ device }) => device.split("-")[0] === "cpu";
   const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
 
-  // A cell with its speed-up over the CPU on this number of cores; of jobs of `steps` steps, if given.
+  // A cell with its speed-up over the CPU on this number of cores; for whole runs of `steps` steps, if given.
   function besideCores(row, cores, rows, steps) {
     if (steps) {
       const beside = (other) => data.axes.every((axis) => axis === "device" || other[axis] === row[axis]);
@@ -235,7 +235,7 @@
     const ofRuns = ofJobs(measured, steps ?? 1);
     const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
-    // Of a machine measured elsewhere, its accelerators are shown, and its CPU on all cores.
+    // For a machine measured elsewhere, its accelerators are shown, and its CPU on all cores.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
     const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));

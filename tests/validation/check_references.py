@@ -79,5 +79,5 @@ def main(arguments: list[str]) -> None:
     print(table.to_string(index=False, float_format="{:.4g}".format))
     predicted = table.dropna(subset="holds")
     is_open = (predicted["foretold_low"] == 0) ^ (predicted["foretold_high"] == math.inf)
-    counts = f"{is_open.sum()} open to one side; {len(table) - len(predicted)} more foretell nothing"
+    counts = f"{is_open.sum()} open to one side; {len(table) - len(predicted)} more predict nothing"
     print(f"{predicted['holds'].sum()} of {len(predicted)} hold, {counts}")

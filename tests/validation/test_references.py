@@ -62,6 +62,6 @@ def test_where_nothing_is_foretold_nothing_holds(machine: Any) -> None:
 def test_the_command_counts_those_that_hold(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
-    assert capsys.readouterr().out.endswith("\n2 of 2 hold, 0 open to one side; 0 more foretell nothing\n")
+    assert capsys.readouterr().out.endswith("\n2 of 2 hold, 0 open to one side; 0 more predict nothing\n")
     with pytest.raises(UserError, match="name two or more of one study"):
         check_references.main([str(tmp_path / "a")])

@@ -31,7 +31,7 @@ SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 MOST_ARGUMENTS = 2
 DEVICE = "device"
 FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
-"""Keyword arguments that a function with an argument `device` may take beside its size."""
+"""Keyword arguments that a function with an argument `device` may take in addition to its size."""
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32

@@ -267,7 +267,7 @@ class StudyKeys(Keys):
     data: Data | None = Field(None, description=DATA)
     check: Flag = Field(True, description="Whether results of `model` are compared with double precision.")
     sizes: Several[Count | SizeName] = Field(
-        description="Points on the workload's size axis; of a `model` also names, such as [resnet18, resnet34]."
+        description="Points on the workload's size axis; for a `model` also names, such as [resnet18, resnet34]."
     )
     batch_sizes: Several[Count] = Field(description="Samples in a step.")
     protocols: Several[Protocol] = Field(

@@ -78,7 +78,7 @@ def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
         )
     wanted = inputs or _others(columns, targets)
     if not wanted:
-        raise UserError(f"{where}: inputs: {given['file']} has no column beside the targets; add one")
+        raise UserError(f"{where}: inputs: {given['file']} has no column other than the targets; add one")
     times = Counter(columns.names)
     for name in (targets, *wanted):
         if times[name] > 1:
@@ -224,7 +224,7 @@ def _allowed(name: str, columns: Sequence[str]) -> str:
 
 @contextmanager
 def _explained(shown: str) -> Iterator[None]:
-    """Turn errors of reading a file into a UserError of one line."""
+    """Turn errors of reading a file into a UserError with one line."""
     import pyarrow as pa
 
     try:

@@ -54,7 +54,7 @@ WORKING_STEPS = (3, 200)
 def time_remedies(
     task: Task, execution: Execution, name: str, step_time_s: float, build: Callable[[], Task], watch: Stopwatch
 ) -> dict[str, Any]:
-    """Time the step as it is and with each remedy in turns; returns columns of `Measurement`.
+    """Time the step as it is and with each remedy, interleaved; returns columns of `Measurement`.
 
     `name` is the execution's; `build` makes a new task for a CUDA graph. Changes the weights and allocates
     memory. Raises what the unmodified step raises.

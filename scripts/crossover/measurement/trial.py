@@ -316,7 +316,7 @@ class Trial:
         }
 
     def _remedies(self) -> Columns:
-        """Time the step with each remedy, in turns."""
+        """Time the step with each remedy, interleaved."""
 
         def build() -> Task:
             return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())

@@ -52,8 +52,9 @@ class Choice:
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of at least two cells, compared with cell `fixed`; if that is the fastest or None, with the second
-    fastest."""
+    """The fastest of at least two cells, compared with cell `fixed`. If `fixed` is None or itself the fastest, the
+    comparison is with the second fastest.
+    """
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen

@@ -192,7 +192,9 @@ def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:
-    """The differences that make two runs incomparable, by COMPARABLE_IN; `comparison` is their `compare_runs`."""
+    """The differences that make two runs incomparable, in the groups of COMPARABLE_IN; `comparison` is the result of
+    `compare_runs`.
+    """
     differs = [MODEL in (parts or "").split() for parts in comparison["differing_code"].astype(object).fillna("")]
     models = comparison.loc[differs, ["study", "workload"]].drop_duplicates()
     differing = {name: differing_environments(first, second, columns) for name, columns in ENVIRONMENTS.items()}

@@ -39,7 +39,7 @@ COMPARISON_COLUMNS = {
     "unrecorded_code": f"parts of the code that a run did not record, of {', '.join(CODE)}",
     "differing_packages": "packages whose versions differ, with the versions of both runs",
 }
-"""The columns of a comparison beside the axes of its cell."""
+"""The columns of a comparison other than the axes of its cell."""
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:

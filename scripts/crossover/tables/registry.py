@@ -347,7 +347,7 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     ),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline"),
-    "contender": _text("what is compared; of `bound` the highest roof: launch of one kernel, compute, memory"),
+    "contender": _text("what is compared; for pair `bound` the highest roof: launch of one kernel, compute, memory"),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
     "trials": _count("number of ok trials of the side with fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),

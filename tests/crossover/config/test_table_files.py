@@ -46,7 +46,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
         ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line with column names); give a CSV"),
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
-        ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
+        ({"file": "one.csv"}, "here: inputs: one.csv has no column other than the targets; add one"),
         ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
         ({"file": "latin.csv"}, "here: file: latin.csv is not text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
         ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),

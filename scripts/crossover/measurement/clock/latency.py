@@ -43,7 +43,7 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
 
 
 def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
-    """Measure `steps` latencies with each method, in turns ordered by the seed; returns the columns, with percentiles.
+    """Measure `steps` latencies with each method, interleaved in an order set by the seed; returns the columns.
     Percentiles have intervals; with few steps there is no 95th or 99th.
     """
     order, random = list(methods), Random(seed)

@@ -88,7 +88,7 @@ class Task(ABC):
 
     @property
     def on_device(self) -> tuple[torch.Tensor, ...]:
-        """Tensors that stay on the device from step to step, beside the model's."""
+        """Tensors that stay on the device from step to step, other than the model's."""
         return () if self.copies else self.resident
 
     def move_batches(self, move: Change) -> None:
