@@ -10,9 +10,9 @@ task's `resident` to host memory
 
 and, if needed, SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (of which sizes are multiples), VARIANTS
 (in addition to the plain one), CLASSES (of the dataset's labels) and PRELOADED (a module here that takes long to
-import). It defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a
-host's memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is also read without importing the
-module.
+import). It defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
+a host's memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is also read without importing
+the module.
 
 In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the model's inputs and the
 labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with them.
