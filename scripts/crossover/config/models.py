@@ -259,8 +259,8 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
     needed = [argument for argument in names[: len(names) - len(arguments.defaults)] if argument not in by_name]
     if not function.decorator_list and (len(needed) > most or not only_by_name <= {*by_name}):
         raise UserError(
-            f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs other arguments than it is "
-            f"given; allowed: {signature}"
+            f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs arguments other than "
+            f"those given; allowed: {signature}"
         )
     return function
 

@@ -35,7 +35,7 @@ def version_of(package: str) -> dict[str, str]:
 
     try:
         return {package: metadata.version(package)}
-    except metadata.PackageNotFoundError:  # the distribution has another name than the package, or is missing
+    except metadata.PackageNotFoundError:  # the distribution's name differs from the package's, or it is missing
         return {name: metadata.version(name) for name in _distributions_of(package)} or {package: NOT_INSTALLED}
 
 

@@ -30,7 +30,7 @@ def read_number(path: Path) -> int | None:
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Folders of this process's control group and its parents, for each hierarchy with a controller."""
+    """Folders of this process's control group and its parents, in cgroup v2 and in v1's hierarchy of `controller`."""
     for line in (read_kernel(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":

@@ -39,7 +39,7 @@ the clock of many healthy GPUs all the time."""
 POWER_CAP = "sw_power_cap"
 
 COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
-"""The counter that includes the time of a reason whose own counter a GPU may lack."""
+"""For a reason whose own counter a GPU may lack: the counter that includes its time."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers changes nothing, or if the model needs other inputs than given."""
+    """Raise UserError if the number of layers changes nothing, or if the model needs inputs that are not given."""
     make = partial(_transformers_network, name)
     with torch.device("meta"):
         network = make(layers)

@@ -176,7 +176,7 @@ def run_try(
 
     `ok`: it fits; `oom`: it does not. Any other error of the workload is `invalid`; its traceback is printed. `tell`
     receives `begun` with the FACTS before the model is built. Raises UserError for a missing device or dataset,
-    RefusedError for a step that fails on another device or precision than the CPU in fp32.
+    RefusedError for a step that fails, unless it ran on the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line

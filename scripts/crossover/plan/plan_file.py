@@ -67,9 +67,9 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
-    """Existing folders of the plan's references. Relative ones are looked up from the folder in which the run was
-    started, by its results folder or as recorded, then from the working directory: the results may have been moved,
-    even to another machine.
+    """Existing folders of the plan's references. Relative paths are tried from the folder in which the run was started
+    (as derived from the path of the results, then as recorded), then from the working directory, since the results may
+    have been moved, even to another machine.
     """
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()

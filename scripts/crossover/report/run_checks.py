@@ -155,7 +155,7 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Report a CSV file with other values than the table of the same name; versions of pandas write 1 and 1.0."""
+    """Report a CSV file whose values differ from the table of the same name; versions of pandas write 1 and 1.0."""
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
         write_csv(lists, Path(folder) / path.name)

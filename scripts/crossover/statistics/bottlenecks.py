@@ -138,7 +138,7 @@ def _operators_s(trial: Mapping[str, Any]) -> float:
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains it, from matrix products and other operators."""
+    """Seconds of the device's work by the roof that explains them; products and other operators are judged apart."""
     products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}

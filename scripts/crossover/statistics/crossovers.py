@@ -55,8 +55,8 @@ def with_costs(
 ) -> pd.DataFrame:
     """Add a column for each cost: seconds, joules and money per step, in the currency of the prices; seconds per run.
     NaN if a trial lacks it: its status is not ok, its energy was not measured (a counter that stood still measured
-    nothing), its machine has no price, or its study no run. A price is for the whole machine with the device, so all
-    CPU sides have the same price.
+    nothing), its machine has no price, or its study has no `steps_per_run`. A price is for the whole machine with the
+    device, so all CPU sides have the same price.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)

@@ -115,7 +115,7 @@ def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval
 
 
 def right_samples(trial: Trial, method: str) -> Any:
-    """The samples with which a trial's mistake is compared: the correct method's. Cold steps are compared with their
-    own later half, since the correct method ran later, perhaps at another speed.
+    """The samples with which those of a mistaken method are compared: the correct method's. Cold steps are compared
+    with their own later half instead, since the correct method ran later, perhaps at another speed.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

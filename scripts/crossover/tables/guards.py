@@ -41,7 +41,7 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Columns that change times too, and are compared only between runs. The host's memory is left out, since identical
+"""More columns that affect times, compared only between runs. The host's memory is left out, since identical
 hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")

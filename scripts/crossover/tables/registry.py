@@ -263,7 +263,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "energy_per_step{}_j",
-        "energy of a step, over the ok trials that measured it",
+        "energy of a step; geometric mean over the ok trials that measured it",
         "J",
         title="energy per step",
         shown_unit="J",
@@ -512,7 +512,8 @@ CANDIDATES = {
         "selected; empty for the others"
     ),
 }
-"""Columns of a candidate cell among its device's candidates (for a CPU, on any number of cores); otherwise empty."""
+"""Comparison of a candidate cell with its device's other candidates (for a CPU, on any number of cores); empty for
+other cells."""
 
 ORIGINS = {
     "study": "of the study's grid, which figures and answers are about",
@@ -526,7 +527,7 @@ CELLS = (
     | SUMMARIES
     | BOTTLENECKS
     | CANDIDATES
-    | {"reference": _text("facts about the machine measured elsewhere, JSON; otherwise empty")}
+    | {"reference": _text("facts about the machine measured elsewhere, as JSON; empty for other rows")}
 )
 
 LATENCIES = _axes(CELL_AXES) | {

@@ -14,7 +14,7 @@ from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
-    """Columns of `Measurement` that do not change during a trial."""
+    """Columns of `Measurement` about the host and torch that do not change during a trial."""
     import torch
 
     return {

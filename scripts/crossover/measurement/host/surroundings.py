@@ -86,7 +86,7 @@ class Surroundings:
         columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
         columns["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
         if is_cpu(self.device):
-            # The counters cover whole packages, with all processes on their CPUs.
+            # RAPL counts whole packages, with all processes on their CPUs.
             shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
             return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)

@@ -74,7 +74,7 @@ def trim_heap() -> None:
     Otherwise freed memory that the heap keeps would count as part of the base, and the next step would seem to need
     less.
     """
-    with suppress(AttributeError, OSError):  # another C library than glibc
+    with suppress(AttributeError, OSError):  # a C library other than glibc
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 

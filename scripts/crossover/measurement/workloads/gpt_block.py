@@ -1,9 +1,9 @@
 """Training of a single GPT-2 block of varying width, to map random hidden states to random targets.
 
-The block is transformers': causal attention with heads of 64 and a perceptron four times as wide, each behind a layer
-norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the vocabulary. The
-optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its epsilon is 0 there, and
-a CUDA graph would need another Adam than eager steps.
+The block is that of the transformers library: causal attention with heads of 64 and a perceptron four times as wide,
+each behind a layer norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on
+the vocabulary. The optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its
+epsilon is 0 there, and a CUDA graph would need a different Adam from that of eager steps.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer.
 
-The source times both passes on 16 resident images and discards the gradients. The models are transformers', with
-torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, with the
-stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts from a cross entropy
-with random labels instead of the source's random numbers, which does not change the work. The source's ResNet-200 and
-VGG are not among transformers' ResNets of published sizes, so they are omitted.
+The source times both passes on 16 resident images and discards the gradients. The models are those of the transformers
+library. They have torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the
+source's models, the stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts
+from a cross entropy with random labels instead of the source's random numbers, which does not change the work. The
+source's ResNet-200 and VGG are not among transformers' ResNets of published sizes, so they are omitted.
 """
 
 from __future__ import annotations
