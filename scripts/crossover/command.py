@@ -95,7 +95,7 @@ def _as_list(value: str) -> str:
 
 
 def main() -> None:
-    """Print and run the command for these arguments."""
+    """Print and run the Snakemake command for the arguments on the command line."""
     if not (CHECKOUT / "Snakefile").is_file():
         sys.exit("error: the workflow is not in this installation; run `pip install -e .` in a checkout of Crossover")
     if importlib.util.find_spec("snakemake") is None:

@@ -17,7 +17,7 @@ NOTES = "time_limits"
 """The folder of the notes in a results folder."""
 
 REMEDY = "raise time_limit_s"
-"""Phrases in the reason of a result that the limit ended, before or after its timing."""
+"""Phrase in the reason of a result that the time limit ended, before or after its timing."""
 
 
 @dataclass(frozen=True)

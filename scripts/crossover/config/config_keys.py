@@ -309,7 +309,7 @@ class ConfigKeys(Keys):
     results: ResultsPath = Field("results", description="Folder for everything that a run writes.")
     cpu_threads: Literal["auto"] | Threads = Field(
         "auto",
-        description="Threads of torch. Threads of a CPU trial; `auto` takes all physical cores that the job may use, "
+        description="Threads of torch in a CPU trial; `auto` takes all physical cores that the job may use, "
         "regardless of --cores.",
     )
     time_limit_s: Seconds = Field(
@@ -349,4 +349,5 @@ def schema_file() -> str:
         "$defs": {"study": json_schema(StudyKeys)},
     }
     text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
-    return f"# Generated from config_keys.py and study_keys.py: delete it, and its test writes it again.\n{text}"
+    origin = "# Generated from config_keys.py and study_keys.py; to regenerate, delete it and run"
+    return f"{origin} tests/crossover/config/test_keys.py.\n{text}"

@@ -107,7 +107,7 @@ def _with_deviation(mean_s: float, deviation_s: float | None) -> str:
 
 
 def _p99(row: Mapping[str, Any]) -> str:
-    """The 99th percentile and its interval; empty for a mistake."""
+    """The 99th percentile and its interval; empty for a mistake, or with too few steps."""
     if row["kind"] != "right" or row["latency_p99_s"] is None:
         return ""
     low, high = seconds_text(row["latency_p99_low_s"]), seconds_text(row["latency_p99_high_s"])

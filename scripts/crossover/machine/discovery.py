@@ -65,9 +65,9 @@ class Machine:
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine for which jobs on a cluster are planned, with the nodes' devices if Slurm lists them.
+    """A copy of the machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
 
-    Hardware, driver and compilers are those of the nodes, and recorded in their rows.
+    Hardware, driver and compilers are left out: those of the nodes count, and their rows record them.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:

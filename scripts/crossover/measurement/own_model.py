@@ -180,7 +180,7 @@ def _as_step(returned: Any, where: str) -> Step:
     elif isinstance(returned, tuple) and len(returned) in (2, 3):
         step = Step(model=returned[0], inputs=returned[1], targets=returned[2] if len(returned) == 3 else None)
     else:
-        plain = "; name an argument `device` if it is the step itself" if callable(returned) else ""
+        plain = "; if your function is the step itself, give it an argument `device`" if callable(returned) else ""
         raise UserError(f"{where} returns {kind_of(returned)}; allowed: {RETURNS}{plain}")
     if not isinstance(step.model, nn.Module):
         raise UserError(f"{where} returns {kind_of(step.model)} as the model; allowed: a torch.nn.Module")
@@ -268,7 +268,7 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 def explaining(
     model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
 ) -> Iterator[None]:
-    """Raise an error as the user's mistake, with file and line, unless it means a status.
+    """Raise an error as the user's mistake, with file and line, unless it stands for a status such as `oom`.
 
     `what` says what failed. The error is kept as the cause: the device may lack something, which `process.attempts`
     finds out with a step on the CPU. With `certain`, for code that uses no device, the cause is dropped.

@@ -242,7 +242,8 @@ def _is_standard(folder: Path) -> bool:
 
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
-    """Run the user's code without command-line options, and without turning warnings into errors."""
+    """Run the user's code without command-line options, then remove the filters with which it turns warnings into
+    errors."""
 
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         del parser

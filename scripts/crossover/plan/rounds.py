@@ -50,7 +50,8 @@ def in_blocks(
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
     A block has `at_once` cells, each with all devices; its accelerator trials come before its CPU trials, in every
-    second block after them. Blocks end with a round, and with a study's `first` cells.
+    second block after them. No block spans two rounds. In the first round, none spans two studies, or mixes a study's
+    `first` cells with its others.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):

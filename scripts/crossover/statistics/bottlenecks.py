@@ -1,8 +1,8 @@
 """Bottleneck of a step, from the gain of each remedy tried and from the roofs of its device.
 
-Remedies are tried one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step.
-If no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device is used in
-place of the graph's gain: it is host work if a graph cannot hold the step, otherwise launch overhead, minus the host's
+Remedies are tried one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. If
+no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device is used in place
+of the graph's gain: it is host work if a graph cannot capture the step, otherwise launch overhead, minus the host's
 work between operators. The rest is the device's work, either explained by its measured bandwidth and peak or
 unexplained.
 """
@@ -25,7 +25,8 @@ NEAR = 1 / 3
 """Minimum share of a step's remaining work that a roof must explain to count as its cause."""
 
 ALSO = 0.4
-"""A second cause is reported if its share is at least this fraction of the first's, and at least LEAST of the step."""
+"""A second cause is reported if its share is at least LEAST of the step, and at least this fraction of the first's or
+with an interval that overlaps the first's."""
 LEAST = 0.2
 
 PREDICTABLE = 0.1

@@ -113,7 +113,7 @@ def gate_of(
     """Test whether any cell of the second run is slower than in the first by more than the limit.
 
     The limit is `by`, or the largest significant slowdown between `identical` runs, given by name, if that is larger.
-    `allowed` names what may differ, of COMPARABLE_IN.
+    `allowed` are the entries of COMPARABLE_IN that may differ.
     """
     cells = compare_cells(first, second)
     calibration = calibrate(identical, by) if identical else None

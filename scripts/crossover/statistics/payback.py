@@ -37,7 +37,7 @@ class Jobs:
 
     @property
     def startup_s(self) -> float:
-        """Mean start-up; NaN if no trial has one."""
+        """Mean start-up time; NaN if no trial has one."""
         return fmean(self.startups_s) if self.startups_s else math.nan
 
     @property

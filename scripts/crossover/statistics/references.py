@@ -43,13 +43,14 @@ def compare_with_references(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    `rows` are the result of `agreeing`. Crossovers are of a reference's accelerator over this machine's CPU, if this
-    machine has no accelerator. Ratios compare the same sides, and each device of this machine with the same device of
-    the reference, with times as measured.
+    `rows` are the result of `agreeing`. If this machine has no accelerator, crossovers compare a reference's
+    accelerator with this machine's CPU. Ratios compare the same sides, and each device of this machine with the same
+    device of the reference, with times as measured.
 
-    The CPU launches the GPU's kernels, so GPU steps take a different time beside another CPU, small steps most of all.
-    A crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval includes those
-    of the steps as measured, and both on hosts with another speed-up over their own CPU (`SPEEDUP_SPREAD`).
+    The CPU launches the GPU's kernels, so the time of a GPU step, above all of a small one, depends on the CPU. A
+    crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval also covers the
+    crossover of unscaled steps, and both crossovers for hosts whose GPU has another speed-up over its host's CPU
+    (`SPEEDUP_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)

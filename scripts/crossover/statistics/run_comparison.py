@@ -45,7 +45,7 @@ COMPARISON_COLUMNS = {
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either measurements table, in the order of the first; cells of the second alone come last.
 
-    To compare cells that differ in an axis, such as two studies that measure the same, give it the same value in both:
+    To compare cells that differ in an axis, such as the same cells in two studies, give it the same value in both:
     `compare_runs(first, second.assign(study="name in the first"))`.
     """
     firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))

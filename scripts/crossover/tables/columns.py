@@ -129,7 +129,7 @@ class Measurement(Row):
         "1 - device_busy_s / step_time_s: share of a step in which only the host works"
     )
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
-    split_step_s: float | None = column("time of the step, measured again in turns with the remedies", "s")
+    split_step_s: float | None = column("time of the step, measured again, interleaved with the remedies", "s")
     loading_s: float | None = column("only taking the next batch, including its copy to the device if any", "s")
     transfer_s: float | None = column(
         "only copying a prepared batch to the device, from the same kind of memory as in the step", "s"
@@ -141,7 +141,7 @@ class Measurement(Row):
     replayed_s: float | None = column(
         "remedy: the step on a held batch as one CUDA graph, without reading results back", "s"
     )
-    fits_graph: bool | None = column("whether a CUDA graph can hold the step; empty if not tried")
+    fits_graph: bool | None = column("whether a CUDA graph can capture the step; empty if not tried")
     host_work_s: float | None = column(
         "part of the step on a held batch in which the host runs no operator, minus 0.1 ms for calling each operator",
         "s",
@@ -186,7 +186,7 @@ class Measurement(Row):
     others_s: float | None = column(
         "time of all other operators in an eager step, timed one by one, each minus the time of a tiny sum", "s"
     )
-    working_s: float | None = column("time of a synchronised step without taking its batch", "s")
+    working_s: float | None = column("median time of a synchronised step once its batch is available", "s")
     check: str | None = column("the numerical check of a cell's first trial: passed, failed, not_checked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")

@@ -100,7 +100,7 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
     """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
 
-    Host names may differ if `several_hosts`, but not their models. Unknown values are ignored.
+    Host names may differ if `several_hosts`, but CPU models may not. Unknown values are ignored.
     """
     hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in host_columns(several_hosts):

@@ -488,7 +488,8 @@ REMEDIES = {
 BOTTLENECKS = {
     "bottleneck": _text("part that takes the largest share of a step: " + ", ".join(SPLIT)),
     "second_bottleneck": _text(
-        "another part that takes at least 0.4 times as much, and a fifth of the step; empty: none"
+        "another part that takes at least a fifth of the step, and 0.4 times as much or with an overlapping interval; "
+        "empty: none"
     ),
     **{
         key: column

@@ -195,7 +195,7 @@ class Graph:
     ("graph", "expected"),
     [
         (Graph, {"fits_graph": True, "replayed_s": pytest.approx(0.001)}),
-        (UnsupportedError("cuda-graph cannot hold the step: operation not permitted"), {"fits_graph": False}),
+        (UnsupportedError("cuda-graph cannot capture the step: operation not permitted"), {"fits_graph": False}),
         (torch.OutOfMemoryError("full"), {}),
         (RuntimeError("Detected recompile"), {}),
     ],

@@ -45,7 +45,7 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a trial, injected for tests."""
+    """The clocks of a trial, which tests replace."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
@@ -134,7 +134,7 @@ def _probe(
     while True:
         probed_s.append(run(1).wall_s)
         rest_steps = -len(probed_s) % cycle_steps
-        # A cycle of warm-up and two blocks.
+        # One cycle for the warm-up and one for each of two blocks.
         least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)

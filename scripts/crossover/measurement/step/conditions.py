@@ -115,7 +115,7 @@ class SwitchWatch(TorchDispatchMode):
 
 
 def _switches(precision: str) -> dict[str, Any]:
-    """The settings to set, by their path below torch.backends."""
+    """The settings for a precision, by their path below torch.backends."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS

@@ -315,7 +315,7 @@ def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable
 
 
 def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise explains, drawn up to DRAWS times until it explains these errors."""
+    """The largest errors that noise explains; noise is drawn until it explains `errors`, at most DRAWS times."""
     limits = dict.fromkeys(errors, FACTOR * share)
     for seed in range(DRAWS):
         if not _beyond(errors, limits):

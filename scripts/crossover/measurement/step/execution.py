@@ -213,14 +213,14 @@ def _captured(task: Task) -> Execution:
 
 
 def _changed(first: Signature, other: Signature) -> str:
-    """Why a CUDA graph cannot hold batches that differ."""
+    """Why a CUDA graph cannot take batches that differ."""
 
     def shown(part: Any) -> str:
         return f"shape {list(part[0])}" if isinstance(part, tuple) and isinstance(part[0], tuple) else shown_text(part)
 
     before, after = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
     return (
-        f"cuda-graph cannot hold batches that change: {shown(before)}, then {shown(after)}; give all batches the same "
+        f"cuda-graph cannot take batches that change: {shown(before)}, then {shown(after)}; give all batches the same "
         "shape (padding, drop_last=True), or use execution: eager"
     )
 
@@ -241,7 +241,7 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
             task.run(*buffers)
     torch.cuda.current_stream(device).wait_stream(side)
     if host_generators() != drawn:
-        raise UnsupportedError("cuda-graph cannot hold a step that draws random numbers on the host")
+        raise UnsupportedError("cuda-graph cannot capture a step that draws random numbers on the host")
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
@@ -249,7 +249,7 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     except Exception as error:
         if early_end(error) is not None:
             raise
-        raise UnsupportedError(f"cuda-graph cannot hold the step: {first_line(error)}") from error
+        raise UnsupportedError(f"cuda-graph cannot capture the step: {first_line(error)}") from error
     return graph
 
 
@@ -260,15 +260,15 @@ def host_generators() -> tuple[object, ...]:
 
 
 def why_not_captured(task: Task) -> str | None:
-    """Why a CUDA graph cannot hold a task's step; None if it may."""
+    """Why a CUDA graph cannot capture a task's step; None if it may be able to."""
     arithmetic, optimizer = task.arithmetic, task.optimizer
     if arithmetic.device.type != "cuda":
         return f"needs a CUDA device; this is {arithmetic.device.type}"
     if task.reads_back:
-        return "cannot hold a step in which the host reads results"
+        return "cannot capture a step in which the host reads results"
     if arithmetic.scaler is not None and isinstance(task, TrainingTask):
-        return "cannot hold amp-fp16: the host reads the loss scaler's verdict in each step"
+        return "cannot capture amp-fp16: the host reads the loss scaler's verdict in each step"
     if optimizer is not None and not all(group.get("capturable", True) for group in optimizer.param_groups):
         name = type(optimizer).__name__
-        return f"cannot hold {name} as this workload sets it: its steps are counted on the host"
+        return f"cannot capture {name} as this workload sets it: its steps are counted on the host"
     return None

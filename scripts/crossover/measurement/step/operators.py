@@ -201,7 +201,7 @@ def _attention() -> dict[Any, Callable[..., int]]:
 
 
 CALLING_S = 1e-4
-"""The part of each gap that counts as calling the next operator: Python takes up to some ten microseconds for that."""
+"""The part of each gap that counts as calling the next operator: Python takes up to tens of microseconds for that."""
 
 GAP_STEPS = 5
 """Number of steps; the shortest counts, since a stall of the machine is not work."""

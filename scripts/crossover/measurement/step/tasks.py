@@ -51,7 +51,7 @@ class Task(ABC):
     cycle_steps: int = 1
     """Steps after which the work repeats; a timed block holds whole cycles, so that all blocks do the same work."""
     reads_back: bool = False
-    """Whether the host reads results within a step, which a CUDA graph cannot hold."""
+    """Whether the host reads results within a step, which a CUDA graph cannot capture."""
     optimizer: torch.optim.Optimizer | None = None
     is_function: bool = False
     """Whether the step is a plain function, without a model."""

@@ -42,7 +42,7 @@ class Answering(Llama):
 
 
 class Answers(InferenceTask):
-    """The same answers to the same prompts in every step."""
+    """Writes the same answers to the same prompts in every step."""
 
     sample_name = "tokens"
 

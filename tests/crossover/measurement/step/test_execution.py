@@ -155,9 +155,9 @@ def adam(**options: bool) -> torch.optim.Optimizer:
     ("task", "reason"),
     [
         (lambda: TinyTraining(linear(1.0), [torch.ones(1, 1)]), "needs a CUDA device; this is cpu"),
-        (lambda: captured(reads_back=True), "cannot hold a step in which the host reads results"),
-        (lambda: captured(arithmetic_of("amp-fp16", CPU)), "cannot hold amp-fp16"),
-        (lambda: captured(optimizer=adam()), "cannot hold Adam as this workload sets it"),
+        (lambda: captured(reads_back=True), "cannot capture a step in which the host reads results"),
+        (lambda: captured(arithmetic_of("amp-fp16", CPU)), "cannot capture amp-fp16"),
+        (lambda: captured(optimizer=adam()), "cannot capture Adam as this workload sets it"),
     ],
 )
 def test_steps_that_a_cuda_graph_cannot_hold(task: Callable[[], TinyTraining], reason: str) -> None:
@@ -234,7 +234,7 @@ def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) ->
         if "begin capture" in cuda:
             raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
-    with pytest.raises(UnsupportedError, match=r"^cuda-graph cannot hold the step: operation not .* capturing$"):
+    with pytest.raises(UnsupportedError, match=r"^cuda-graph cannot capture the step: operation not .* capturing$"):
         prepare(captured(run=run), "cuda-graph")
 
 
@@ -302,7 +302,7 @@ def test_a_step_that_is_compiled_again_and_again_is_refused_early() -> None:
 def test_batches_that_change_are_no_cuda_graph(cuda: list[str], first: Any, later: Any, words: str) -> None:
     batches = iter([(torch.zeros(1), first), *[(torch.zeros(1), later)] * 20])
     task = captured(next_inputs=lambda: next(batches))
-    with pytest.raises(UnsupportedError, match=f"cuda-graph cannot hold batches that change: {words}; give all"):
+    with pytest.raises(UnsupportedError, match=f"cuda-graph cannot take batches that change: {words}; give all"):
         prepare(task, "cuda-graph")
     assert not cuda
 
