@@ -77,7 +77,7 @@ def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> N
             "net.py:biuld",
             "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
         ),
-        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs other arguments"),
+        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments other than"),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
     ],
 )
