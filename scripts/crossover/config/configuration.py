@@ -126,12 +126,13 @@ def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> I
     if values["model"] is not None:
         yield study_of_model(values, values["datasets"], locate(("model",)))
         return
-    names = sorted({*values["studies"], *study_names(folder)})
-    for name in values["overrides"]:
-        if name not in names:
-            raise UserError(
-                f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
-            )
+    if values["overrides"]:
+        names = sorted({*values["studies"], *study_names(folder)})
+        for name in values["overrides"]:
+            if name not in names:
+                raise UserError(
+                    f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
+                )
     for name in values["studies"]:
         yield read_study(name, folder, values["datasets"], locate, values["overrides"].get(name))
 
