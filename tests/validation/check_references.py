@@ -31,26 +31,26 @@ SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
     """One row for each line and ordered pair of machines, if the line has a single crossover on the machine itself.
 
-    `foretold_low` and `foretold_high` are the ends of the interval (with single trials, of the bracket), 0 or infinity
-    if open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says whether they
-    enclose the size `measured` on the machine itself; missing without a prediction.
+    `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket), 0 or
+    infinity if open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says
+    whether they enclose the size `measured` on the machine itself; missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
         x_axes = dict.fromkeys(trials["study"], "size")
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
-        foretold, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
-        for row in records(foretold[foretold["cost"] == "time"]):
+        crossovers, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
+        for row in records(crossovers[crossovers["cost"] == "time"]):
             measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), LINE, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)
 
 
-def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
-    low, high = ends_of(foretold, "bracket" if foretold["trials"] == 1 else "crossover")
-    is_predicted = foretold["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
+def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
+    low, high = ends_of(prediction, "bracket" if prediction["trials"] == 1 else "crossover")
+    is_predicted = prediction["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
     if not is_predicted:
         low = high = math.nan
     truth = measured["crossover"]
@@ -59,11 +59,11 @@ def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, he
     return {
         "gpu_of": there,
         "cpu_of": here,
-        **{axis: foretold[axis] for axis in SHOWN},
+        **{axis: prediction[axis] for axis in SHOWN},
         "measured": truth,
-        "foretold": foretold["crossover"],
-        "foretold_low": low,
-        "foretold_high": high,
+        "predicted": prediction["crossover"],
+        "predicted_low": low,
+        "predicted_high": high,
         "holds": low <= truth <= high if is_predicted else None,
     }
 
@@ -78,6 +78,6 @@ def main(arguments: list[str]) -> None:
         raise UserError("no two of them have a study in common; name two or more of one study")
     print(table.to_string(index=False, float_format="{:.4g}".format))
     predicted = table.dropna(subset="holds")
-    is_open = (predicted["foretold_low"] == 0) ^ (predicted["foretold_high"] == math.inf)
+    is_open = (predicted["predicted_low"] == 0) ^ (predicted["predicted_high"] == math.inf)
     counts = f"{is_open.sum()} open to one side; {len(table) - len(predicted)} more predict nothing"
     print(f"{predicted['holds'].sum()} of {len(predicted)} hold, {counts}")

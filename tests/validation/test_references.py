@@ -47,13 +47,13 @@ def test_a_prediction_holds_unless_the_gpu_is_another(machine: Any, cpu: float, 
     assert table["holds"].tolist() == [holds, holds]
 
 
-def test_a_gpu_that_wins_everywhere_is_foretold_too(machine: Any) -> None:
+def test_a_gpu_that_wins_everywhere_is_predicted_too(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
-    assert table[["measured", "foretold_low", "foretold_high"]].values.tolist() == [[0, 0, 0]] * 2
+    assert table[["measured", "predicted_low", "predicted_high"]].values.tolist() == [[0, 0, 0]] * 2
     assert table["holds"].tolist() == [True, True]
 
 
-def test_where_nothing_is_foretold_nothing_holds(machine: Any) -> None:
+def test_where_nothing_is_predicted_nothing_holds(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", cpu=0.001, gpu=2)])
     assert table["holds"].isna().any()
     assert not table["holds"].eq(True).any()

@@ -43,9 +43,9 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
         for batch in loader:
             yield _split(batch, collated)
         if batch is None:
-            why = f"of {batch_size}: it has fewer rows, or is exhausted; give it more rows, or make it iterable again"
+            why = f"of {batch_size}: it has fewer rows, or is exhausted; give it more rows, or make it re-iterable"
             if epoch > 1:
-                why = f"in epoch {epoch}: its data can be read only once; make it iterable more than once"
+                why = f"in epoch {epoch}: its data can be read only once; make it re-iterable"
             raise UserError(f"{shown}: its loader gave no batch {why}")
 
 

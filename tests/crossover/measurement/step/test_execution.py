@@ -160,7 +160,7 @@ def adam(**options: bool) -> torch.optim.Optimizer:
         (lambda: captured(optimizer=adam()), "cannot capture Adam as this workload sets it"),
     ],
 )
-def test_steps_that_a_cuda_graph_cannot_hold(task: Callable[[], TinyTraining], reason: str) -> None:
+def test_steps_that_a_cuda_graph_cannot_capture(task: Callable[[], TinyTraining], reason: str) -> None:
     with pytest.raises(UnsupportedError, match=f"cuda-graph {reason}"):
         prepare(task(), "cuda-graph")
 
