@@ -16,7 +16,7 @@ def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("doctor.LOAD_WINDOW_S", 0.0)
 
 
-def test_this_machine() -> None:
+def test_the_facts_of_this_machine_are_printed() -> None:
     facts = dict(doctor.facts_of_this_machine())
     assert f" {len(os.sched_getaffinity(0))} logical CPUs" in facts["cores"]
     assert facts.keys() >= {"host", "cpu", "clock", "memory", "free disk", "Python", "load by others"}

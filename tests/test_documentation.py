@@ -32,7 +32,7 @@ def generated() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["config.md", "study.md", "columns.md", "statuses-and-flags.md", "figures.md"])
-def test_a_generated_page_is_current(name: str, generated: dict[str, str]) -> None:
+def test_generated_pages_are_up_to_date(name: str, generated: dict[str, str]) -> None:
     assert (ROOT / "docs" / "reference" / name).read_text() == generated[name], "run docs/reference_pages.py"
 
 
@@ -51,7 +51,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
+def test_links_point_to_existing_files(page: Path) -> None:
     for link in LINK.findall(page.read_text()):
         if "://" in link or link.startswith("mailto:"):
             continue
@@ -62,7 +62,7 @@ def test_links_lead_to_a_file_of_the_checkout(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*/*.md")), ids=lambda page: page.stem)
-def test_yaml_in_the_pages_is_yaml(page: Path) -> None:
+def test_yaml_examples_can_be_parsed(page: Path) -> None:
     for block in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL):
         values = yaml.safe_load(block)
         assert all(re.fullmatch(r"\w+", key) for key in values), block
@@ -78,7 +78,7 @@ def test_version_and_date_of_the_release_agree() -> None:
 
 
 @pytest.mark.parametrize("sample", sorted((ROOT / "docs" / "samples").glob("*.html")), ids=lambda path: path.stem)
-def test_a_sample_page_stands_alone(sample: Path) -> None:
+def test_a_sample_page_needs_no_other_file(sample: Path) -> None:
     html = sample.read_text(encoding="utf-8")
     assert len(html.encode()) <= 1_000_000
     assert not re.findall(r'(?:href|src)="(?!#|data:|https?:)[^"]*"', html)

@@ -84,7 +84,7 @@ def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
-def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Path) -> None:
+def test_the_largest_batch_agrees_with_arithmetic(workflow: Path, tmp_path: Path) -> None:
     """1 GiB holds 146 rows of 7 MiB, with 2 MiB left; up to 4 MiB of other memory are tolerated."""
     result = search(workflow, tmp_path / "found.json", "hungry", 7, "--memory-limit=1GiB")
     largest = result["largest"]
@@ -111,7 +111,7 @@ def test_the_largest_batch_is_what_arithmetic_says(workflow: Path, tmp_path: Pat
         ("--workload=null", "argument --workload: every batch of 'null' fits; allowed: another workload"),
     ],
 )
-def test_an_option_that_is_wrong_is_one_line(
+def test_a_wrong_option_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, extra: str, message: str
 ) -> None:
     with pytest.raises(SystemExit):

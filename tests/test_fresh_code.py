@@ -94,7 +94,7 @@ def servers() -> set[int]:
     return {pid for pid, parent in parents.items() if parent not in parents}
 
 
-def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:
+def test_a_workload_cannot_affect_trials_of_another_one(tmp_path: Path) -> None:
     """On import, the workload starts a thread, reads and sets variables, and imports a file that is edited between
     trials.
     """

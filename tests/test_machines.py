@@ -86,7 +86,7 @@ def test_the_resources_of_a_class_replace_those_of_the_profile(workflow: OnSlurm
     assert h200[h200.index("-C") + 1] == "nvme"
 
 
-def test_slurm_says_what_there_is_unless_the_config_does(workflow: OnSlurm) -> None:
+def test_nodes_are_described_by_slurm_unless_the_config_does(workflow: OnSlurm) -> None:
     planned = workflow.on_slurm("--dry-run").stdout
     assert "size 2 on cuda" in planned
     planned = workflow.on_slurm("--dry-run", "--config", "devices=[cpu]").stdout
@@ -98,7 +98,7 @@ def test_slurm_says_what_there_is_unless_the_config_does(workflow: OnSlurm) -> N
     assert not workflow.results.exists()
 
 
-def test_every_class_measures_every_cell_and_here_there_is_none(workflow: OnSlurm) -> None:
+def test_every_class_measures_every_cell_but_not_on_this_machine(workflow: OnSlurm) -> None:
     workflow.config(cluster={"classes": {"a": {}, "b": {}}}, devices=["cpu"])
     assert workflow.would_run()["measure_cell"] == 4  # two sizes on the CPU of two classes
     done = workflow.snakemake()

@@ -16,7 +16,7 @@ from trials import ROOT
 @pytest.mark.parametrize(
     ("name", "options", "generated"), [("digits", {"seed": 0}, "false"), ("disc", {"points": 9, "seed": 0}, "true")]
 )
-def test_the_file_says_whether_its_rows_are_generated(
+def test_the_file_records_whether_its_rows_are_generated(
     tmp_path: Path, name: str, options: dict[str, int], generated: str
 ) -> None:
     path = tmp_path / f"{name}.safetensors"
@@ -40,7 +40,7 @@ with one_line_errors():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
-def test_data_beyond_the_memory_are_one_line(tmp_path: Path) -> None:
+def test_data_that_exceed_memory_are_reported_in_one_line(tmp_path: Path) -> None:
     """20 million rows of a label (int64) and two momenta (float64) are 480 MB."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(ROOT / "scripts"), str(tmp_path / "higgs.safetensors")],

@@ -39,7 +39,7 @@ def measure(
     return read_row(output)
 
 
-def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
+def test_a_trial_writes_one_row(dataset: Path, tmp_path: Path) -> None:
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as set by Snakemake
     row = measure(dataset, tmp_path / "deep" / "row.parquet", threads=2, **limits)
     assert (row["status"], row["trial"], row["parameters"], row["threads"]) == ("ok", 1, 70, 2)
@@ -68,7 +68,7 @@ def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     assert row["step_time_s"] is None
 
 
-def test_the_parent_of_a_measuring_process_imports_nothing_large(dataset: Path, tmp_path: Path) -> None:
+def test_the_supervising_process_does_not_import_torch(dataset: Path, tmp_path: Path) -> None:
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="process")
     arguments = [*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"]
     code = (
@@ -101,14 +101,14 @@ def test_help_works_in_a_bare_environment() -> None:
         ("--device=tpu", "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
     ],
 )
-def test_an_option_that_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], change: str, message: str) -> None:
+def test_a_wrong_option_is_reported_in_one_line(capsys: pytest.CaptureFixture[str], change: str, message: str) -> None:
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
     with pytest.raises(SystemExit):
         parse_arguments([*options, "--dataset=a", "--output=b", change])
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path) -> None:
+def test_a_users_mistake_shows_no_traceback(dataset: Path, tmp_path: Path) -> None:
     output = tmp_path / "row.parquet"
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
     done = run_script([*options, f"--dataset={dataset}", f"--output={output}", "--batch-size=5000"])
@@ -132,6 +132,6 @@ RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1
         ),
     ],
 )
-def test_a_command_says_what_it_found(outcome: dict[str, Any], line: str) -> None:
+def test_the_command_prints_the_result(outcome: dict[str, Any], line: str) -> None:
     whole = {"status": "ok", "reason": None, "written": True, "facts": {}, **outcome}
     assert answer_of(Outcome(**whole)) == line

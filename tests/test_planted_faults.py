@@ -65,7 +65,7 @@ def run(
         (planting.KILLED, "invalid", "the measuring process was ended from outside (SIGKILL)", 2),
     ],
 )
-def test_a_fault_is_a_row(
+def test_a_fault_ends_in_a_row_with_its_reason(
     workflow: Path, tmp_path: Path, fault: int, status: str, reason: str, attempts: int, isolation: str
 ) -> None:
     done, row = run(workflow, tmp_path, fault, isolation)
@@ -78,7 +78,7 @@ def test_a_fault_is_a_row(
     assert list(tmp_path.iterdir()) == [tmp_path / "row.parquet"]
 
 
-def test_a_crash_after_the_timing_leaves_the_time(workflow: Path, tmp_path: Path, isolation: str) -> None:
+def test_a_crash_after_the_timing_keeps_the_time(workflow: Path, tmp_path: Path, isolation: str) -> None:
     _, row = run(workflow, tmp_path, planting.CRASH_LATER, isolation)
     assert (row["status"], row["attempts"], row["relative_error"], row["peak_rss_bytes"]) == ("ok", 1, None, None)
     assert row["reason"].startswith("numerical check: the measuring process crashed (SIGSEGV)")
@@ -94,7 +94,7 @@ def test_a_step_that_never_ends_is_a_timeout(workflow: Path, tmp_path: Path, fau
     assert (row["status"], row["reason"]) == ("timeout", "not done after 2 s; raise time_limit_s")
 
 
-def test_a_bug_fails_the_job_and_shows_where(workflow: Path, tmp_path: Path, isolation: str) -> None:
+def test_a_bug_fails_the_job_with_a_traceback(workflow: Path, tmp_path: Path, isolation: str) -> None:
     command = options(workflow, tmp_path / "row.parquet", planting.RAISE, isolation)
     done = run_script(command, script=workflow / "scripts" / "measure_cell.py")
     assert done.returncode == 1
@@ -118,7 +118,7 @@ def small_group() -> Iterator[tuple[str, ...]]:
     GROUP.rmdir()
 
 
-def test_memory_without_end_is_out_of_memory(
+def test_a_process_killed_by_the_kernel_is_out_of_memory(
     workflow: Path, tmp_path: Path, small_group: tuple[str, ...], isolation: str
 ) -> None:
     _, row = run(workflow, tmp_path, planting.HOG, isolation, prefix=small_group)

@@ -39,7 +39,7 @@ def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(n
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str) -> None:
+def test_profiles_contain_no_config_that_a_users_file_could_not_override(name: str) -> None:
     """Profiles must not set `config`: it would override every --configfile, and any --config on the command line drops
     it.
     """
@@ -55,7 +55,7 @@ def rules() -> dict[str, str]:
     return {name: text for path in (ROOT / "rules").glob("*.smk") for name, text in pattern.findall(path.read_text())}
 
 
-def test_only_what_computes_from_rows_stays_where_snakemake_runs() -> None:
+def test_only_rules_that_compute_from_rows_are_local() -> None:
     assert {name for name, text in rules().items() if "localrule: True" not in text} == ON_NODES
     assert set(profile("slurm")["set-resources"]) == ON_NODES - {"make_dataset"}
 
@@ -66,7 +66,7 @@ def pins(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["benchmark.yaml", "analysis.yaml"])
-def test_an_environment_is_one_that_conda_reads_with_the_pins_of_requirements(name: str) -> None:
+def test_conda_environments_have_the_pins_of_requirements(name: str) -> None:
     path = ROOT / "envs" / name
     environment = yaml.safe_load(path.read_text())
     assert environment["channels"] == ["conda-forge"]
@@ -91,7 +91,7 @@ def test_the_lock_has_the_pins_of_requirements_with_hashes_and_without_torch() -
     assert all(re.match(r"[\w-]+==[\w.]+ |    --hash=sha256:[0-9a-f]{64}( |$)", line) for line in lines)  # no URL
 
 
-def test_the_image_installs_and_runs_what_the_readme_says() -> None:
+def test_the_image_follows_the_readme() -> None:
     text = (ROOT / "Dockerfile").read_text()
     (installation,) = re.findall(r"^RUN (.*)$", text, flags=re.MULTILINE)
     (command,) = re.findall(r"^CMD (.*)$", text, flags=re.MULTILINE)
@@ -99,7 +99,7 @@ def test_the_image_installs_and_runs_what_the_readme_says() -> None:
 
 
 @pytest.mark.parametrize("path", ["Dockerfile", "envs/benchmark.yaml", "envs/analysis.yaml"])
-def test_images_and_environments_have_a_python_that_the_package_allows(path: str) -> None:
+def test_images_and_environments_use_a_supported_python(path: str) -> None:
     (minor,) = re.findall(r"python[=:]3\.(\d+)", (ROOT / path).read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert int(minor) >= int(project["project"]["requires-python"].removeprefix(">=3."))
@@ -107,7 +107,7 @@ def test_images_and_environments_have_a_python_that_the_package_allows(path: str
     assert f">={project['tool']['mypy']['python_version']}" == project["project"]["requires-python"]
 
 
-def test_githubs_workflow_takes_the_steps_of_ci_run() -> None:
+def test_the_github_workflow_has_the_steps_of_ci_run() -> None:
     ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]["ci"]
     commands = [step["run"] for step in ci["steps"] if step.get("run", "").startswith(".ci/")]
     assert commands == re.findall(r"^\.ci/.*$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)

@@ -63,7 +63,7 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_public_model_is_measured_as_it_is(rows: dict[str, dict[str, Any]], name: str) -> None:
+def test_a_public_model_is_measured_unchanged(rows: dict[str, dict[str, Any]], name: str) -> None:
     row = rows[name]
     assert (row["status"], row["parameters"], row["samples_per_step"]) == ("ok", PARAMETERS[name], BATCH_SIZE), row[
         "reason"

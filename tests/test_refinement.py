@@ -111,7 +111,7 @@ def decisions(workflow: MadeUp) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: Path, row: Row) -> None:
+def test_the_bracket_is_refined_and_a_failed_trial_is_measured_by_the_next_run(tmp_path: Path, row: Row) -> None:
     """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, whose interval is still ±3 %."""
     workflow = MadeUp(tmp_path / "workflow", row)
     jobs = workflow.would_run(TARGET)

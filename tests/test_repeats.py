@@ -46,7 +46,7 @@ def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, 
     }
 
 
-def test_disturbed_trials_are_measured_again_once_after_all_others_and_the_less_disturbed_row_counts(
+def test_disturbed_trials_are_repeated_last_and_the_less_disturbed_row_counts(
     workflow: WorkflowCopy,
 ) -> None:
     """Two trials were disturbed; the repeat of one is disturbed as well."""
@@ -77,7 +77,7 @@ def test_disturbed_trials_are_measured_again_once_after_all_others_and_the_less_
     assert counting(workflow)[3, 2] == (2, 3, False)
 
 
-def test_where_nothing_is_disturbed_or_nothing_to_be_repeated_nothing_is_measured_again(workflow: WorkflowCopy) -> None:
+def test_only_disturbed_trials_are_repeated_and_only_if_the_config_says_so(workflow: WorkflowCopy) -> None:
     disturb(workflow, *((size, "cpu", trial, 0) for size in (2, 3) for trial in (1, 2)))
     workflow.run(TARGET, "--config", "repeat_disturbed=0")
     assert len(measured(workflow)) == 4

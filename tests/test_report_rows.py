@@ -66,7 +66,7 @@ def write_trial(trial: dict[str, Any], results: Path) -> None:
     write_rows(pa.Table.from_pylist([trial], schema=arrow_schema()), path)
 
 
-def test_what_has_finished_is_reported_and_the_rest_is_named(
+def test_the_report_of_an_unfinished_run_names_what_is_missing(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One row is missing, one is damaged, one was measured with other settings, one is valid."""
@@ -87,7 +87,7 @@ def test_what_has_finished_is_reported_and_the_rest_is_named(
     assert "Partial: 1 of 4 trials have finished." in (output / "summary.txt").read_text()
 
 
-def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
+def test_an_unfinished_run_is_compared_with_a_reference_that_still_exists(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     facts = {"physical_cores": 4, "started_at": "2026-11-23T10:00:00Z", "model_key": "key"}
@@ -102,7 +102,7 @@ def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
     assert "Brand G1 (reference, 2026-11-23)" in capsys.readouterr().out
 
 
-def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
+def test_runs_of_two_machines_are_reported_together(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
     """The second machine takes twice as long, and its run never wrote a report."""
     for name, factor in (("h200", 1), ("laptop", 2)):
         make_run(tmp_path / name, trials)
@@ -120,6 +120,6 @@ def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[di
     assert provenance["config"] is None
 
 
-def test_a_folder_that_is_no_run_is_an_error_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"plan\.json"):
         report_rows.main([str(tmp_path)])

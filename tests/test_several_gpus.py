@@ -61,7 +61,7 @@ def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
     ]
 
 
-def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone(workflow: WorkflowCopy) -> None:
+def test_four_gpus_measure_four_cells_side_by_side_and_a_cpu_cell_runs_alone(workflow: WorkflowCopy) -> None:
     (workflow.path / "hold").write_text("cuda")
     run = start(workflow)
     wait_for(lambda: len([note for note in workflow.notes() if note["device"] == "cuda"]) == GPUS, "the trials")
@@ -81,7 +81,7 @@ def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, An
     return [pair for pair in at_once(trials) if "cpu" in (pair[0]["device"], pair[1]["device"])]
 
 
-def test_two_runs_of_a_host_wait_for_each_other_and_say_so(workflow: WorkflowCopy, tmp_path: Path) -> None:
+def test_two_runs_on_one_host_wait_for_each_other(workflow: WorkflowCopy, tmp_path: Path) -> None:
     """While a CPU trial of the first run is running, the second run starts neither trials nor its dataset."""
     other = WorkflowCopy.copy_of(workflow, tmp_path / "other")
     (workflow.path / "hold").write_text("cpu")

@@ -92,7 +92,7 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
     assert of_one_run.pop().startswith("crossover_")
 
 
-def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
+def test_gpu_cells_run_side_by_side_and_a_second_run_measures_cancelled_jobs(
     workflow: WorkflowCopy, cluster: Cluster
 ) -> None:
     workflow.edit("studies/disc_depth", sizes=[2, 3, 4])

@@ -66,7 +66,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
     assert drawn == {f"{kind}.{suffix}" for kind in kinds for suffix in ("svg", "pdf", "png")}
 
 
-def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[WorkflowCopy, str]) -> None:
+def test_each_trial_and_each_cell_has_one_row_measured_on_all_physical_cores(finished: tuple[WorkflowCopy, str]) -> None:
     measurements, cells = (
         pd.read_parquet(finished[0].results / f"{name}.parquet") for name in ("measurements", "cells")
     )
@@ -77,7 +77,7 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Wo
     assert (measurements["threads"] == measurements["physical_cores"]).all()  # under --cores 1
 
 
-def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
+def test_a_run_prints_progress_and_answers_and_records_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
     workflow, output = finished
     assert "Measured 1 of 6 trials; " in output
     # The other study's answer is in the run's last lines.
@@ -167,7 +167,7 @@ def test_edited_roofs_and_provenance_are_found(ran: WorkflowCopy, capsys: pytest
     assert len(wrong) == 3
 
 
-def test_tables_of_another_version_are_one_line(ran: WorkflowCopy) -> None:
+def test_tables_of_another_version_are_reported_in_one_line(ran: WorkflowCopy) -> None:
     file = ran.results / "provenance.json"
     content = json.loads(file.read_text())
     (ran.results / "machines.parquet").unlink()
@@ -207,7 +207,7 @@ def test_edited_texts_and_lost_files_are_found(
     assert "Note: results/measurements.parquet: not compared with the rows of trials" in output
 
 
-def test_a_second_run_does_nothing_and_tells_its_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
+def test_a_second_run_does_nothing_and_prints_the_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
     workflow = finished[0]
     assert (workflow.results / "summary.txt").read_text() in workflow.run()
 
@@ -255,7 +255,7 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
         (other_statistics, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 0}),
     ],
 )
-def test_what_has_changed_is_made_again_and_nothing_else(
+def test_a_change_reruns_only_the_jobs_that_depend_on_it(
     ran: WorkflowCopy, change: Callable[[WorkflowCopy], None], jobs: dict[str, int]
 ) -> None:
     change(ran)
@@ -265,7 +265,7 @@ def test_what_has_changed_is_made_again_and_nothing_else(
     assert again["make_dataset"] == 0
 
 
-def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) -> None:
+def test_a_commit_reruns_nothing_and_is_recorded_in_new_rows(ran: WorkflowCopy) -> None:
     user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "--quiet"], ["add", "Snakefile", *PARTS], [*user, "commit", "--quiet", "-m", "all"]):
         subprocess.run(["git", *arguments], cwd=ran.path, check=True)
@@ -277,7 +277,7 @@ def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: WorkflowCopy) ->
     assert pd.read_parquet(lost)["code_version"].tolist() == [commit.stdout.strip()]
 
 
-def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCopy) -> None:
+def test_a_failed_job_keeps_its_earlier_outputs_and_runs_again(ran: WorkflowCopy) -> None:
     """The row of another machine makes the collection of rows fail."""
     path = next((ran.results / "cells").rglob("*.parquet"))
     row = pq.read_table(path)
@@ -295,7 +295,7 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: WorkflowCop
     assert (ran.path / table).read_bytes() != earlier
 
 
-def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: WorkflowCopy) -> None:
+def test_an_earlier_report_is_marked_as_outdated_if_the_first_job_fails(ran: WorkflowCopy) -> None:
     next((ran.results / "cells").rglob("*.parquet")).unlink()
     (ran.path / "scripts" / "measure_cell.py").write_text("import nothing_of_this_name")
     assert ran.snakemake().returncode != 0
@@ -304,7 +304,7 @@ def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran
 
 
 @pytest.mark.slow
-def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: WorkflowCopy) -> None:
+def test_an_earlier_report_is_set_aside_if_the_analysis_fails(ran: WorkflowCopy) -> None:
     next((ran.results / "cells").rglob("*.parquet")).unlink()
     script = ran.path / "scripts" / "analyse_run.py"
     works = script.read_text()
@@ -321,7 +321,7 @@ def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(
     assert not (ran.results / "outdated").exists()
 
 
-def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None:
+def test_a_users_mistake_is_reported_in_one_line_before_any_job(fresh: WorkflowCopy) -> None:
     """Only the output is tested here; other tests cover the kinds of mistakes. Invalid YAML is reported before anything
     else.
     """
@@ -341,7 +341,7 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: WorkflowCopy) -> None
 
 
 @pytest.mark.slow
-def test_it_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
+def test_the_workflow_runs_from_another_folder_and_as_a_module(fresh: WorkflowCopy, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     snakefile = "workflow/Snakefile"
@@ -371,7 +371,7 @@ def test_a_study_that_only_trains_ends_in_a_report(fresh: WorkflowCopy) -> None:
 
 
 @pytest.mark.slow
-def test_the_largest_batches_are_searched_where_they_are_asked_for(fresh: WorkflowCopy) -> None:
+def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCopy) -> None:
     search = {"start": 500, "limit": 2000, "memory_limit": "1 GB", "timed_batches": 3}
     fresh.config(studies=["disc_depth"], largest_batch=search, cpu_threads=2)
     fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100], claims=[], figures=["throughput"])

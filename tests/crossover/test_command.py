@@ -30,24 +30,24 @@ START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--
         ("cores -- --cores 16 -n", ["--cores", "16", "-n", "--config", "studies=cores"]),
     ],
 )
-def test_a_line_is_a_command_of_snakemakes(line: str, end: list[str]) -> None:
+def test_arguments_are_translated_into_a_snakemake_command(line: str, end: list[str]) -> None:
     assert build_command(line.split()) == [*START, *end]
 
 
-def test_compare_calls_its_script_with_all_that_follows() -> None:
+def test_compare_passes_its_arguments_to_the_script() -> None:
     script = os.path.relpath(ROOT / "scripts" / "compare_runs.py")
     assert build_command(["compare", "a", "b", "--output", "c"]) == [script, "a", "b", "--output", "c"]
 
 
 @pytest.mark.parametrize("line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", ""])
-def test_a_mistake_ends_in_its_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_command(line.split())
     assert ended.value.code
     assert len(capsys.readouterr().err.splitlines()) <= 2  # after argparse's usage line
 
 
-def test_an_unknown_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_option_is_reported_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     for line, end in (
         ("--size 64", "(did you mean '--sizes'?); Snakemake's own options follow `--`: crossover NAME -- --size"),
         (
@@ -63,7 +63,7 @@ def test_an_unknown_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[
     assert "preset (quick, default, thorough)" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_run_shows_its_command_and_ends_as_snakemake_does(tmp_path: Path) -> None:
+def test_a_run_prints_its_command_and_passes_the_exit_status_on(tmp_path: Path) -> None:
     program = "import sys; from crossover.command import main; sys.argv = ['crossover', *sys.argv[1:]]; main()"
     command = [sys.executable, "-P", "-c", program, "disc_dept", "--effort", "quick"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}

@@ -41,7 +41,7 @@ def test_a_percentile_by_hand() -> None:
 
 
 @pytest.mark.parametrize("percent", [50, 95, 99])
-def test_the_interval_covers_as_often_as_it_says(percent: int) -> None:
+def test_the_interval_has_its_nominal_coverage(percent: int) -> None:
     """Simulated with 2,000 draws of 400 exponential samples, for which a share of 95 % has a standard deviation of 0.5
     %.
     """

@@ -27,7 +27,7 @@ from crossover.tables.references import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
 
 
-def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> None:
+def test_a_device_that_this_machine_lacks_is_rejected() -> None:
     machine = replace(HERE, devices=("cpu",), note="built without CUDA")
     check_device_list(configured(devices=["cpu"]), machine)
     check_device_list(configured(), machine)
@@ -36,7 +36,7 @@ def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> N
 
 
 @pytest.mark.parametrize(("others_ticks", "cpus"), [(20, None), (300, "3.0")])
-def test_programs_that_keep_cpus_busy_before_the_run_are_named(others_ticks: int, cpus: str | None) -> None:
+def test_load_by_others_before_the_run_is_reported(others_ticks: int, cpus: str | None) -> None:
     """All CPUs are read over 1 s of 100 ticks; this process uses 50 of the busy ticks."""
     count = len(usable_cpus())
     before = replace(read_counters(), monotonic_s=0.0, ticks=CpuTicks(count, 0, 0, 0, 0, 0))
@@ -53,13 +53,13 @@ def test_programs_that_keep_cpus_busy_before_the_run_are_named(others_ticks: int
         ({"devices": ["cpu"], "cluster": {"classes": {"a": {"qos": "high"}}}}, "cpu_threads: 'auto'"),
     ],
 )
-def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any], names: str) -> None:
+def test_nodes_unknown_to_slurm_must_be_described_in_the_config(values: dict[str, Any], names: str) -> None:
     with pytest.raises(UserError, match=names):
         check_executor(configured(**values), UNKNOWN_NODES, local=False)
     check_executor(configured(**values), KNOWN_NODES, local=False)
 
 
-def test_a_plan_for_unknown_nodes_says_so() -> None:
+def test_a_plan_for_unknown_nodes_has_a_note() -> None:
     assert (devices_unknown(configured(), UNKNOWN_NODES) or "").startswith(
         "sinfo does not know the jobs' partition, so"
     )
@@ -67,12 +67,12 @@ def test_a_plan_for_unknown_nodes_says_so() -> None:
         assert devices_unknown(configured(**values), machine) is None
 
 
-def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
+def test_jobs_without_a_cluster_are_rejected() -> None:
     with pytest.raises(UserError, match=r"^--jobs: "):
         check_executor(configured(), KNOWN_NODES, local=True)
 
 
-def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
+def test_an_incomplete_class_of_nodes_is_rejected() -> None:
     with pytest.raises(UserError, match=r"^cluster\.classes\.a100\.devices: missing, and devices: auto"):
         check_classes(CLASSES, None)
     with pytest.raises(UserError, match=r"^cluster\.classes\.b\.slurm_partition: missing, but another class has it"):
@@ -83,12 +83,12 @@ def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
     check_classes(None, None)
 
 
-def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
+def test_classes_of_nodes_need_a_cluster_executor() -> None:
     with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
         check_executor(configured(devices=["cpu"], cluster={"classes": CLASSES}), HERE, local=True)
 
 
-def test_a_claim_names_a_metric_that_a_row_has() -> None:
+def test_an_unknown_metric_in_a_claim_is_rejected() -> None:
     (study,) = configured(studies=["disc_depth"]).studies
     check_metrics([study])
     sides = {"metric": "step_tme_s", "of": {"device": "cpu"}, "over": {"device": "cuda"}, "where": {}}
@@ -97,7 +97,7 @@ def test_a_claim_names_a_metric_that_a_row_has() -> None:
         check_metrics([replace(study, claims=(claim,))])
 
 
-def test_results_of_another_host_are_named_before_they_are_replaced(tmp_path: Path) -> None:
+def test_a_note_warns_before_results_of_another_host_are_replaced(tmp_path: Path) -> None:
     assert measured_elsewhere(tmp_path, "here") is None  # nothing was measured yet
     for hosts, said in (
         (["here", ""], None),
@@ -137,7 +137,7 @@ def shipped(tmp_path: Path) -> Path:
         (("h200",), ["cpu", "cuda"], ["h200"]),
     ],
 )
-def test_those_shipped_count_without_an_accelerator_or_by_name(
+def test_shipped_references_are_used_by_name_or_without_an_accelerator(
     shipped: Path, reference: Any, devices: list[str], names: list[str]
 ) -> None:
     folders = reference_folders(Config(reference), devices, shipped)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_those_shipped_count_without_an_accelerator_or_by_name(
     assert len(reference_files(folders)) == 2 * len(names)
 
 
-def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Path) -> None:
+def test_a_reference_may_be_a_folder_and_an_unknown_name_is_rejected(shipped: Path) -> None:
     folder = str(shipped / "h200")
     assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: \.\./h20: no such folder; allowed: a folder with"):
@@ -154,7 +154,7 @@ def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Pa
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
 
 
-def test_a_price_is_of_a_device_of_here_or_of_a_reference(shipped: Path) -> None:
+def test_prices_of_unknown_machines_are_reported(shipped: Path) -> None:
     assert unused_prices(None, [], shipped) is None
     assert unused_prices({"cpu": 1.0, "here": 0.8, "a100": 2.0}, [], shipped) is None
     assert unused_prices({"h200": 4.0}, [shipped / "h200"], shipped / "none") is None
@@ -171,7 +171,7 @@ def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> Non
         check_both_kinds(devices)
 
 
-def test_two_of_one_name_would_be_one_machine(shipped: Path) -> None:
+def test_two_references_of_one_name_are_rejected(shipped: Path) -> None:
     (shipped / "copy").mkdir()
     for file in (shipped / "h200").iterdir():
         (shipped / "copy" / file.name).write_bytes(file.read_bytes())
@@ -179,7 +179,7 @@ def test_two_of_one_name_would_be_one_machine(shipped: Path) -> None:
         reference_folders(Config(("h200", str(shipped / "copy"))), ["cpu"], shipped)  # type: ignore[arg-type]
 
 
-def test_a_damaged_one_ends_a_run_before_it_measures(shipped: Path) -> None:
+def test_a_damaged_reference_is_rejected(shipped: Path) -> None:
     (shipped / "h200" / "trials.parquet").write_bytes(b"other rows")
     with pytest.raises(UserError, match=r"trials.parquet: is not the file that reference.json names"):
         reference_folders(Config("auto"), ["cpu"], shipped)  # type: ignore[arg-type]

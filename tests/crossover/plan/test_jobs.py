@@ -35,7 +35,7 @@ def with_study(made: Jobs, **changes: object) -> Jobs:
     return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
 
 
-def test_a_trial_is_called_with_what_the_config_says() -> None:
+def test_the_options_of_a_trial_follow_the_config() -> None:
     made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
     options = f"{made.trial(CELL)['options']} {made.limit('trial', CELL)} --output=x.parquet"
     given = parse_arguments(options.split())
@@ -45,7 +45,7 @@ def test_a_trial_is_called_with_what_the_config_says() -> None:
     assert "--machine=a100" in str(made.trial({**CELL, "machine": "a100"})["options"])
 
 
-def test_a_trial_that_is_measured_again_is_told_so_and_depends_on_the_same() -> None:
+def test_a_repeat_has_the_parameters_of_the_first_trial_and_its_number() -> None:
     made = jobs()
     first, again = made.trial({**CELL, "again": ""}), made.trial({**CELL, "again": "-repeat-2"})
     assert first == made.trial(CELL)
@@ -54,7 +54,7 @@ def test_a_trial_that_is_measured_again_is_told_so_and_depends_on_the_same() -> 
     assert given.repeat == 2
 
 
-def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> None:
+def test_a_result_depends_on_code_torch_and_driver() -> None:
     made = jobs()
     trial, search = made.trial(CELL), made.search(CELL)
     assert trial["code"] == code_of("trial", "disc_mlp").key
@@ -65,7 +65,7 @@ def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> No
 
 
 @pytest.mark.parametrize("kind", ["trial", "search", "training"])
-def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(kind: str, tmp_path: Path) -> None:
+def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tmp_path: Path) -> None:
     wildcards = CELL | ({"again": ""} if kind == "trial" else {"seed": "1"})  # as Snakemake gives them for a first row
 
     def made(limit_s: float) -> Jobs:
@@ -93,7 +93,7 @@ def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(k
     assert all(params(limit_s) == third for limit_s in (30, 90, 1000))
 
 
-def test_where_it_is_measured_counts_on_this_machine_and_not_on_a_cluster() -> None:
+def test_a_result_depends_on_the_hardware_except_on_a_cluster() -> None:
     hardware = {"cpu": "CPU A, 2 cores", "cuda": "GPU B beside CPU A, 1 cores"}
     here = jobs(replace(HERE, hardware=hardware, compilers="g++"))
     assert [
@@ -106,7 +106,7 @@ def test_where_it_is_measured_counts_on_this_machine_and_not_on_a_cluster() -> N
     assert [away.trial(CELL)[name] for name in ("hardware", "driver", "compilers")] == [None] * 3
 
 
-def test_the_compilers_count_where_something_is_compiled() -> None:
+def test_only_compiled_cells_depend_on_the_compilers() -> None:
     compiled = {**CELL, "execution": "compile"}
     made, lacking = (jobs(replace(HERE, compilers=text)) for text in ("/usr/bin/g++ 1000", "no g++"))
     assert made.trial(CELL) == lacking.trial(CELL)
@@ -122,7 +122,7 @@ def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None
     ("cores", "gpus", "together"),
     [(1, 1, 1), (16, 1, 1), (1, 2, 1), (2, 2, 2), (16, 2, 2), (16, 3, 3), (16, 4, 4), (5, 4, 5), (16, 6, 8)],
 )
-def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores: int, gpus: int, together: int) -> None:
+def test_all_jobs_of_this_machine_request_the_same_number_of_cores(cores: int, gpus: int, together: int) -> None:
     """At least as many jobs as GPUs fit into the cores; if the division leaves a rest, a few more fit, which wait for
     their turn.
     """
@@ -136,7 +136,7 @@ def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores:
     assert (on_cpu.at_once, on_cpu.share) == (1, cores)
 
 
-def test_a_job_asks_for_the_memory_of_its_study_and_for_twice_as_much_each_time() -> None:
+def test_a_job_requests_the_memory_of_its_study_doubled_with_each_attempt() -> None:
     made = with_study(jobs(KNOWN_NODES, None), mem_mb=10_000)
     assert [made.mem_mb(CELL, attempt) for attempt in (1, 2, 3)] == [10_000, 20_000, 40_000]
 
@@ -160,7 +160,7 @@ def test_a_class_gives_its_jobs_resources_and_cores() -> None:
 
 
 @pytest.mark.parametrize("limit_s", [1.0, 299.0, 3600.0])
-def test_a_trial_that_is_measured_twice_ends_before_its_job_does_and_further_attempts_get_more(limit_s: float) -> None:
+def test_the_runtime_of_a_job_is_enough_for_two_measurements_and_grows_with_attempts(limit_s: float) -> None:
     made = jobs(time_limit_s=limit_s)
     runtime_min = made.resources("trial")["runtime"]
     first_min, second_min = (runtime_min(CELL, attempt) for attempt in (1, 2))

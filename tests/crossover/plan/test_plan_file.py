@@ -26,7 +26,7 @@ def written(folder: Path, **values: object) -> Path:
     return path
 
 
-def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
+def test_a_plan_contains_config_studies_and_rows(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path, seed=5))
     assert (plan.trials, plan.several_hosts, plan.references, plan.note) == (2, True, ["h200"], "no GPU")
     assert plan.devices == ["cpu", "cuda"]
@@ -39,7 +39,7 @@ def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
     assert "--seed=0" in plan.settings["disc_depth"]
 
 
-def test_rows_asked_for_lie_in_the_runs_folder_wherever_it_was_copied_to(tmp_path: Path) -> None:
+def test_planned_rows_are_relative_to_the_results_folder(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path))
     rows = planned_rows(plan, tmp_path)
     assert [f"results/{row.relative_to(tmp_path)}" for row in rows] == plan.rows
@@ -54,7 +54,7 @@ def test_references_are_found_from_the_folder_of_the_run(tmp_path: Path) -> None
     assert find_references(plan, tmp_path / "moved", str(tmp_path / "run")) == [tmp_path / "run" / "../mine/h200"]
 
 
-def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> None:
+def test_planned_rows_include_the_stages_of_refinement(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path))
     cell = Cell(**plan.cells[0])
     new, gone = replace(cell, size=7), replace(cell, study="gone")
@@ -63,7 +63,7 @@ def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> Non
     assert added == {tmp_path / f"cells/{cell.path}/trial-3.parquet", tmp_path / f"cells/{new.path}/trial-1.parquet"}
 
 
-def test_rows_of_a_repeat_may_be_there_once_it_is_planned_and_the_config_still_asks_for_it(tmp_path: Path) -> None:
+def test_repeated_rows_are_those_planned_up_to_the_configs_limit(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path, repeat_disturbed=2))
     cell = Cell(**plan.cells[0])
     assert repeated_rows(plan, tmp_path) == []
@@ -75,14 +75,14 @@ def test_rows_of_a_repeat_may_be_there_once_it_is_planned_and_the_config_still_a
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"config": {}}'])
-def test_a_file_that_is_no_plan_is_one_line(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_reported_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
     with pytest.raises(UserError, match=r"plan\.json: not (a readable plan|the plan of a run); delete it"):
         plan_file.read(path)
 
 
-def test_published_rows_lie_in_the_plan() -> None:
+def test_the_plan_contains_published_rows() -> None:
     study = {"published": {"results": RESULTS, "crossover": [100, 1000]}}
     published = with_rows(study)["published"]
     assert published["crossover"] == [100, 1000]

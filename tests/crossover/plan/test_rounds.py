@@ -26,7 +26,7 @@ def in_order(run: RunPlan, at_once: int = 1) -> list[Trial]:
     return sorted(run.trials_of_grid, key=lambda trial: -rounds.priority(trial[0].values | {"trial": str(trial[1])}))
 
 
-def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
+def test_rounds_follow_each_other_and_refinement_comes_last() -> None:
     run = plan()
     order = Rounds(run, at_once=1)
     grid = {
@@ -44,7 +44,7 @@ def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
     assert ordered != sorted(run.cells, key=lambda cell: -grid[cell, 2])
 
 
-def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() -> None:
+def test_a_study_begins_with_a_few_sizes_on_all_devices() -> None:
     run = plan(devices=["cpu", "cuda"])
     order = in_order(run)
     sizes = {"disc_depth": {2, 4, 7, 10, 12}, "hsf_width": {5, 10, 100, 1000, 2000}}
@@ -63,7 +63,7 @@ def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() 
     }
 
 
-def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
+def test_added_rounds_follow_each_other_in_different_orders() -> None:
     """Their priorities are below 1, the minimum in the first grid, and above 0, that of all other rules."""
     cells = [replace(CELL, size=size) for size in range(100, 120)]
     rounds = [{cell: priority_of_added(cell, trial, seed=0) for cell in cells} for trial in (1, 2, 3)]
@@ -87,7 +87,7 @@ def words(order: list[tuple[int, Cell]]) -> str:
     return " ".join(f"{'c' if is_cpu(cell.device) else 'g'}{cell.size}" for _, cell in order)
 
 
-def test_a_block_has_the_trials_of_as_many_gpus_together_and_their_cpu_trials_next_to_them() -> None:
+def test_a_block_has_gpu_trials_for_all_gpus_and_their_cpu_trials_next_to_them() -> None:
     order = entries(1, 2, 3, 4, 5)
     assert words(list(in_blocks(order, 2))) == "g1 g2 c1 c2 c3 c4 g3 g4 g5 c5"
     assert words(list(in_blocks(order, 4))) == "g1 g2 g3 g4 c1 c2 c3 c4 c5 g5"
@@ -96,7 +96,7 @@ def test_a_block_has_the_trials_of_as_many_gpus_together_and_their_cpu_trials_ne
 
 
 @pytest.mark.parametrize("at_once", [2, 4])
-def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_stays_near(at_once: int) -> None:
+def test_with_several_gpus_compared_cells_stay_close_in_each_round(at_once: int) -> None:
     run = plan(devices=["cpu", "cuda"])
     order = in_order(run, at_once)
     assert set(order) == set(run.trials_of_grid)
@@ -112,7 +112,7 @@ def test_with_several_gpus_each_round_has_all_cells_once_and_what_is_compared_st
     assert set(order[:10]) == set(run.preview("disc_depth"))
 
 
-def test_what_refinement_adds_begins_its_rounds_on_several_gpus_with_theirs() -> None:
+def test_added_rounds_begin_with_gpu_trials_on_several_gpus() -> None:
     cells = [replace(CELL, size=size, device=device) for size in range(5) for device in ("cpu", "cuda")]
     added = [(cell, trial) for trial in (3, 4) for cell in cells]
     order = sorted(added, key=lambda trial: -priority_of_added(*trial, seed=0, at_once=2))

@@ -31,7 +31,7 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
         assert run.rows([(cell, 1)]) == [run.row_pattern.format(**wildcards, trial=1, again="")]
 
 
-def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() -> None:
+def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_cores() -> None:
     run = of_one_study(batch_sizes=(50, 100), cpu_threads=(1, "half"))
     assert len(run.cells) == 2 * 2 * 4
     folder = "results/largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager"
@@ -41,7 +41,7 @@ def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() ->
     assert searching.planned_searches == list(searching.searches)
 
 
-def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
+def test_a_training_has_a_row_for_each_seed_even_if_nothing_is_timed() -> None:
     run = of_one_study(quality={"seeds": 2}, timed=False, executions=("eager", "compile"))
     assert (run.cells, run.measured, run.searches) == ([], [], {})
     folder = "results/trainings/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu"
@@ -52,14 +52,14 @@ def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
 
 
 @pytest.mark.parametrize(("trials", "measured"), [(None, [1, 2]), (1, [1]), (5, [1, 2])])
-def test_a_study_may_have_fewer_trials_than_the_run_never_more(trials: int | None, measured: list[int]) -> None:
+def test_a_study_may_have_fewer_trials_than_the_run_but_not_more(trials: int | None, measured: list[int]) -> None:
     run = of_one_study(trials=trials, sizes=(2,), devices=("cpu",))
     assert [trial for _, trial in run.trials_of_grid] == measured
     priorities = Rounds(run, at_once=1)._priorities
     assert sorted(trial for _, trial in priorities) == measured
 
 
-def test_only_refined_studies_start_a_stage() -> None:
+def test_only_refined_studies_have_stages() -> None:
     run = plan()
     assert run.stages == {"disc_depth": 3, "hsf_width": 3}  # all of the trials come first
     assert replace(run, trials=8).last_stage == 4
@@ -69,7 +69,7 @@ def test_only_refined_studies_start_a_stage() -> None:
     assert replace(run, default_devices=("cpu",)).last_stage == 0
 
 
-def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> None:
+def test_a_study_has_a_first_answer_unless_the_run_ends_with_it() -> None:
     run = plan()
     assert run.first_answers == ["disc_depth", "hsf_width"]
     assert replace(run, trials=1).first_answers == ["disc_depth", "hsf_width"]
@@ -98,7 +98,7 @@ def test_candidates_add_one_trial_each_and_change_nothing_else() -> None:
     assert RunPlan.from_values(asdict(run)).trials_of_grid == run.trials_of_grid
 
 
-def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
+def test_a_study_of_crossovers_begins_with_few_trials_per_cell() -> None:
     run = replace(plan(), trials=8)
     assert run.first_trials == {"disc_depth": 3, "hsf_width": 3}
     assert {trial for _, trial in run.trials_of_grid} == {1, 2, 3}
@@ -123,7 +123,7 @@ BOTH = ("cpu", "cuda")
         ({}, BOTH, {"effort": {"timed_min_s": 10, "timed_max_s": 10}}, {"precisions"}),
     ],
 )
-def test_figures_are_those_that_have_something_to_show(
+def test_empty_figures_are_left_out(
     changes: dict[str, object], devices: tuple[str, ...], values: dict[str, object], missing: set[str]
 ) -> None:
     config = configured(devices=list(devices), **values)

@@ -32,7 +32,7 @@ BOTH = ("cpu", "cuda")
 CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
 
 
-def test_stages_are_the_bisections_and_those_of_further_trials() -> None:
+def test_stages_are_bisections_and_increments_of_trials() -> None:
     assert stages_of(STUDY, BOTH, RUN, 8) == 4
     assert stages_of(STUDY, BOTH, RUN, 4) == 3  # all of them at first
     assert stages_of(STUDY, BOTH, replace(RUN, extra_trials=0), 8) == 3
@@ -50,7 +50,7 @@ def test_stages_are_the_bisections_and_those_of_further_trials() -> None:
         replace(STUDY, sizes=(10,), precisions=("fp32", "tf32")),
     ],
 )
-def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> None:
+def test_there_are_no_stages_without_a_crossover_to_refine(study: Study) -> None:
     assert stages_of(study, BOTH, replace(ALL, pairs=("device", "execution")), 8) == 0
     assert [stages_of(study, (device,), RUN, 8) for device in BOTH] == [0, 0]
 
@@ -66,7 +66,7 @@ def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> N
         ({"precisions": ("tf32", "fp32"), "figures": ("comparison",)}, BOTH, ("precision",)),
     ],
 )
-def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
+def test_only_pairs_that_the_study_has_are_refined(
     changes: dict[str, Any], devices: tuple[str, ...], pairs: tuple[str, ...]
 ) -> None:
     study = replace(STUDY, **changes)
@@ -84,7 +84,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"cells": [{"study": "s", "trials": [1]}]}', '{"cells": 3}'])
-def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_reported_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "stage-1.json"
     path.write_text(text)
     with pytest.raises(

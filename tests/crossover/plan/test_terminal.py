@@ -45,7 +45,7 @@ class Run:
             self.event(LogEvent.JOB_ERROR, jobid=number, rule_name=rule)
 
 
-def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
+def test_the_time_left_is_extrapolated_from_finished_jobs() -> None:
     run = Run(make_dataset=1, measure_cell=4, render_report=1, all=1)
     run.job(0, "make_dataset", 500)
     for number, seconds in enumerate((100, 60, 80, 100), start=1):
@@ -64,7 +64,7 @@ def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
     ("rule", "outdates"),
     [("measure_cell", True), ("analyse_run", True), ("find_largest_batch", False), ("render_report", False)],
 )
-def test_a_report_is_outdated_by_what_measures_or_analyses(rule: str, outdates: bool) -> None:
+def test_measuring_and_analysing_outdate_a_report(rule: str, outdates: bool) -> None:
     assert Run(**{rule: 1}).progress.outdates_report() is outdates
 
 
@@ -113,7 +113,7 @@ def test_jobs_that_the_user_stops_have_not_failed() -> None:
     assert not run.progress.tells(error)
 
 
-def test_failed_jobs_are_counted_and_not_waited_for() -> None:
+def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
     run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell")  # reported twice
@@ -129,7 +129,7 @@ def test_failed_jobs_are_counted_and_not_waited_for() -> None:
     ("planned", "measures"),
     [({"measure_cell": 1}, True), ({"plan_refinement": 1}, True), ({"render_report": 1, "make_dataset": 1}, False)],
 )
-def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, int], measures: bool) -> None:
+def test_a_run_measures_if_it_has_measuring_jobs_or_refinement(planned: dict[str, int], measures: bool) -> None:
     assert Run(**planned).progress.measures() is measures
 
 
@@ -143,7 +143,7 @@ def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None
 
 
 @pytest.mark.parametrize(("free_bytes", "full"), [(1000, True), (10**9, False)])
-def test_a_full_disk_is_named_since_logs_may_be_empty(
+def test_a_full_disk_is_reported_since_logs_may_be_empty(
     free_bytes: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
@@ -152,7 +152,7 @@ def test_a_full_disk_is_named_since_logs_may_be_empty(
 
 
 @pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.JOB_INFO])
-def test_a_job_shows_few_of_its_paths(event: LogEvent) -> None:
+def test_long_lists_of_paths_are_truncated(event: LogEvent) -> None:
     reason = "Missing output files: a, b; Input files updated by another job: c, d, e, f, g"
     record = logging.makeLogRecord({"event": event, "input": list("abcde"), "reason": reason})
     assert cut_paths(record)
@@ -169,17 +169,17 @@ def record(message: str = "", **facts: object) -> logging.LogRecord:
 @pytest.mark.parametrize(
     "event", [LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.JOB_INFO, LogEvent.PROGRESS, LogEvent.SHELLCMD]
 )
-def test_the_start_and_jobs_that_go_well_are_not_for_the_terminal(event: LogEvent) -> None:
+def test_events_of_successful_jobs_are_hidden(event: LogEvent) -> None:
     assert not is_for_terminal(record(event=event))
     assert not is_for_terminal(record("Select jobs to execute..."))
 
 
-def test_the_command_of_a_failed_job_is_not_for_the_terminal() -> None:
+def test_the_command_of_a_failed_job_is_hidden() -> None:
     text = "RuleException:\nCalledProcessError in file \"measure.smk\", line 51:\nCommand 'python3 ...'"
     assert not is_for_terminal(record(text, event=LogEvent.ERROR))
 
 
-def test_a_long_run_tells_its_progress_twenty_times() -> None:
+def test_a_long_run_reports_progress_twenty_times() -> None:
     run = Run(measure_cell=1000)
     for number in range(1000):
         run.job(number)
@@ -188,7 +188,7 @@ def test_a_long_run_tells_its_progress_twenty_times() -> None:
     assert [*told[:2], told[-1]] == ["Measured 1 of 1000", "Measured 50 of 1000", "Measured 1000 of 1000"]
 
 
-def test_a_failed_job_is_shown_without_its_command_which_the_log_file_has() -> None:
+def test_the_command_of_a_failed_job_is_only_in_the_log_file() -> None:
     failed = record(event=LogEvent.JOB_ERROR, shellcmd="python3 measure_cell.py")
     assert WithoutCommand(logging.Formatter("%(event)s %(shellcmd)s")).format(failed) == f"{LogEvent.JOB_ERROR} None"
     assert failed.__dict__["shellcmd"] == "python3 measure_cell.py"
