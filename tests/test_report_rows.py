@@ -87,6 +87,17 @@ def test_the_report_of_an_unfinished_run_names_what_is_missing(
     assert "Partial: 1 of 4 trials have finished." in (output / "summary.txt").read_text()
 
 
+def test_a_run_that_has_only_probed_its_roofs_has_a_report(
+    tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run(tmp_path / "run", trials)
+    (tmp_path / "run" / "roofs").mkdir()
+    roof = {"machine": "here", "device": "cpu", "roof": "matmul", "precision": "fp32", "value": 1e12}
+    (tmp_path / "run" / "roofs" / "cpu.json").write_text(json.dumps([roof]))
+    report_rows.main([str(tmp_path / "run")])
+    assert "Partial: 0 of 4 trials have finished." in capsys.readouterr().out
+
+
 def test_an_unfinished_run_is_compared_with_a_reference_that_still_exists(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,7 +66,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[Workfl
     assert drawn == {f"{kind}.{suffix}" for kind in kinds for suffix in ("svg", "pdf", "png")}
 
 
-def test_each_trial_and_each_cell_has_one_row_measured_on_all_physical_cores(finished: tuple[WorkflowCopy, str]) -> None:
+def test_trials_and_cells_have_one_row_each_from_all_physical_cores(finished: tuple[WorkflowCopy, str]) -> None:
     measurements, cells = (
         pd.read_parquet(finished[0].results / f"{name}.parquet") for name in ("measurements", "cells")
     )
@@ -77,7 +77,7 @@ def test_each_trial_and_each_cell_has_one_row_measured_on_all_physical_cores(fin
     assert (measurements["threads"] == measurements["physical_cores"]).all()  # under --cores 1
 
 
-def test_a_run_prints_progress_and_answers_and_records_its_command_and_config(finished: tuple[WorkflowCopy, str]) -> None:
+def test_a_run_prints_progress_and_answers_and_records_its_command(finished: tuple[WorkflowCopy, str]) -> None:
     workflow, output = finished
     assert "Measured 1 of 6 trials; " in output
     # The other study's answer is in the run's last lines.

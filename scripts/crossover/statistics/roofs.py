@@ -31,7 +31,7 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     ok = measurements[measurements["status"] == "ok"]
     work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
     rows = [_row(cell, work, roofs_of.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
-    columns = pd.DataFrame(rows, index=cells.index, dtype="Float64")
+    columns = pd.DataFrame(rows, cells.index, list(COLUMNS), dtype="Float64")
     above = (columns["roof_share_low"].fillna(columns["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
     flags = [
         [*of_cell, "above_roof"] if wrong else of_cell for of_cell, wrong in zip(cells["flags"], above, strict=True)
