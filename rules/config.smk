@@ -2,7 +2,6 @@
 
 import gc
 import os
-import platform
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -23,23 +22,13 @@ if not IS_MODULE:
 
 from crossover.config.configuration import read_configuration, real_files
 from crossover.config.options import tell
-from crossover.config.studies import check_any_for
-from crossover.config.table_files import left_out
 from crossover.config.validation import read_mapping
 from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.errors import failures, one_line_errors
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
 from crossover.plan import snakemake_internals as internals
-from crossover.plan.checks import (
-    check_both_kinds,
-    check_classes,
-    check_device_list,
-    check_executor,
-    check_metrics,
-    devices_unknown,
-)
-from crossover.plan.checks import measured_elsewhere, reference_files, reference_folders, unused_prices
+from crossover.plan.checks import check_config, notes_before_run, reference_files, reference_folders
 from crossover.plan.jobs import Jobs
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
@@ -111,13 +100,9 @@ prefer_this_environment()
 with one_line_errors():
     layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
     CONFIG = read_configuration(layers, REPOSITORY / "config")
-    check_metrics(CONFIG.studies)
-    check_classes(CONFIG.classes, CONFIG.devices)
     MACHINE = internals.machine_of(workflow)
-    if workflow.is_main_process and CONFIG.check_devices and not MACHINE.elsewhere:
-        check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
-    check_any_for(CONFIG.studies, PLAN.devices)
+    check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
     REFERENCES = reference_folders(CONFIG, PLAN.devices, SHIPPED)
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
@@ -125,14 +110,7 @@ with one_line_errors():
     RESULTS = CONFIG.results
     SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
     if workflow.is_main_process:
-        tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
-        notes = [
-            *map(left_out, tables),
-            unused_prices(CONFIG.prices, REFERENCES, SHIPPED),
-            devices_unknown(CONFIG, MACHINE),
-            None if SEVERAL_HOSTS else measured_elsewhere(Path(RESULTS), platform.node()),
-        ]
-        for note in filter(None, notes):
+        for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 
 # The class of nodes in a job's message.

@@ -7,7 +7,7 @@ from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns, turn_of_others
-from crossover.plan.checks import load_by_others
+from crossover.plan.checks import check_both_kinds, check_executor, load_by_others
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.outdated import set_aside
 from snakemake.logging import logger

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
-from crossover.config.studies import Study
+from crossover.config.studies import Study, check_any_for
+from crossover.config.table_files import left_out
 from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names, did_you_mean
 from crossover.machine.counters import Counters, counters_between
@@ -22,6 +24,32 @@ from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If a class sets one of these resources, all classes must, since the profile's value then applies to no class."""
+
+
+def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
+    """Raise UserError if the config does not fit the tables, the machine, or the devices of the run."""
+    check_metrics(config.studies)
+    check_classes(config.classes, config.devices)
+    if config.check_devices and not machine.elsewhere:
+        check_device_list(config, machine)
+    check_any_for(config.studies, devices)
+
+
+def notes_before_run(
+    config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
+) -> list[str]:
+    """What the user should know before the run: keys that have no effect, and results that would be replaced.
+
+    `references` are the folders of the run's references, `shipped` the folder of those that come with Crossover.
+    """
+    tables = {study.model.table for study in config.studies if study.model and study.model.table}
+    notes = [
+        *map(left_out, tables),
+        unused_prices(config.prices, references, shipped),
+        devices_unknown(config, machine),
+        None if several_hosts else measured_elsewhere(Path(config.results), platform.node()),
+    ]
+    return [note for note in notes if note]
 
 
 def check_metrics(studies: Sequence[Study]) -> None:
