@@ -27,7 +27,7 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
-    """Raise UserError if the config does not fit the tables, the machine, or the devices of the run."""
+    """Raise UserError for a claim's unknown metric, or a config that does not fit the machine or the devices."""
     check_metrics(config.studies)
     check_classes(config.classes, config.devices)
     if config.check_devices and not machine.elsewhere:
@@ -38,7 +38,7 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
 def notes_before_run(
     config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
 ) -> list[str]:
-    """What the user should know before the run: keys that have no effect, and results that would be replaced.
+    """Notes for the user: columns left out of a table, unused prices, unknown devices, results to be replaced.
 
     `references` are the folders of the run's references, `shipped` the folder of those that come with Crossover.
     """

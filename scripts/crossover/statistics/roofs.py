@@ -50,7 +50,7 @@ COLUMNS = (*ROOF_TIMES, "bytes_per_step", "roof_share", "roof_share_low", "roof_
 def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
     key = tuple(cell[axis] for axis in CELL_AXES)
     if roofs is None or key not in work.index:
-        return dict.fromkeys(COLUMNS, math.nan)
+        return {}
     products, others, kernels = work.loc[key]
     products_s = math.nan if cell["execution"] in FUSED else memory_roof_s(products, roofs)
     row = {
