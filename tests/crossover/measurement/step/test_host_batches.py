@@ -16,9 +16,8 @@ from crossover.errors import UnsupportedError
 from crossover.measurement import remedies, workloads
 from crossover.measurement.remedies import HostCopies, remedies_of
 from crossover.measurement.step.execution import Execution, prepare
-from crossover.measurement.step.host_batches import copy_each_step
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.tasks import Task, copy_each_step
 from crossover.measurement.workloads import build_task
 from tiny_tasks import FP32, TinyInference, TinyTraining, cell_of, linear
 

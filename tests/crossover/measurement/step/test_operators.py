@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
-from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
+from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY_OPERATORS, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, Applied, TinyInference, TinyTraining, flops_of
 
@@ -113,7 +113,7 @@ def test_products_and_others_are_apart_and_by_their_bytes() -> None:
 
 def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
     """A tiny sum takes 2 s, a tiny product 3 s; the step's product 7 s and its sum 9 s."""
-    takes_s = iter([0, *[2, 3] * TINY, 7, 9])
+    takes_s = iter([0, *[2, 3] * TINY_OPERATORS, 7, 9])
     calls = iter(range(10**6))
     now = [0.0]
 
@@ -133,7 +133,7 @@ def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -
     """The host takes 50 us per operator and 400 us for the observing mode; the device 1 us for a tiny operator and 5 us
     for others.
     """
-    works_us = iter([1] * (1 + 2 * TINY) + [5] * count)
+    works_us = iter([1] * (1 + 2 * TINY_OPERATORS) + [5] * count)
     calls = iter(range(10**6))
     host_us, done_us = [0], [0]
 
