@@ -21,12 +21,12 @@ from crossover.measurement.remedies import (
     ROUNDS,
     HostCopies,
     Method,
-    are_rows,
     dense_bytes,
+    has_sample_rows,
     held_batch,
     is_pinned,
     remedies_of,
-    time_in_turns,
+    time_interleaved,
     time_remedies,
     working_s,
 )
@@ -148,7 +148,7 @@ SPARSE = ROWS.to_sparse()
     ],
 )
 def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
-    assert are_rows(batch) is rows
+    assert has_sample_rows(batch) is rows
 
 
 def test_lengths_that_stay_on_the_host_stay_there() -> None:
@@ -309,7 +309,7 @@ class Machine:
 
 def test_every_second_round_runs_backwards() -> None:
     machine = Machine()
-    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
+    time_interleaved({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
     order = "".join(machine.ran)
     assert order[:4] == "ab" + "ba"  # two steps each, to determine the length of blocks
     assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # an uncounted step, then two counted ones
@@ -325,7 +325,7 @@ def test_a_step_over_10_ms_counts_from_the_first_look_on_and_runs_once_more() ->
         machine.now_ns += round(next(lasts_ms) * 1e6)
         machine.ran.append("b")
 
-    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
+    times_s = time_interleaved({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
     assert times_s == pytest.approx({"a": 0.001, "b": 0.02})
     assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
@@ -337,7 +337,9 @@ def test_each_method_takes_its_own_time_and_its_setting_none() -> None:
         "slow": machine.method("slow", 40),
         "set": machine.method("set", 3, setting_ms=500),
     }
-    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+    assert time_interleaved(methods, 0.02, machine.watch()) == pytest.approx(
+        {"quick": 0.001, "slow": 0.04, "set": 0.003}
+    )
     assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after an uncounted step
 
 
@@ -353,6 +355,6 @@ def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int
         next(left)
 
     methods = {"plain": plain, "ending": Method(ending), "slow": machine.method("slow", 40)}
-    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
+    assert time_interleaved(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
     with pytest.raises(StopIteration):
-        time_in_turns({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())
+        time_interleaved({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())

@@ -189,7 +189,7 @@ def test_throughput_counts_the_samples_of_each_batch(
 
     monkeypatch.setattr(prepared, "build_task", build)
     job = replace(FIRST, cell=CELL, dataset=None, memory_limit_bytes=None, threads=torch.get_num_threads())
-    status, _, result = run_try(replace(job, timed_batches=4))
+    status, _, result = run_try(replace(job, timed_batches=4), lambda _: None)
     assert status == "ok"
     assert result["throughput_samples_per_s"] * result["timed_s"] == pytest.approx(4 * rows)
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.measurement.clock.latency import measure_latencies, right_methods, time_cold
+from crossover.measurement.clock.latency import correct_methods, measure_latencies, time_cold
 from crossover.measurement.clock.timing import time_steps
-from crossover.measurement.remedies import Method, time_in_turns
+from crossover.measurement.remedies import Method, time_interleaved
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -100,13 +100,13 @@ def cold(device: Leaking) -> list[float]:
 
 
 def in_turns_of_latencies(device: Leaking) -> list[float]:
-    methods = right_methods(device.step, device.watch(marks=True))
+    methods = correct_methods(device.step, device.watch(marks=True))
     columns = measure_latencies(methods, 300, seed=0)
     return [*columns["latencies_s"], *columns["latencies_device_s"]]
 
 
 def in_turns(device: Leaking) -> list[float]:
-    return list(time_in_turns({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
+    return list(time_interleaved({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
 
 
 @pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])

@@ -11,10 +11,10 @@ import pytest
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
+    correct_methods,
     fitting,
     measure_latencies,
     mistaken_methods,
-    right_methods,
     time_cold,
     time_device_latencies,
     time_latencies,
@@ -116,10 +116,10 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
     assert latencies_s[15:] == pytest.approx([1e-3] * 15)
 
 
-def test_columns_of_the_right_methods() -> None:
+def test_columns_of_the_correct_methods() -> None:
     """Each method runs one additional step that does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
-    columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
+    columns = measure_latencies(correct_methods(device.step, device.watch(marks=True)), 6, seed=0)
     ends = ("", "_low", "_high")
     assert columns == {
         "latencies_s": pytest.approx([6.01e-3] * 6),

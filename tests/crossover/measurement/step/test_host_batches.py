@@ -117,7 +117,7 @@ def test_a_cuda_graph_is_fed_from_the_host_and_its_own_results_come_back(
 
 def test_a_held_batch_is_not_copied_and_its_results_stay(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The difference of `prepared_s` and `held_s`, the transfer, therefore includes both copies."""
-    monkeypatch.setattr(remedies, "_is_late", lambda _: False)  # the fake GPU's tensors are on the CPU
+    monkeypatch.setattr(remedies, "_is_on_host", lambda _: False)  # the fake GPU's tensors are on the CPU
     task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])))
     inputs = task.next_inputs()
     copies = HostCopies()
