@@ -116,12 +116,7 @@ def remedies_of(
             if threads > 3:
                 methods["half_threads_s"] = Method(on_batch, partial(_threads, threads // 2))
         # A compiled model would recompile, and only a batch of rows can be repeated.
-        if (
-            name != "compile"
-            and task.batched
-            and has_sample_rows(batch)
-            and LARGER_BATCH * step_time_s <= LONGEST_STEP_S
-        ):
+        if name != "compile" and task.batched and has_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
             with suppress(Exception):  # a model may accept no other batch size
                 methods |= _on_larger_batch(task, execution, batch)
         return methods
@@ -136,7 +131,7 @@ def remedies_of(
     return methods
 
 
-def has_sample_rows(batch: Inputs) -> bool:
+def has_rows(batch: Inputs) -> bool:
     """True if a batch consists of dense tensors with a row for each sample, without lists and numbers.
 
     A list may contain a tensor for each sample, such as images of several sizes, and a number may count the samples.
@@ -192,7 +187,7 @@ class HostCopies(TorchDispatchMode):
 def _on_host_batch(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, the copy of that batch alone, and both from pinned memory if that is new.
+    """The step on a batch in host memory, the copy of that batch alone, and both with pinned memory unless they use it.
 
     `pinned` is True if the unmodified step's batch is pinned, `copy_first` if `next_inputs` copies it rather than the
     forward pass.

@@ -84,13 +84,10 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
     return "ok", None, {"rows": [names | row for row in probe(target, job.threads, watch, job.precisions)]}
 
 
-def probe(
-    target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
-) -> Iterator[dict[str, Any]]:
+def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows of table `roofs`, without the columns that identify the device; unsupported precisions have no row."""
-    if sizes is None:
-        on_cpu = target.device.type == "cpu"
-        sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
+    on_cpu = target.device.type == "cpu"
+    sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
     with without_garbage_collection(), torch.no_grad():
         for precision in precisions:
             try:

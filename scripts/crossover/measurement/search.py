@@ -69,7 +69,7 @@ class LargestBatch:
     smallest_failing: int | None = None
     """The smallest batch that did not fit; None if all did."""
     largest_fitting: int | None = None
-    """After a stopped search, the largest batch that fitted below all that did not."""
+    """For a stopped search: the largest batch that fitted and is smaller than all that did not."""
     throughput_samples_per_s: float | None = None
     """Throughput with the largest batch."""
     timed_batches: int | None = None
@@ -226,7 +226,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
     """Time up to `most` batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
 
-    They are as many as fit into TIMED_MAX_S, by a step that took `step_s`.
+    Their number is how many steps of `step_s` fit into TIMED_MAX_S.
     """
     batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():

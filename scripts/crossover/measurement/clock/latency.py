@@ -1,8 +1,8 @@
 """Latency of single steps, measured correctly and with the common mistakes, interleaved.
 
 The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
-networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
-mistake, a single sample, corresponds to any one of the correct latencies.)
+networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (Their fourth
+mistake, a single sample, is any single one of the correct latencies.)
 
 The methods take turns of a few steps, in a shuffled order that is then reversed; otherwise a change in the machine's
 speed would look like the effect of a mistake. Each turn starts after a synchronisation, with a step that does not
@@ -32,7 +32,7 @@ Method = Callable[[int], list[float]]
 """Times a number of steps and returns the seconds of each; the device is idle before and after."""
 
 TURN_STEPS = 50
-"""Number of steps in a turn. A deep network fills a GPU's queue within a few, so most steps meet a full queue."""
+"""Number of steps in a turn. A deep network fills a GPU's queue within a few of them, and the others find it full."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:

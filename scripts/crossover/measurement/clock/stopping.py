@@ -21,7 +21,7 @@ CHECKED_EVERY = 10
 
 @dataclass
 class Course:
-    """The samples so far in seconds per step, and the total steps and seconds, which may include unsampled steps."""
+    """Samples in seconds per step, and totals of steps and seconds, which may include steps without a sample."""
 
     samples_s: list[float] = field(default_factory=list)
     steps: int = 0

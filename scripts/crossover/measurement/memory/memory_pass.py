@@ -139,7 +139,9 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     misses memory allocated by kernels.
     """
     ledger = Ledger(device.type, level)
-    parameters = _parameters(subject)
+    groups = getattr(subject.optimizer, "param_groups", ())
+    trained: list[torch.Tensor] = [parameter for group in groups for parameter in group["params"]]
+    parameters = list(dict.fromkeys([*subject.model.parameters(), *trained]))
 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
@@ -167,12 +169,6 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
     columns = {f"{part}_bytes": at_peak[part] for part in PARTS}
     return Split(columns, sum(at_peak[part] - before[part] for part in PARTS))
-
-
-def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = getattr(subject.optimizer, "param_groups", ())
-    parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
-    return list({id(parameter): parameter for parameter in parameters}.values())
 
 
 @dataclass

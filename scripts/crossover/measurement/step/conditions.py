@@ -1,7 +1,7 @@
 """Device, threads and torch's settings: set before a job imports a workload, and checked after its last step.
 
 Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so every setting is set explicitly. Precisions
-are set per backend and operation, the leaves of torch's tree of settings.
+are set for each backend and operation, the leaves in torch's hierarchy of settings.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -67,14 +67,14 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | 
 
 
 def seed_all(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's generators, whose states a fork shares with the trial server."""
+    """Seed Python's, NumPy's and torch's generators; a fork inherits their states from the trial server."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the number of threads and all settings; returns what `read_switches` must return from then on."""
+    """Set the number of threads and all settings; returns the values that `read_switches` must return later."""
     torch.set_num_threads(threads)
     # Inductor and `torch.backends.cudnn.flags` read the older settings, which must agree with the new ones.
     with warnings.catch_warnings(action="ignore"):  # torch warns that the older settings are deprecated
@@ -88,8 +88,27 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 
 
 def read_switches() -> dict[str, Any]:
-    """The current settings and numbers of threads, as plain values."""
-    return _read([*_switches("fp32"), *PARENTS]) | {name: read() for name, read in _readers_of_others().items()}
+    """The current settings and numbers of threads, as plain values.
+
+    Some of them are not set by `set_switches`, but must keep the values of a fresh process. Gradient mode is left out:
+    training fails without gradients, and inference disables them.
+    """
+    cuda = torch.backends.cuda
+    return _read([*_switches("fp32"), *PARENTS]) | {
+        "cuda.flash_sdp": cuda.flash_sdp_enabled(),
+        "cuda.mem_efficient_sdp": cuda.mem_efficient_sdp_enabled(),
+        "cuda.math_sdp": cuda.math_sdp_enabled(),
+        "cuda.cudnn_sdp": cuda.cudnn_sdp_enabled(),
+        "cuda.fp16_bf16_reduction_math_sdp": cuda.fp16_bf16_reduction_math_sdp_allowed(),
+        "mha.fastpath": torch.backends.mha.get_fastpath_enabled(),
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+        "default_dtype": str(torch.get_default_dtype()),
+        "default_device": str(torch.get_default_device()),
+        "autocast": [device for device in DEVICES if torch.is_autocast_enabled(device)],
+        "anomaly_detection": torch.is_anomaly_enabled(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+    }
 
 
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
@@ -131,26 +150,3 @@ def _attribute(name: str) -> tuple[Any, str]:
     """The object and attribute name of a setting."""
     owner, _, key = name.rpartition(".")
     return (attrgetter(owner)(torch.backends) if owner else torch.backends), key
-
-
-def _readers_of_others() -> dict[str, Callable[[], Any]]:
-    """Functions that read the settings which must keep a fresh process's values and are therefore not set.
-
-    Gradient mode needs no check: training fails without gradients, and inference disables them.
-    """
-    cuda = torch.backends.cuda
-    return {
-        "cuda.flash_sdp": cuda.flash_sdp_enabled,
-        "cuda.mem_efficient_sdp": cuda.mem_efficient_sdp_enabled,
-        "cuda.math_sdp": cuda.math_sdp_enabled,
-        "cuda.cudnn_sdp": cuda.cudnn_sdp_enabled,
-        "cuda.fp16_bf16_reduction_math_sdp": cuda.fp16_bf16_reduction_math_sdp_allowed,
-        "mha.fastpath": torch.backends.mha.get_fastpath_enabled,
-        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
-        "default_dtype": lambda: str(torch.get_default_dtype()),
-        "default_device": lambda: str(torch.get_default_device()),
-        "autocast": lambda: [device for device in DEVICES if torch.is_autocast_enabled(device)],
-        "anomaly_detection": torch.is_anomaly_enabled,
-        "threads": torch.get_num_threads,
-        "interop_threads": torch.get_num_interop_threads,
-    }

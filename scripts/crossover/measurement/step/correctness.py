@@ -44,11 +44,11 @@ ROUNDING = {
 is rounded, and twice that error in the other precisions, which sum in fp32."""
 
 LARGER_NOISE = {"fp64": 8.0, "fp32": 8.0}
-"""Factor on the noise before an error counts as wrong; 4 in the other precisions. Rounding may change the sign of a
-value before a ReLU, and so its gradient. This is rare, but larger noise reveals its effect."""
+"""Factor by which noise is enlarged before an error counts as wrong; 4 in the other precisions. Rounding may change the
+sign of a value before a ReLU, and so its gradient. This is rare, but larger noise reveals its effect."""
 
 NOISE_MARGIN = 3.0
-"""An error up to this multiple of the effect of noise is explained by noise."""
+"""Noise explains an error of up to this multiple of its effect."""
 
 DRAWS_MAX = 2
 """Maximum number of runs with noise."""
@@ -57,7 +57,7 @@ ERROR_MAX = 0.5
 """Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Number of attempts, each with fresh weights and another batch; a result is wrong only if it is in all of them."""
+"""Number of attempts, each with fresh weights and another batch; a result must be wrong in all of them to be wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
@@ -107,7 +107,7 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # the step itself has run before
+    except Exception as error:  # from the comparison, since the step itself has run before
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
@@ -160,8 +160,10 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
         answer = judge(errors_between(values, exact), noise_effect, rerun_difference, precision)
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
-            why = f"{answer.wrong.partition(';')[0]}; outputs in whole numbers may flip where two are nearly equal"
-            answer = Answer(answer.errors, unchecked=why)
+            finding = answer.wrong.partition(";")[0]
+            answer = Answer(
+                answer.errors, unchecked=f"{finding}; integers may differ where two scores are nearly equal"
+            )
         return replace(answer, rows=part.count)
 
 
@@ -186,12 +188,12 @@ class Part:
     exact: Values | None = None
     """The reference's values, if they have been computed."""
     rows: torch.Tensor | None = None
-    """The rows of the step's outputs that the reference's outputs correspond to; None: all."""
+    """The rows of the step's outputs that are compared with all outputs of the reference; None: all."""
     count: int | None = None
     """Number of the batch's rows that are compared; None: all."""
 
     def select(self, values: Values) -> Values:
-        """The values to compare, from those of the step."""
+        """The step's values that are compared."""
         return values if self.rows is None else _rows_of(values, self.rows)
 
 
@@ -365,7 +367,7 @@ def _evaluate(
         for tensor in tensors_of(inputs):
             tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            # The division needs memory for a second copy of all gradients.
+            # A division would need memory for a second copy of all gradients.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
@@ -415,7 +417,7 @@ def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
 
 
 def errors_between(values: Values, exact: Values) -> Errors:
-    """The relative errors, by kind of value, of those that can be compared."""
+    """The relative error of each kind of value that can be compared."""
     errors = {name: relative_error(tensors, exact[name]) for name, tensors in values.items()}
     return {name: error for name, error in errors.items() if error is not None}
 

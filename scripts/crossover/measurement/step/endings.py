@@ -97,7 +97,7 @@ def refusal(error: Exception) -> RefusedError:
 
 
 def is_mistake(error: Exception) -> bool:
-    """True for a UserError that no error of the step caused: a mistake on any device."""
+    """True for a UserError that no error of the step caused, so that it would occur on any device."""
     return isinstance(error, UserError) and error.__cause__ is None
 
 

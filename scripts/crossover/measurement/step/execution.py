@@ -93,7 +93,10 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a check to be called after each step, which counts the steps that compiled new graphs."""
+    """Return a function that counts between how many of its calls graphs were compiled, and raises if too many.
+
+    Before the first call, the first step is compiled.
+    """
     compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
@@ -269,5 +272,5 @@ def why_not_captured(task: Task) -> str | None:
         return "cannot capture amp-fp16: the host reads the loss scaler's verdict in each step"
     if optimizer is not None and not all(group.get("capturable", True) for group in optimizer.param_groups):
         name = type(optimizer).__name__
-        return f"cannot capture {name} as this workload sets it: its steps are counted on the host"
+        return f"cannot capture {name} as this workload sets it up, since it counts its steps on the host"
     return None

@@ -203,8 +203,7 @@ def _attention_formulas() -> dict[Any, Callable[..., int]]:
 
 
 CALLING_S = 1e-4
-"""Time in seconds that each gap may take without being host work: Python needs tens of microseconds to call an
-operator."""
+"""Seconds of each gap that do not count as host work, since Python takes tens of microseconds to call an operator."""
 
 GAP_STEPS = 5
 """Number of steps; the minimum counts, since a stall of the machine is not work."""

@@ -18,8 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Maximum number of consecutive updates that a loss scaler may skip. Each halves the scale, first 2^16; at 2^-14 an
-overflow has another cause."""
+"""Maximum number of consecutive updates that a loss scaler may skip. Each halves the scale, which starts at
+2^16; at 2^-14 an overflow has another cause."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Arithmetic:
         return torch.randn(shape, device=self.device, dtype=self.dtype)
 
     def place_model(self, model: Model) -> Model:
-        """Place a model's parameters and buffers in this arithmetic, in the same objects, and clear its gradients.
+        """Move a model's parameters and buffers to this device and precision, in place, and clear its gradients.
 
         Unlike `model.to(dtype)`, this keeps the imaginary parts of complex parameters.
         """
@@ -61,7 +61,7 @@ class Arithmetic:
         return torch.autocast(self.device.type, self.autocast_dtype)
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Run the backward pass of a loss, which the scaler, if any, scales."""
+        """Run the backward pass of a loss, scaled if there is a scaler."""
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -101,25 +101,19 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
     """The arithmetic for a precision; raises UnsupportedError if the device does not support it."""
-    if (reason := _why_unsupported(precision, device)) is not None:
-        raise UnsupportedError(reason)
+    nvidia = device.type == "cuda" and torch.version.hip is None
+    if precision == "tf32" and not (nvidia and torch.cuda.get_device_capability(device) >= (8, 0)):
+        raise UnsupportedError(f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}")
+    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision.endswith("bf16") and emulated:
+        raise UnsupportedError("bf16 needs a GPU with native support; this one would emulate it")
+    if precision == "fp64" and device.type == "mps":
+        raise UnsupportedError("fp64 is not supported by MPS")
+    if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
+        raise UnsupportedError("fp64 is not supported by this Intel GPU")
     return Arithmetic(
         device,
         PURE.get(precision, torch.float32),
         AUTOCAST.get(precision),
         torch.amp.GradScaler(device.type) if precision == "amp-fp16" else None,
     )
-
-
-def _why_unsupported(precision: str, device: torch.device) -> str | None:
-    nvidia = device.type == "cuda" and torch.version.hip is None
-    if precision == "tf32" and not (nvidia and torch.cuda.get_device_capability(device) >= (8, 0)):
-        return f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}"
-    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
-    if precision.endswith("bf16") and emulated:
-        return "bf16 needs a GPU with native support; this one would emulate it"
-    if precision == "fp64" and device.type == "mps":
-        return "fp64 is not supported by MPS"
-    if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
-        return "fp64 is not supported by this Intel GPU"
-    return None

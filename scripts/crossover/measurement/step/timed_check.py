@@ -31,7 +31,7 @@ from crossover.measurement.step.tasks import Answer, Errors, Task
 STEPS = 4
 """Number of steps on each side, enough to reveal state that changes in every second, third or fifth step."""
 
-FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
+FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
 
 
@@ -51,7 +51,7 @@ class State:
         self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 
     def changes(self) -> dict[str, list[torch.Tensor]]:
-        """The differences of weights (`update`) and buffers from this state."""
+        """The changes of weights (`update`) and buffers since this copy."""
         return {
             name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
             for name, tensors in self.compared.items()

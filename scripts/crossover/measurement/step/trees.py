@@ -45,7 +45,7 @@ def map_tensors(change: Change, values: Any) -> Any:
 
 
 def map_plain(change: Change, values: Any) -> Any:
-    """Like `map_tensors`, but fast for plain tuples, whose traversal takes 15 us of a timed step."""
+    """Like `map_tensors`, but fast for plain tuples: the general traversal adds 15 us to a timed step."""
     if values is None:
         return None
     if isinstance(values, torch.Tensor) and not values.requires_grad:
