@@ -40,32 +40,26 @@ PASSES = 16
 LAUNCHES = 1000
 """Number of tiny kernels in a chain."""
 
-
-@dataclass(frozen=True)
-class Sizes:
-    rows: tuple[int, ...]
-    """Rows of square matrices, ascending."""
-    working_sets: tuple[int, ...]
-    """Bytes that a pass through memory touches, ascending."""
-
-
-HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
-"""Sizes for a CPU, to which `host_sizes` adds larger working sets."""
+HOST_ROWS: tuple[int, ...] = (256, 512, 1024, 2048)
+ACCELERATOR_ROWS: tuple[int, ...] = (2048, 4096, 8192)
+"""Rows of the square matrices to multiply, ascending."""
+HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
+"""Bytes that a pass through memory touches, ascending; `host_working_sets` adds larger ones."""
+ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
+"""Smaller working sets would show launch overhead."""
 CACHES = 2
 """Ratio of a CPU's largest working set to its last-level caches, of which little can then stay in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
-ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
-"""Sizes for an accelerator; smaller working sets would show its launch overhead."""
 
 
-def host_sizes(cache_bytes: int | None, free_bytes: int) -> Sizes:
-    """The sizes for a CPU with last-level caches of `cache_bytes`, limited by its free memory."""
+def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
+    """The working sets for a CPU with last-level caches of `cache_bytes`, limited by its free memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
-    working_sets = list(HOST.working_sets)
+    working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
         working_sets.append(min(4 * working_sets[-1], largest))
-    return Sizes(HOST.rows, tuple(working_sets))
+    return tuple(working_sets)
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
@@ -86,16 +80,17 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
 
 def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows of table `roofs`, without the columns that identify the device; unsupported precisions have no row."""
-    on_cpu = target.device.type == "cpu"
-    sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
+    rows, working_sets = ACCELERATOR_ROWS, ACCELERATOR_WORKING_SETS
+    if target.device.type == "cpu":
+        rows, working_sets = HOST_ROWS, host_working_sets(last_level_cache_bytes(usable_cpus()), available_bytes())
     with without_garbage_collection(), torch.no_grad():
         for precision in precisions:
             try:
-                yield _matrix_products(target.device, precision, threads, watch, sizes.rows)
+                yield _matrix_products(target.device, precision, threads, watch, rows)
             except UnsupportedError:
                 continue
         set_switches("fp32", threads)
-        for working_set in sizes.working_sets:
+        for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
             if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take many seconds
@@ -135,14 +130,16 @@ def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[st
         (lambda: other.copy_(half), 2 * half.nbytes),
         (whole.sum, whole.nbytes),
     )
-    times = PASSES if device.type == "cuda" else 1
-    probes = [_timed(_replayed(partial(_repeat, step, times), device), watch, times * count) for step, count in passes]
+    repeats = PASSES if device.type == "cuda" else 1
+    probes = [
+        _timed(_replayed(partial(_repeat, step, repeats), device), watch, repeats * count) for step, count in passes
+    ]
     best = max(probes, key=lambda probe: probe.rate)
     return _row("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
 
 
-def _repeat(step: Step, times: int) -> None:
-    for _ in range(times):
+def _repeat(step: Step, repeats: int) -> None:
+    for _ in range(repeats):
         step()
 
 
@@ -171,10 +168,10 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
 
 
 def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    there = torch.empty(COPY_BYTES, dtype=torch.uint8, device=device)
+    on_device = torch.empty(COPY_BYTES, dtype=torch.uint8, device=device)
     for memory in ("pageable", "pinned"):
-        here = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
-        for roof, target, source in (("host_to_device", there, here), ("device_to_host", here, there)):
+        on_host = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
+        for roof, target, source in (("host_to_device", on_device, on_host), ("device_to_host", on_host, on_device)):
             times_s = _timed(partial(target.copy_, source), watch).times_s(watch)
             yield _row(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
 

@@ -223,12 +223,12 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     return timed
 
 
-def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time up to `most` batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
+def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
+    """Time up to `limit` batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
 
     Their number is how many steps of `step_s` fit into TIMED_MAX_S.
     """
-    batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
+    batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
         timed_s = time_block(step, batches, watch).wall_s
     return {"timed_batches": batches, "timed_s": timed_s}

@@ -103,16 +103,16 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size
     steps = job.epochs * epoch_steps
-    for done in range(steps):
-        if done % epoch_steps == 0:
+    for step in range(steps):
+        if step % epoch_steps == 0:
             shuffled = torch.randperm(len(rows[1]), generator=order).to(task.arithmetic.device)
             for resident, ordered in zip(task.resident, rows, strict=True):
                 resident.copy_(ordered[shuffled])
-        if done == 1:
+        if step == 1:
             synchronise()
             probe_s = time.perf_counter()
         task.step()
-        if done == PROBE_STEPS:
+        if step == PROBE_STEPS:
             synchronise()
             step_s = (time.perf_counter() - probe_s) / PROBE_STEPS
             if step_s * steps > job.time_limit_s:

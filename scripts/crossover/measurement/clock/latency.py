@@ -50,14 +50,14 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
     order, random = list(methods), Random(seed)
     latencies_s: dict[str, list[float]] = {method: [] for method in methods}
     with without_garbage_collection():
-        for turn, done in enumerate(range(0, steps, TURN_STEPS)):
+        for turn, start in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
                 order.reverse()  # so that a steady drift affects all methods equally
             else:
                 random.shuffle(order)
             for method in order:
                 methods[method](1)
-                latencies_s[method] += methods[method](min(TURN_STEPS, steps - done))
+                latencies_s[method] += methods[method](min(TURN_STEPS, steps - start))
     columns: dict[str, Any] = {**latencies_s}
     for percent in LATENCY_PERCENTS:
         percentile = percentile_of(latencies_s["latencies_s"], percent)

@@ -108,8 +108,8 @@ def compare_with_reference(
     except UncheckedError as error:
         return Answer(unchecked=str(error))
     except Exception as error:  # from the comparison, since the step itself has run before
-        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
-        return Answer(unchecked=f"the comparison with double precision failed: {what}")
+        cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
+        return Answer(unchecked=f"the comparison with double precision failed: {cause}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
@@ -260,12 +260,12 @@ def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
     """True if outputs have one row per sample, and those of the compared rows stay the same when all others change."""
-    others = torch.full((count,), int(rows[0]))
-    others[rows] = rows
+    kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
+    kept[rows] = rows
     before = run_step(batch)
     if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
         return False
-    after = run_step(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
+    after = run_step(map_tensors(lambda tensor: tensor[kept.to(tensor.device)], batch))
     errors = errors_between(_rows_of(after, rows), _rows_of(before, rows))
     return all(error <= NOISE_MARGIN * ROUNDING[precision] for error in errors.values())
 
@@ -331,12 +331,12 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
     return [name for name, error in errors.items() if error > limits[name]]
 
 
-def checked_rows(rows: int, most: int) -> torch.Tensor:
-    """Indices of up to `most` rows, evenly spaced from the first to the last.
+def checked_rows(rows: int, limit: int) -> torch.Tensor:
+    """Indices of up to `limit` rows, evenly spaced from the first to the last.
 
     A kernel divides a batch into tiles with a remainder at the end, and any tile may be wrong.
     """
-    return torch.linspace(0, rows - 1, min(rows, most), dtype=torch.float64).round().long()
+    return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
 def _evaluate(

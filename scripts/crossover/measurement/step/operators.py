@@ -158,8 +158,8 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     if name in NOT_TOUCHED or is_view or len(device_types) > 1:
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
-    made = sum(size for key, size in outputs.items() if key not in inputs)
-    return float(sum(inputs.values()) + rewritten + made)
+    created = sum(size for key, size in outputs.items() if key not in inputs)
+    return float(sum(inputs.values()) + rewritten + created)
 
 
 def _tensor_bytes(value: Any) -> dict[Any, int]:

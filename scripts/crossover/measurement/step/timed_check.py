@@ -83,8 +83,8 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
     except Exception as error:  # both kinds of steps have run before, but not with both in memory
-        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
-        return Answer(unchecked=f"the comparison with eager steps failed: {what}")
+        cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
+        return Answer(unchecked=f"the comparison with eager steps failed: {cause}")
 
 
 def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -> Answer:
