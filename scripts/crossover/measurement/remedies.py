@@ -1,8 +1,8 @@
 """Remedies for a slow step: variants of it without data loading, transfer, launch overhead or too many threads.
 
 The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
-then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
-batch is held, and the step runs on fewer threads and on a larger batch. A remedy that raises an error is skipped.
+then pinned, then held on the device, and finally the step on the held batch is replayed as one CUDA graph. On a CPU
+the step runs on a held batch, on fewer threads, and on a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from crossover.measurement.step.trees import map_plain, map_tensors, tensors_of
 Inputs = tuple[Any, ...]
 
 LONGEST_STEP_S = 1.0
-"""Remedies are not tried on longer steps, for which they would take half a minute."""
+"""Remedies are not tried on steps longer than this, for which they would take half a minute."""
 LONGEST_TWICE_S = 0.05
-"""Remedies are tried on longer steps in a cell's first trial only."""
-TURN_S = 0.005
-"""Shortest block of a remedy; the median of three needs no more. Blocks of 10 ms repeated no better on an H100 host."""
+"""On steps longer than this, remedies are tried in a cell's first trial only."""
+BLOCK_S = 0.005
+"""Minimum duration of a block. On an H100 host, medians of three blocks of 10 ms repeated no better than of 5 ms."""
 ALONE_S = 0.01
-"""A step at least this long is a block by itself; shorter ones are timed in blocks, in which the host works ahead."""
+"""A step at least this long is a block by itself; in a block of shorter steps, the host gets ahead of the device."""
 ROUNDS = 3
-"""Blocks of each method."""
+"""Number of blocks for each method."""
 FEWER_THREADS_S = 0.05
-"""Fewer threads are not tried on longer steps, which would gain nothing and take long."""
+"""Fewer threads are not tried on steps longer than this, which would take long and gain nothing."""
 FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.02
@@ -56,8 +56,8 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy, interleaved; returns columns of `Measurement`.
 
-    `name` is the execution's; `build` makes a new task for a CUDA graph. Changes the weights and allocates
-    memory. Raises what the unmodified step raises.
+    `name` is that of the execution, and `build` makes a new task for a CUDA graph. Changes the weights, allocates
+    memory, and raises the errors of the unmodified step.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
     with HostCopies() as copies:
@@ -68,24 +68,24 @@ def time_remedies(
         with suppress(Exception):
             replay, columns["fits_graph"] = replayed(build(), name, batch)
             methods |= replay
-    # Operators in compiled code would be hidden from the counter.
+    # The operators in compiled code are not visible to `host_work_s`.
     eager = torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
     with suppress(Exception), eager:
-        columns["host_work_s"] = host_work_s(_step_on(task, execution, batch))
-    return columns | time_in_turns(methods, TURN_S, watch)
+        columns["host_work_s"] = host_work_s(_step_with(task, execution, batch))
+    return columns | time_interleaved(methods, BLOCK_S, watch)
 
 
 def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
-    """The batch on the device, except tensors that stay on the host beside others on the device."""
-    return map_tensors(lambda tensor: tensor.to(device), inputs) if _is_late(inputs) else inputs
+    """Move a batch to the device, unless some of its tensors are there already and the others belong on the host."""
+    return map_tensors(lambda tensor: tensor.to(device), inputs) if _is_on_host(inputs) else inputs
 
 
-def _is_late(inputs: Inputs) -> bool:
-    """Whether the whole batch is on the host, to be copied by the step."""
+def _is_on_host(inputs: Inputs) -> bool:
+    """True if the whole batch is on the host, so that the forward pass copies it."""
     return all(tensor.device.type == "cpu" for tensor in tensors_of(inputs))
 
 
-def _step_on(task: Task, execution: Execution, batch: Inputs) -> Callable[[], None]:
+def _step_with(task: Task, execution: Execution, batch: Inputs) -> Callable[[], None]:
     def step() -> None:
         execution.run(*batch)
         task.end_step()
@@ -102,10 +102,11 @@ def remedies_of(
     batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Method]:
-    """The unmodified step first, then with each remedy except a CUDA graph, by column of `Measurement`. `inputs` is a
-    batch of the task, `batch` the same batch on the device, and `copies` the copies made when taking it.
+    """The unmodified step first, then the step with each remedy but a CUDA graph, by column of `Measurement`.
+
+    `inputs` is a batch of the task, `batch` the same batch on the device, and `copies` were made by `next_inputs`.
     """
-    on_batch = _step_on(task, execution, batch)
+    on_batch = _step_with(task, execution, batch)
     methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
     methods["held_s"] = Method(on_batch)
     if task.arithmetic.device.type == "cpu":
@@ -115,25 +116,25 @@ def remedies_of(
             if threads > 3:
                 methods["half_threads_s"] = Method(on_batch, partial(_threads, threads // 2))
         # A compiled model would recompile, and only a batch of rows can be repeated.
-        if name != "compile" and task.batched and are_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
-            with suppress(Exception):  # a model may accept only one batch size
-                methods |= _larger(task, execution, batch)
+        if name != "compile" and task.batched and has_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
+            with suppress(Exception):  # a model may accept no other batch size
+                methods |= _on_larger_batch(task, execution, batch)
         return methods
     tensors = tensors_of(inputs)
-    late = _is_late(inputs)
-    if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
-        pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
+    is_on_host = _is_on_host(inputs)
+    if tensors and (is_on_host or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
+        pinned = all(is_pinned(tensor) for tensor in tensors) if is_on_host else copies.pinned
         with suppress(Exception):
             # If steps copy their batch, a CUDA graph of the step reads it from the host.
-            early = not late and not (task.copies and name == "cuda-graph")
-            methods |= _from_the_host(task, execution, inputs, batch, pinned, early)
+            copy_first = not is_on_host and not (task.copies and name == "cuda-graph")
+            methods |= _on_host_batch(task, execution, inputs, batch, pinned, copy_first)
     return methods
 
 
-def are_rows(batch: Inputs) -> bool:
-    """Whether a batch has dense tensors with a row for each sample, and no lists or numbers.
+def has_rows(batch: Inputs) -> bool:
+    """True if a batch consists of dense tensors with a row for each sample, without lists and numbers.
 
-    A list may hold a tensor for each sample, such as images of several sizes, and a number may count the samples.
+    A list may contain a tensor for each sample, such as images of several sizes, and a number may count the samples.
     """
     leaves = tree_leaves(batch, is_leaf=lambda part: isinstance(part, list))
     if any(isinstance(leaf, list | int | float) for leaf in leaves):
@@ -149,12 +150,12 @@ def dense_bytes(tensor: torch.Tensor) -> int:
 
 
 def is_pinned(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is dense and in pinned memory."""
+    """True for a dense tensor in pinned memory."""
     return tensor.layout == torch.strided and tensor.is_pinned()
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
-    """Median seconds of the part of a synchronised step after its batch is available."""
+    """Median seconds of a synchronised step, from when its batch is available."""
     times_s = []
     for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
         inputs = task.next_inputs()
@@ -164,7 +165,7 @@ def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: f
 
 
 class HostCopies(TorchDispatchMode):
-    """Counts the bytes that operations copy from host memory to the device, except scalars."""
+    """Counts the bytes of the tensors, except scalars, that are copied from host memory to the device."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -183,23 +184,24 @@ class HostCopies(TorchDispatchMode):
         return result
 
 
-def _from_the_host(
-    task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, early: bool
+def _on_host_batch(
+    task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, also in pinned memory if it is not there yet; and the copies alone.
-    `pinned`: whether the step's batch is pinned. `early`: whether `next_inputs` copies it, rather than the forward
-    pass.
+    """The step on a batch in host memory, the copy of that batch alone, and both with pinned memory unless they use it.
+
+    `pinned` is True if the unmodified step's batch is pinned, `copy_first` if `next_inputs` copies it rather than the
+    forward pass.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]
-    mapped = map_plain if task.copies else map_tensors  # as the step does
+    map_batch = map_plain if task.copies else map_tensors  # as in the unmodified step
 
     def copied(source: Inputs, wait: bool) -> Inputs:
         devices = iter(targets)
-        return mapped(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
+        return map_batch(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
 
-    def step(source: Inputs, wait: bool, early: bool) -> None:
-        execution.run(*(copied(source, wait) if early else source))
+    def step(source: Inputs, wait: bool, copy_first: bool) -> None:
+        execution.run(*(copied(source, wait) if copy_first else source))
         task.bring_back()
         task.end_step()
 
@@ -207,7 +209,7 @@ def _from_the_host(
     in_pinned = map_tensors(torch.Tensor.pin_memory, host) if dense and task.arithmetic.device.type == "cuda" else None
     source = in_pinned if pinned and in_pinned else host
     methods = {
-        "prepared_s": Method(partial(step, source, not pinned, early)),
+        "prepared_s": Method(partial(step, source, not pinned, copy_first)),
         "transfer_s": Method(partial(copied, source, not pinned)),
     }
     if in_pinned and not pinned:
@@ -219,16 +221,16 @@ def _from_the_host(
 
 
 def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
-    """The step on a batch on the device as one CUDA graph, and whether it can be captured; None if not tried.
+    """The step on a batch on the device as one CUDA graph, and whether it could be captured; None if not tried.
 
-    The task must not have run yet, since state of earlier steps would belong to another stream. Results are not read
-    back. A compiled step raises if it would recompile for this task.
+    `task` must not have run yet, since the state of earlier steps would belong to another stream. Results are not read
+    back. A compiled step raises an error if it would be recompiled for this task.
     """
     reads_back = task.reads_back
     if reads_back:
         vars(task).update(reads_back=False, observe=lambda *_results: None)
     for group in () if task.optimizer is None else task.optimizer.param_groups:
-        if "capturable" in group:  # makes the optimizer count its steps on the device
+        if "capturable" in group:  # the optimizer then counts its steps on the device
             group["capturable"] = True
     if why_not_captured(task) is not None:
         return {}, None
@@ -247,20 +249,20 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
     return {"replayed_s": Method(step)}, True
 
 
-def _larger(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
-    """The step on LARGER_BATCH times the rows; empty if they may not fit into the free memory.
+def _on_larger_batch(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
+    """The step on LARGER_BATCH times the rows; empty if its memory would exceed FREE_SHARE of the free memory.
 
-    They fit if LARGER_BATCH times the memory of the step and its batch is free. The peak memory of this process is an
-    upper bound on that memory.
+    That memory is LARGER_BATCH times the memory of the step and its batch, for which the peak memory of this process is
+    an upper bound.
     """
     free_bytes = FREE_SHARE * available_bytes()
     peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")
     if peak_bytes is None or LARGER_BATCH * peak_bytes > free_bytes:
-        needed_bytes = grown_bytes(_step_on(task, execution, batch)) + sum(map(dense_bytes, tensors_of(batch)))
+        needed_bytes = grown_bytes(_step_with(task, execution, batch)) + sum(map(dense_bytes, tensors_of(batch)))
         if LARGER_BATCH * needed_bytes > free_bytes:
             return {}
     larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), batch)
-    step = _step_on(task, execution, larger)
+    step = _step_with(task, execution, larger)
     step()
     return {"larger_s": Method(step)}
 
@@ -277,20 +279,21 @@ def _threads(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Method:
-    """A method to run a step."""
+    """A variant of a step."""
 
     step: Step
     setting: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Context in which it runs; entering and leaving is not timed."""
+    """Makes the context in which the step runs; entering and leaving it is not timed."""
 
 
-def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
-    """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` each. The
-    first method is the unmodified step; others that raise are skipped. A block begins with a step that is not counted.
-    A step of at least ALONE_S is a block by itself, and the two runs that determined its length count. Every second
-    round runs backwards, so that a steady drift affects all methods equally.
+def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
+    """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` each.
+
+    The first method is the unmodified step; others that raise errors are skipped. A block begins with a step that does
+    not count. A step of at least ALONE_S is a block by itself, and the two runs that determined its length count. Every
+    second round is reversed, so that a steady drift affects all methods equally.
     """
-    as_it_is = next(iter(methods))
+    unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}
 
     def add_block(name: str, steps: int) -> None:
@@ -301,7 +304,7 @@ def time_in_turns(methods: Mapping[str, Method], block_min_s: float, watch: Stop
                     method.step()
                 samples_s[name].append(time_block(method.step, steps, watch).wall_s / steps)
         except Exception:
-            if name == as_it_is:
+            if name == unmodified:
                 raise
             del samples_s[name]
 

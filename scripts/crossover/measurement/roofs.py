@@ -1,7 +1,7 @@
 """Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
-The bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
-for multicore architectures", 2009), with the same torch, threads and switches as the trials.
+They are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance
+model for multicore architectures", 2009), measured with the same torch, threads and settings as the trials.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 REPEATS = 7
-"""Number of blocks of the best probe of each roof."""
+"""Number of timed blocks for each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Step duration in seconds beyond which no larger size is probed."""
+"""Longest step to probe, in seconds; larger sizes that would exceed it are skipped."""
 
 MOST_BYTES = 10**9
 """Maximum total size of a product's three matrices."""
@@ -40,32 +40,26 @@ PASSES = 16
 LAUNCHES = 1000
 """Number of tiny kernels in a chain."""
 
-
-@dataclass(frozen=True)
-class Sizes:
-    rows: tuple[int, ...]
-    """Rows of square matrices, ascending."""
-    working_sets: tuple[int, ...]
-    """Bytes that a pass through memory touches, ascending."""
-
-
-HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
-"""Larger working sets are added by `host_sizes`."""
+HOST_ROWS: tuple[int, ...] = (256, 512, 1024, 2048)
+ACCELERATOR_ROWS: tuple[int, ...] = (2048, 4096, 8192)
+"""Rows of the square matrices to multiply, ascending."""
+HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
+"""Bytes that a pass through memory touches, ascending; `host_working_sets` adds larger ones."""
+ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
+"""Smaller working sets would show launch overhead."""
 CACHES = 2
-"""Ratio of the largest working set of a CPU to its last-level caches, so that little stays in the caches."""
+"""Ratio of a CPU's largest working set to its last-level caches, of which little can then stay in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
-ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
-"""Smaller working sets would show launch overhead."""
 
 
-def host_sizes(cache_bytes: int | None, free_bytes: int) -> Sizes:
-    """The sizes for a CPU with these last-level caches, within its free memory."""
+def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
+    """The working sets for a CPU with last-level caches of `cache_bytes`, limited by its free memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
-    working_sets = list(HOST.working_sets)
+    working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
         working_sets.append(min(4 * working_sets[-1], largest))
-    return Sizes(HOST.rows, tuple(working_sets))
+    return tuple(working_sets)
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
@@ -84,21 +78,19 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
     return "ok", None, {"rows": [names | row for row in probe(target, job.threads, watch, job.precisions)]}
 
 
-def probe(
-    target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
-) -> Iterator[dict[str, Any]]:
-    """Rows of table `roofs` for a device, without the columns that identify it; unsupported precisions have no row."""
-    if sizes is None:
-        on_cpu = target.device.type == "cpu"
-        sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes()) if on_cpu else ACCELERATOR
+def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows of table `roofs`, without the columns that identify the device; unsupported precisions have no row."""
+    rows, working_sets = ACCELERATOR_ROWS, ACCELERATOR_WORKING_SETS
+    if target.device.type == "cpu":
+        rows, working_sets = HOST_ROWS, host_working_sets(last_level_cache_bytes(usable_cpus()), available_bytes())
     with without_garbage_collection(), torch.no_grad():
         for precision in precisions:
             try:
-                yield _matrix_products(target.device, precision, threads, watch, sizes.rows)
+                yield _matrix_products(target.device, precision, threads, watch, rows)
             except UnsupportedError:
                 continue
         set_switches("fp32", threads)
-        for working_set in sizes.working_sets:
+        for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
             if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take many seconds
@@ -111,7 +103,7 @@ def probe(
 def _matrix_products(
     device: torch.device, precision: str, threads: int, watch: Stopwatch, sizes: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The best rate over the sizes in FLOP/s; a product of n x n matrices has 2 n^3 operations."""
+    """The row of the best rate over the sizes, in FLOP/s; a product of n x n matrices has 2 n^3 operations."""
     set_switches(precision, threads)
     dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
     probes: list[Probe] = []
@@ -121,15 +113,15 @@ def _matrix_products(
         left, right = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
         out = torch.empty_like(left)
         step = partial(torch.mm, left, right, out=out)
-        probes.append(_tried(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
+        probes.append(_timed(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
         if probes[-1].step_s > LONGEST_STEP_S / 8:  # doubling the rows takes eight times as long
             break
     best = max(probes, key=lambda probe: probe.rate)
-    return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.more)
+    return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.columns)
 
 
 def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
-    """The row of the memory bandwidth in B/s over a working set: the fastest of an addition, a copy and a sum."""
+    """The row of the memory bandwidth in B/s for a working set: the fastest of an addition, a copy and a sum."""
     third, half = (torch.ones(working_set // (4 * parts), device=device) for parts in (3, 2))
     thirds, other = (torch.empty_like(third), torch.empty_like(third)), torch.empty_like(half)
     whole = torch.ones(working_set // 4, device=device)
@@ -138,19 +130,22 @@ def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[st
         (lambda: other.copy_(half), 2 * half.nbytes),
         (whole.sum, whole.nbytes),
     )
-    times = PASSES if device.type == "cuda" else 1
-    probes = [_tried(_replayed(partial(_repeat, step, times), device), watch, times * count) for step, count in passes]
+    repeats = PASSES if device.type == "cuda" else 1
+    probes = [
+        _timed(_replayed(partial(_repeat, step, repeats), device), watch, repeats * count) for step, count in passes
+    ]
     best = max(probes, key=lambda probe: probe.rate)
     return _row("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
 
 
-def _repeat(step: Step, times: int) -> None:
-    for _ in range(times):
+def _repeat(step: Step, repeats: int) -> None:
+    for _ in range(repeats):
         step()
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Seconds of a tiny operation in a chain of dependent ones: launched one by one, and in one CUDA graph."""
+    """Rows of the seconds per tiny operation in a dependent chain: launched one by one, in a CUDA graph, and the gaps
+    between kernels in the graph."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 
@@ -161,10 +156,10 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
             torch.sum(outputs, 0, out=sums)
             torch.add(outputs, sums, out=inputs)
 
-    yield _row("launch", [time_s / LAUNCHES for time_s in _tried(many, watch).times_s(watch)], None, "s")
+    yield _row("launch", [time_s / LAUNCHES for time_s in _timed(many, watch).times_s(watch)], None, "s")
     if device.type == "cuda":
         replay = _replayed(many, device)
-        replayed_s = [time_s / LAUNCHES for time_s in _tried(replay, watch).times_s(watch)]
+        replayed_s = [time_s / LAUNCHES for time_s in _timed(replay, watch).times_s(watch)]
         yield _row("graph_launch", replayed_s, None, "s")
         profile = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
         if profile is not None:
@@ -173,19 +168,19 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
 
 
 def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    there = torch.empty(COPY_BYTES, dtype=torch.uint8, device=device)
+    on_device = torch.empty(COPY_BYTES, dtype=torch.uint8, device=device)
     for memory in ("pageable", "pinned"):
-        here = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
-        for roof, target, source in (("host_to_device", there, here), ("device_to_host", here, there)):
-            times_s = _tried(partial(target.copy_, source), watch).times_s(watch)
+        on_host = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
+        for roof, target, source in (("host_to_device", on_device, on_host), ("device_to_host", on_host, on_device)):
+            times_s = _timed(partial(target.copy_, source), watch).times_s(watch)
             yield _row(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
 
 
 def _replayed(step: Step, device: torch.device) -> Step:
-    """The replay of a step as a CUDA graph; the step itself on other devices."""
+    """A step as a replay of a CUDA graph; on other devices the step itself."""
     if device.type != "cuda":
         return step
-    step()  # loads libraries, which is not possible during a capture
+    step()  # loads libraries, which cannot be loaded during a capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
@@ -199,29 +194,28 @@ class Probe:
     step: Step
     step_s: float
     count: int
-    """Number of bytes or operations in the step."""
-    more: dict[str, Any]
-    """Further columns."""
+    """Number of bytes or operations per step."""
+    columns: dict[str, Any]
 
     @property
     def rate(self) -> float:
         return self.count / self.step_s
 
     def times_s(self, watch: Stopwatch) -> list[float]:
-        """Seconds of the step in each of REPEATS blocks."""
+        """Seconds per step in each of REPEATS blocks."""
         steps = max(1, math.ceil(BLOCK_S / max(self.step_s, 1e-9)))
         return [time_block(self.step, steps, watch).wall_s / steps for _ in range(REPEATS)]
 
 
-def _tried(step: Step, watch: Stopwatch, count: int = 1, **more: Any) -> Probe:
+def _timed(step: Step, watch: Stopwatch, count: int = 1, **columns: Any) -> Probe:
     """Time a step in one block, after two single steps."""
     step()
     steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
-    return Probe(step, time_block(step, steps, watch).wall_s / steps, count, more)
+    return Probe(step, time_block(step, steps, watch).wall_s / steps, count, columns)
 
 
-def _row(roof: str, times_s: list[float], count: int | None, unit: str, **more: Any) -> dict[str, Any]:
-    """Row for a roof: median, lowest and highest of the blocks' times, or of their rates `count` / time."""
+def _row(roof: str, times_s: list[float], count: int | None, unit: str, **columns: Any) -> dict[str, Any]:
+    """The row of a roof: median, lowest and highest of the blocks' times, or of their rates `count` / time."""
     values = times_s if count is None else [count / time_s for time_s in times_s]
     value, lowest, highest = statistics.median(values), min(values), max(values)
-    return {"roof": roof, "value": value, "lowest": lowest, "highest": highest, "unit": unit, **more}
+    return {"roof": roof, "value": value, "lowest": lowest, "highest": highest, "unit": unit, **columns}

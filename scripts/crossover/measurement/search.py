@@ -1,8 +1,8 @@
 """Search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
-A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again; if it
-fails then, the search goes down. Sizes above a threshold are assumed to fail; near it a size may fit or fail at random.
-The searching process does not import torch, which only the measuring processes do.
+A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again, and if it
+fails then, the search goes down. It assumes a threshold above which sizes fail, and near which they may fit or fail at
+random. Only the measuring processes import torch.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
-"""Maximum time of the timed batches, estimated from the last step before them."""
+"""Maximum duration of the timed batches, estimated from the step before them."""
 
 TIMED_MIN = 3
-"""Minimum number of timed batches, regardless of their duration."""
+"""Minimum number of timed batches, however long they take."""
 
 CONFIRMATIONS = 2
 """Number of further tries in which the largest size must fit."""
@@ -54,7 +54,7 @@ class Try:
     status: str
     reason: str | None
     duration_s: float
-    """Seconds from requesting the measuring process to its end."""
+    """Seconds from the request for the measuring process to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +62,16 @@ class LargestBatch:
     """The result of a search."""
 
     status: str
-    """`ok`; `oom` if nothing fits; else the status of the try that stopped the search."""
+    """`ok`, `oom` if nothing fits, or the status of the try that stopped the search."""
     reason: str | None = None
     largest: int | None = None
-    """The largest batch that fitted each time it was tried; None unless the status is ok."""
+    """The largest batch that fitted in each of its tries; None unless the status is `ok`."""
     smallest_failing: int | None = None
     """The smallest batch that did not fit; None if all did."""
     largest_fitting: int | None = None
-    """If the search was stopped: the largest batch that fitted, smaller than all that did not."""
+    """For a stopped search: the largest batch that fitted and is smaller than all that did not."""
     throughput_samples_per_s: float | None = None
-    """Throughput of the largest batch."""
+    """Throughput with the largest batch."""
     timed_batches: int | None = None
     timed_s: float | None = None
     throughput_reason: str | None = None
@@ -81,7 +81,7 @@ class LargestBatch:
 
 
 class _StoppedError(Exception):
-    """A try ended with a status unrelated to memory."""
+    """A try ended with a status other than `ok` and `oom`."""
 
 
 def search_largest(
@@ -91,9 +91,9 @@ def search_largest(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> LargestBatch:
-    """Search from the batch size of `first` up to `limit`; `attempt` runs a try, `tell` receives a line for each.
+    """Search from the batch size of `first` up to `limit`; `attempt` runs a try, `tell` receives a line about it.
 
-    A batch does not fit if its try ends as `oom`. Any other status but `ok` stops the search.
+    A batch fits if its try ends as `ok`, and does not fit if it ends as `oom`. Any other status stops the search.
     """
     tries: list[Try] = []
     facts: dict[str, Any] = {}
@@ -112,17 +112,16 @@ def search_largest(
     largest = None
     with suppress(_StoppedError):
         largest = find_largest(fits, first.cell.batch_size, limit)
-    failing = min((done.batch_size for done in tries if done.status == "oom"), default=None)
+    failing = min((tried.batch_size for tried in tries if tried.status == "oom"), default=None)
     result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
     last = tries[-1]
     if last.status not in ("ok", "oom"):
-        fitted = [
-            done.batch_size for done in tries if done.status == "ok" and (not failing or done.batch_size < failing)
-        ]
+        fitting = [tried.batch_size for tried in tries if tried.status == "ok"]
+        largest_fitting = max((size for size in fitting if not failing or size < failing), default=None)
         reason = f"batch {last.batch_size}: {last.reason}"
-        return replace(result, status=last.status, reason=reason, largest_fitting=max(fitted, default=None))
+        return replace(result, status=last.status, reason=reason, largest_fitting=largest_fitting)
     if largest is None:
-        smallest = min(tries, key=lambda done: done.batch_size)
+        smallest = min(tries, key=lambda tried: tried.batch_size)
         return replace(result, status="oom", reason=f"batch {smallest.batch_size} does not fit: {smallest.reason}")
     return result
 
@@ -134,9 +133,9 @@ def time_largest(
     attempt: Callable[[TryJob], Outcome],
     tell: Callable[[str], None],
 ) -> LargestBatch:
-    """Add the throughput of up to `timed_batches` batches of the largest size, measured in a new process.
+    """Add the throughput over up to `timed_batches` batches of the largest size, measured in a new process.
 
-    The result of the search stays, whatever happens.
+    If this fails, the largest size stays, and the reason is added.
     """
     if result.largest is None or not timed_batches:
         return result
@@ -151,7 +150,7 @@ def time_largest(
 
 
 def describe(first: TryJob, limit: int | None, result: LargestBatch, command: str) -> dict[str, Any]:
-    """A search and its result as plain values, for a JSON file."""
+    """A search and its result, as plain values for a JSON file."""
     cell, values = first.cell.values, asdict(result)
     facts, tries = values.pop("facts"), values.pop("tries")
     return {
@@ -169,14 +168,12 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
     }
 
 
-def run_try(
-    job: TryJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None
-) -> tuple[str, str | None, dict[str, Any]]:
-    """Build a cell at its batch size, run a few steps, and return a status, its reason, and the timed columns.
+def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
+    """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
 
-    `ok`: it fits; `oom`: it does not. Any other error of the workload is `invalid`; its traceback is printed. `tell`
-    receives `begun` with the FACTS before the model is built. Raises UserError for a missing device or dataset,
-    RefusedError for a step that fails, unless it ran on the CPU in fp32.
+    The status is `ok` if the batch fits and `oom` if it does not. Any other error on the CPU in fp32 is `invalid`, and
+    its traceback is printed. `tell` receives `begun` with the FACTS before the model is built. Raises UserError for a
+    missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line
@@ -203,7 +200,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     from crossover.measurement.workloads import workload_code
 
     arithmetic, target = cell.arithmetic(), cell.target
-    workload_code(job.cell)  # so that imports do not count towards the cell's memory
+    workload_code(job.cell)  # imported now, so that imports do not count towards the cell's memory
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
@@ -226,24 +223,24 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     return timed
 
 
-def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time up to `most` batches between two synchronisations, after Geifman (docs/explanation/measurement.md).
+def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
+    """Time up to `limit` batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
 
-    The number that fits into TIMED_MAX_S is estimated from a step that took `step_s`.
+    Their number is how many steps of `step_s` fit into TIMED_MAX_S.
     """
-    batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
+    batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
         timed_s = time_block(step, batches, watch).wall_s
     return {"timed_batches": batches, "timed_s": timed_s}
 
 
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
-    """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
+    """The largest size up to `limit` that fits in its try and in CONFIRMATIONS further tries; None if no size does.
 
-    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
-    must fit 1 + CONFIRMATIONS times in a row: the size is lowered by doubling steps until one fits, then bisection
-    goes up. The number of tries therefore grows with the logarithm of the size. Without a limit the search ends only
-    when something fails.
+    Sizes are doubled from `start` until a try fails, then bisection finds the largest that fits. If a confirmation
+    fails, a size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that double until one fits, then
+    bisection finds the largest that does. The number of tries therefore grows with the logarithm of the size. Without a
+    limit the search ends only when a try fails.
     """
 
     def fits_times(size: int, times: int) -> bool:
@@ -257,7 +254,7 @@ def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> 
 
 
 def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple[int, int]:
-    """The last size that fits (0 if the first fails) and the first that fails (limit + 1 if none does)."""
+    """The last size that fits (0 if none does) and the first that fails (limit + 1 if none does)."""
     low, size = 0, first
     while fits(size):
         if size == limit:

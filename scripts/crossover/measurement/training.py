@@ -1,9 +1,9 @@
-"""A whole training, for its predictions, with the same weights, rows and order of rows on all devices.
+"""A whole training and its predictions, with the same initial weights and the same order of rows on all devices.
 
 The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and
-in dropout, which draws on the device). The model is trained with the workload's resident step; before each epoch the
-resident rows are overwritten in a new order. Rows beyond the last whole batch are not used. The dataset's last rows
-are predicted; it is in random order, and was standardised with them included.
+in dropout, which is drawn on the device). The model is trained with the workload's step on resident data; before each
+epoch the resident rows are overwritten in a new order. Rows beyond the last whole batch are not used. The dataset's
+last rows are held out and predicted. The dataset is in random order, and was standardised with these rows included.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Number of steps after the first (which loads libraries) from which to project whether all fit into the time
-limit."""
+"""Number of timed steps, after the first, which loads libraries, from which the time of the training is projected."""
 
 PREDICTED_ROWS = 8192
-"""Number of rows predicted at once."""
+"""Number of rows per batch of predictions."""
 
 Data = dict[str, torch.Tensor]
 
@@ -40,9 +39,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = not_told) -> Training:
     """Train in this process and predict the held-out rows.
 
-    Running out of memory, an unsupported precision, exceeding the time limit and divergence give a row with a status
-    and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a
-    missing device or dataset.
+    Lack of memory, an unsupported precision, a time limit that is too short and divergence give a row with a status and
+    a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a missing
+    device or dataset.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -83,8 +82,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
 
 
 def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Data]:
-    """The training rows and the held-out rows: the latter are the last `test_share` of the rows, rounded up as in
-    scikit-learn.
+    """Split off the last `test_share` of the rows, rounded up as in scikit-learn; returns training and held-out rows.
 
     Raises UserError if either part would be empty.
     """
@@ -97,24 +95,24 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
-    """Train for the job's epochs of shuffled batches, and wait for the device; returns the number of steps.
+    """Train for the job's epochs on shuffled batches, and wait for the device; returns the number of steps.
 
-    Raises TooSlowError if the first steps show that the time limit is too short.
+    Raises TooSlowError if all steps would exceed the time limit, projected from the first ones.
     """
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size
     steps = job.epochs * epoch_steps
-    for done in range(steps):
-        if done % epoch_steps == 0:
+    for step in range(steps):
+        if step % epoch_steps == 0:
             shuffled = torch.randperm(len(rows[1]), generator=order).to(task.arithmetic.device)
             for resident, ordered in zip(task.resident, rows, strict=True):
                 resident.copy_(ordered[shuffled])
-        if done == 1:
+        if step == 1:
             synchronise()
             probe_s = time.perf_counter()
         task.step()
-        if done == PROBE_STEPS:
+        if step == PROBE_STEPS:
             synchronise()
             step_s = (time.perf_counter() - probe_s) / PROBE_STEPS
             if step_s * steps > job.time_limit_s:
@@ -127,9 +125,9 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
-    """The model's scores, (rows, classes), in double precision on the host.
+    """The model's scores of shape (rows, classes), in double precision on the host.
 
-    If a model returns several tensors, they are the first. The model is left in evaluation mode.
+    If a model returns several tensors, the first are the scores. The model stays in evaluation mode.
     """
     model.eval()
     parts = []

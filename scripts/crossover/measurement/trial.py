@@ -22,10 +22,10 @@ from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
     Method,
+    correct_methods,
     fitting,
     measure_latencies,
     mistaken_methods,
-    right_methods,
     time_cold,
 )
 from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, PROFILED, profile_device
@@ -251,7 +251,7 @@ class Trial:
         }
 
     def _latencies(self) -> Columns:
-        methods: dict[str, Method] = right_methods(self.execution.step, self.watch)
+        methods: dict[str, Method] = correct_methods(self.execution.step, self.watch)
         if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # steps on a CPU do not wait for a device
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             methods |= mistaken_methods(self.execution.step, transferring, self.watch)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossover.measurement.clock.latency import Method, measure_latencies, right_methods, time_cold
+from crossover.measurement.clock.latency import Method, correct_methods, measure_latencies, time_cold
 from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
@@ -65,8 +65,8 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
         cold = time_cold(host.step, 300, watch)
         for _ in range(204):
             host.step()
-        methods = same_method(right_methods(host.step, watch)) | {
-            "latencies_transfer_s": right_methods(longer_step, watch)[RIGHT]
+        methods = same_method(correct_methods(host.step, watch)) | {
+            "latencies_transfer_s": correct_methods(longer_step, watch)[RIGHT]
         }
         return {COLD: list(cold), **measure_latencies(methods, 300, seed=trial)}
 

@@ -21,12 +21,12 @@ from crossover.measurement.remedies import (
     ROUNDS,
     HostCopies,
     Method,
-    are_rows,
     dense_bytes,
+    has_rows,
     held_batch,
     is_pinned,
     remedies_of,
-    time_in_turns,
+    time_interleaved,
     time_remedies,
     working_s,
 )
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 class Loading(TinyTraining):
-    """A task that counts its batches, and the rows of the last one."""
+    """A task that counts its batches and the rows of the last one."""
 
     taken = 0
 
@@ -66,7 +66,7 @@ def task() -> Loading:
 @pytest.mark.parametrize(
     ("threads", "fewer"), [(1, set()), (2, {"one_thread_s"}), (4, {"one_thread_s", "half_threads_s"})]
 )
-def test_a_cpu_holds_its_batch_and_tries_fewer_threads(
+def test_a_cpu_tries_a_held_batch_a_larger_one_and_fewer_threads(
     task: Loading, monkeypatch: pytest.MonkeyPatch, threads: int, fewer: set[str]
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
@@ -87,7 +87,7 @@ def test_a_held_batch_is_not_loaded_again_and_a_larger_one_has_more_rows(task: L
     assert (task.taken, task.rows) == (taken + 1, 5)
 
 
-def test_a_model_for_one_batch_size_has_no_larger_one(task: Loading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_for_a_fixed_batch_size_has_no_larger_batch(task: Loading, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*inputs: torch.Tensor) -> None:
         inputs[0].view(5, 2)
 
@@ -119,15 +119,15 @@ def test_a_larger_batch_does_not_take_long(task: Loading, step_time_s: float, la
 
 
 @pytest.mark.parametrize(
-    ("most_bytes", "free_bytes", "larger"),
+    ("peak_bytes", "free_bytes", "larger"),
     [(500, 4000, True), (500, 3999, True), (None, 1919, False), (None, 1920, True), (10**9, 1919, False)],
 )
 def test_a_larger_batch_fits_into_half_of_the_free_memory(
-    monkeypatch: pytest.MonkeyPatch, task: Loading, most_bytes: int | None, free_bytes: int, larger: bool
+    monkeypatch: pytest.MonkeyPatch, task: Loading, peak_bytes: int | None, free_bytes: int, larger: bool
 ) -> None:
     """A step adds 200 B to the process's memory; its batch of 5 rows with two numbers has 40 B."""
     monkeypatch.setattr(remedies, "available_bytes", lambda: free_bytes)
-    monkeypatch.setattr(remedies, "status_bytes", lambda *_: most_bytes)
+    monkeypatch.setattr(remedies, "status_bytes", lambda *_: peak_bytes)
     monkeypatch.setattr(remedies, "grown_bytes", lambda _: 200)
     assert ("larger_s" in methods_of(task)) is larger
 
@@ -148,23 +148,20 @@ SPARSE = ROWS.to_sparse()
     ],
 )
 def test_rows_are_dense_tensors_of_one_length(batch: Any, rows: bool) -> None:
-    assert are_rows(batch) is rows
+    assert has_rows(batch) is rows
 
 
-def test_lengths_that_stay_on_the_host_stay_there() -> None:
-    """Lengths on the host beside tensors on the device stay there; a batch that is entirely on the host is copied."""
+def test_lengths_on_the_host_stay_there_if_other_tensors_are_on_the_device() -> None:
     device = torch.device("meta")
-    there, lengths = ROWS.to(device), torch.tensor([2, 1])
-    (batch,) = held_batch(({"rows": there, "lengths": lengths},), device)
-    assert batch["rows"] is there
+    rows, lengths = ROWS.to(device), torch.tensor([2, 1])
+    (batch,) = held_batch(({"rows": rows, "lengths": lengths},), device)
+    assert batch["rows"] is rows
     assert batch["lengths"] is lengths
     assert [tensor.device.type for tensor in held_batch((ROWS, lengths), device)] == ["meta"] * 2
 
 
 class Queued(Task):
-    """A step without tensors that takes host time and then device time; preparing its batch takes 0.1 ms of host
-    time.
-    """
+    """A step without tensors that takes host time and then device time; its batch takes 0.1 ms of host time."""
 
     def __init__(self, device: FakeDevice) -> None:
         self.arithmetic = Arithmetic(torch.device("cuda"))
@@ -182,7 +179,7 @@ class Queued(Task):
 
 
 class Graph:
-    """Replays the device's part of a step at once."""
+    """A graph whose replay takes no host time."""
 
     def __init__(self, device: FakeDevice) -> None:
         self.device = device
@@ -200,7 +197,7 @@ class Graph:
         (RuntimeError("Detected recompile"), {}),
     ],
 )
-def test_a_step_is_replayed_if_a_graph_holds_it(
+def test_a_step_is_replayed_if_it_can_be_captured(
     monkeypatch: pytest.MonkeyPatch, graph: Any, expected: dict[str, Any]
 ) -> None:
     """A GPU whose step takes 8 ms on the host, then 1 ms on the device."""
@@ -224,10 +221,8 @@ def test_a_step_is_replayed_if_a_graph_holds_it(
 
 
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new model with the same sizes reuses the compiled code; one with other sizes would recompile, so it is not
-    replayed.
-    """
+def test_a_compiled_step_is_replayed_only_with_its_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new model of the same size uses the compiled code; one of another size would be recompiled."""
     torch._dynamo.reset()
     real = torch.compile
     monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend="eager", **options))
@@ -253,7 +248,7 @@ def test_a_compiled_step_is_replayed_with_the_code_that_is_there(monkeypatch: py
         torch._dynamo.reset()
 
 
-def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(
+def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_skipped(
     task: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = FakeDevice(MILLISECOND)
@@ -284,7 +279,7 @@ def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_left_out(
 
 
 class Machine:
-    """A clock that is advanced by steps and settings."""
+    """A clock that steps and settings advance."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -307,17 +302,17 @@ class Machine:
         return Method(step, setting)
 
 
-def test_every_second_round_runs_backwards() -> None:
+def test_every_second_round_is_reversed() -> None:
     machine = Machine()
-    time_in_turns({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
+    time_interleaved({"a": machine.method("a", 1), "b": machine.method("b", 1)}, 0.002, machine.watch())
     order = "".join(machine.ran)
     assert order[:4] == "ab" + "ba"  # two steps each, to determine the length of blocks
     assert order[4:] == "aaabbb" + "bbbaaa" + "aaabbb"  # an uncounted step, then two counted ones
     assert len(order[4:]) == ROUNDS * 6
 
 
-def test_a_step_over_10_ms_counts_from_the_first_look_on_and_runs_once_more() -> None:
-    """Its time is the median of three steps: 12 ms, 40 ms and 20 ms."""
+def test_the_first_two_runs_of_a_step_over_10_ms_count_and_it_runs_once_more() -> None:
+    """Its time is the median of 12 ms, 40 ms and 20 ms."""
     machine = Machine()
     lasts_ms = iter([12, 40, 20])
 
@@ -325,25 +320,27 @@ def test_a_step_over_10_ms_counts_from_the_first_look_on_and_runs_once_more() ->
         machine.now_ns += round(next(lasts_ms) * 1e6)
         machine.ran.append("b")
 
-    times_s = time_in_turns({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
+    times_s = time_interleaved({"a": machine.method("a", 1), "b": Method(step)}, 0.002, machine.watch())
     assert times_s == pytest.approx({"a": 0.001, "b": 0.02})
     assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
 
-def test_each_method_takes_its_own_time_and_its_setting_none() -> None:
+def test_the_setting_of_a_method_is_not_timed() -> None:
     machine = Machine()
     methods = {
         "quick": machine.method("quick", 1),
         "slow": machine.method("slow", 40),
         "set": machine.method("set", 3, setting_ms=500),
     }
-    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+    assert time_interleaved(methods, 0.02, machine.watch()) == pytest.approx(
+        {"quick": 0.001, "slow": 0.04, "set": 0.003}
+    )
     assert machine.ran.count("quick") == 2 + ROUNDS * (1 + 20)  # blocks of 20 ms, each after an uncounted step
 
 
 @pytest.mark.parametrize("good_steps", [0, 1, 5])
-def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
-    """The step raises at the first try or later, like an environment that ends."""
+def test_a_method_that_raises_is_skipped_unless_it_is_the_first(good_steps: int) -> None:
+    """The step raises in its first run or later, like an environment that ends."""
     machine = Machine()
     plain = machine.method("plain", 1)
     left = iter(range(good_steps))
@@ -353,6 +350,6 @@ def test_a_method_that_raises_is_left_out_unless_it_is_the_first(good_steps: int
         next(left)
 
     methods = {"plain": plain, "ending": Method(ending), "slow": machine.method("slow", 40)}
-    assert time_in_turns(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
+    assert time_interleaved(methods, 0.02, machine.watch()) == pytest.approx({"plain": 0.001, "slow": 0.04})
     with pytest.raises(StopIteration):
-        time_in_turns({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())
+        time_interleaved({"ending": Method(ending), "plain": plain}, 0.02, machine.watch())

@@ -1,4 +1,4 @@
-"""Probes of a device's roofs, on a fake clock."""
+"""Measurement of a device's roofs, on a fake clock."""
 
 from __future__ import annotations
 
@@ -21,49 +21,54 @@ from crossover.measurement.step.devices import open_device
 from crossover.tables.registry import ROOF_KINDS
 from crossover.tables.roofs import Roofs, read_roofs
 
-SMALL = roofs.Sizes((8, 16), (2**12, 2**14))
+ROWS, WORKING_SETS = (8, 16), (2**12, 2**14)
 BLOCK_S = 0.5
 
 
 @pytest.fixture(autouse=True)
-def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
+def threads(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
     """Restore the number of threads."""
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
 
 
+def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofs, "HOST_ROWS", ROWS)
+    monkeypatch.setattr(roofs, "host_working_sets", lambda *_: WORKING_SETS)
+
+
 def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd.DataFrame:
-    """The roofs of a CPU on which each block takes half a second."""
+    """The roofs of a CPU on which every block takes half a second."""
     readings = iter(range(10**6))
     watch = Stopwatch(wall_ns=lambda: int(next(readings) * BLOCK_S * 1e9), synchronise=lambda: None)
     monkeypatch.setattr(roofs, "LONGEST_STEP_S", longest_step_s)
-    return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, probe_roofs.PURE, SMALL))
+    make_small(monkeypatch)
+    return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, probe_roofs.PURE))
 
 
 def in_this_process(job: Job) -> Outcome:
-    """The outcome of a probe run in this process."""
-    told: list[dict[str, Any]] = []
-    status, reason, result = do(job, told.append)
-    return Outcome(status, reason, written=False, facts=told[0]["begun"], result=json.loads(json.dumps(result)))
+    """Run a probe in this process."""
+    status, reason, result = do(job)
+    return Outcome(status, reason, written=False, facts={}, result=json.loads(json.dumps(result)))
 
 
-def test_rates_are_work_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_is_work_per_time(monkeypatch: pytest.MonkeyPatch) -> None:
     table = probed(monkeypatch)
     products = table[table["roof"] == "matmul"].set_index("precision")
     assert set(products.index) == {"fp32", "bf16", "fp16", "fp64"}  # a CPU has no tf32
     assert products["value"].tolist() == [pytest.approx(2 * 16**3 / BLOCK_S)] * 4
     assert products.loc["fp64", "working_set_bytes"] == 3 * 16 * 16 * 8
     memory = table[table["roof"] == "memory"]
-    assert memory["working_set_bytes"].tolist() == list(SMALL.working_sets)
-    assert memory["value"].tolist() == pytest.approx([size / BLOCK_S for size in SMALL.working_sets])
+    assert memory["working_set_bytes"].tolist() == list(WORKING_SETS)
+    assert memory["value"].tolist() == pytest.approx([size / BLOCK_S for size in WORKING_SETS])
     launch = table[table["roof"] == "launch"]
     assert launch["value"].tolist() == [pytest.approx(BLOCK_S / roofs.LAUNCHES)]
     assert table["value"].between(table["lowest"], table["highest"]).all()
     assert set(table["roof"]) <= set(ROOF_KINDS)
 
 
-def test_products_stop_growing_where_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_larger_products_than_fit_into_memory_are_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofs, "MOST_BYTES", 3 * 8 * 8 * 8)
     table = probed(monkeypatch)
     products = table[table["roof"] == "matmul"].set_index("precision")["working_set_bytes"]
@@ -77,27 +82,27 @@ MIB = 2**20
 @pytest.mark.parametrize(
     ("cache_mib", "free_mib", "mib"),
     [
+        (None, 10**6, []),  # unknown
         (32, 10**6, []),
         (1152, 10**6, [1024, 2304]),  # a server whose cache is larger than all default working sets
         (1152, 16_000, [1024, 2000]),
         (1152, 1000, []),
     ],
 )
-def test_working_sets_of_a_cpu_outgrow_its_caches_within_free_memory(
+def test_working_sets_of_a_cpu_exceed_its_caches_within_free_memory(
     cache_mib: int | None, free_mib: int, mib: list[int]
 ) -> None:
-    sizes = roofs.host_sizes(None if cache_mib is None else cache_mib * MIB, free_mib * MIB)
-    assert sizes.rows == roofs.HOST.rows
-    assert [size / MIB for size in sizes.working_sets] == [1, 4, 16, 64, 256, *mib]
+    working_sets = roofs.host_working_sets(cache_mib and cache_mib * MIB, free_mib * MIB)
+    assert [size / MIB for size in working_sets] == [1, 4, 16, 64, 256, *mib]
 
 
-def test_a_slow_memory_ends_the_growing_of_working_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_larger_working_set_is_probed_once_a_pass_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     table = probed(monkeypatch, longest_step_s=0.9)
     assert table.loc[table["roof"] == "memory", "working_set_bytes"].tolist() == [2**12]
 
 
-def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roofs, "host_sizes", lambda *_: SMALL)
+def test_the_roofs_of_a_device_are_written_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
     monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)
     monkeypatch.setattr(attempts, "run_supervised", in_this_process)
     file = tmp_path / "cpu.json"
@@ -108,7 +113,7 @@ def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(table["machine"]) == {"laptop"}
     assert table["value"].gt(0).all()
     measured = Roofs.of(table)
-    assert measured.working_sets == list(map(float, SMALL.working_sets))
+    assert measured.working_sets == list(map(float, WORKING_SETS))
     assert set(measured.peaks) == {"fp32", "fp64"}
     assert pd.isna(measured.graph_launch_s)
 

@@ -1,4 +1,4 @@
-"""The search for the largest batch: the sizes that it tries for made-up outcomes, and a real try of a tiny model."""
+"""The search for the largest batch: the sizes tried for given outcomes, and a real try of a tiny model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from crossover.errors import RefusedError
-from crossover.measurement import cell as prepared
+from crossover.measurement import cell as cell_module
 from crossover.measurement.cell import with_rows
 from crossover.measurement.process.jobs import Outcome, TryJob
 from crossover.measurement.search import (
@@ -55,7 +55,7 @@ def search(status_of: Callable[[int], str], limit: int | None = None) -> tuple[L
     return search_largest(FIRST, limit, outcomes(status_of), lines.append, lambda: next(seconds)), lines
 
 
-def test_every_try_is_kept_and_told() -> None:
+def test_every_try_is_recorded_and_reported() -> None:
     result, lines = search(lambda size: "ok" if size <= 101 else "oom", limit=103)
     assert (result.status, result.reason, result.largest, result.smallest_failing) == ("ok", None, 101, 102)
     assert result.largest_fitting is None
@@ -72,14 +72,14 @@ def test_every_try_is_kept_and_told() -> None:
 
 
 @pytest.mark.parametrize("status", ["timeout", "invalid", "unsupported"])
-def test_any_other_end_stops_the_search(status: str) -> None:
+def test_any_other_status_stops_the_search(status: str) -> None:
     result, _ = search(lambda size: "ok" if size < 400 else status)
     assert (result.status, result.reason) == (status, "batch 400: 400 is too much")
     assert (result.largest, result.smallest_failing, result.largest_fitting) == (None, None, 200)
-    assert [done.batch_size for done in result.tries] == [100, 200, 400]
+    assert [tried.batch_size for tried in result.tries] == [100, 200, 400]
 
 
-def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
+def test_the_largest_batch_is_timed_in_a_new_process() -> None:
     jobs: list[TryJob] = []
 
     def attempt(job: TryJob) -> Outcome:
@@ -95,7 +95,7 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
 
-def test_a_largest_batch_that_cannot_be_timed_stays_the_largest() -> None:
+def test_a_batch_that_cannot_be_timed_stays_the_largest() -> None:
     result, lines = search(lambda size: "ok" if size < 150 else "oom")
     timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
     assert timed == replace(result, throughput_reason="oom: 149 is too much")
@@ -119,10 +119,10 @@ def test_rows_are_repeated_in_order_until_the_batch_is_full(rows: int, labels: l
     # About 10 s, at least 3 batches, and at most the requested number.
     [(100, 0.001, 100), (100, 0.1, 100), (100, 0.105, 95), (100, 2.5, 4), (100, 3.4, 3), (100, 60.0, 3), (2, 60.0, 2)],
 )
-def test_batches_are_timed_until_ten_seconds_are_full(most: int, step_s: float, batches: int) -> None:
+def test_batches_are_timed_for_about_ten_seconds(most: int, step_s: float, batches: int) -> None:
     device = FakeDevice(MILLISECOND, device_ns=round(step_s * SECOND))
     result = time_batches(device.step, most, step_s, device.watch())
-    # The device starts with the first batch while the host queues the others.
+    # The device starts once the host has queued the first batch.
     assert result == {"timed_batches": batches, "timed_s": pytest.approx(0.001 + batches * step_s)}
     assert (device.steps, device.synchronisations) == (batches, 2)
 
@@ -130,24 +130,36 @@ def test_batches_are_timed_until_ten_seconds_are_full(most: int, step_s: float, 
 Loss = Callable[..., tuple[torch.Tensor, ...]]
 
 
+class Counting(TinyTraining):
+    """A task that counts its samples: alternately 4 and 1 in a batch, if `counts` is set."""
+
+    counts = False
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        if self.counts:
+            self.samples_taken = (self.samples_taken or 0) + (1 if self.events.count("end") % 2 else 4)
+        return super().next_inputs()
+
+
 @pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, TinyTraining]]:
-    """Try a training with this loss; returns its outcome and the task."""
+def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Counting]]:
+    """Try a training with a loss; returns its outcome and the task."""
 
-    def run(precision: str, loss: Loss) -> tuple[Any, TinyTraining]:
-        made: list[TinyTraining] = []
+    def run(precision: str, loss: Loss, timed_batches: int = 0) -> tuple[Any, Counting]:
+        tasks: list[Counting] = []
 
-        def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> TinyTraining:
-            made.append(TinyTraining(linear(1.0), [torch.ones(1, 1)], arithmetic, loss))
-            made[0].optimizer = torch.optim.Adam(made[0].model.parameters())
-            return made[0]
+        def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> Counting:
+            tasks.append(Counting(linear(1.0), [torch.ones(1, 1)], arithmetic, loss))
+            tasks[0].optimizer = torch.optim.Adam(tasks[0].model.parameters())
+            return tasks[0]
 
-        monkeypatch.setattr(prepared, "build_task", build)
+        monkeypatch.setattr(cell_module, "build_task", build)
         job = replace(FIRST, cell=replace(CELL, precision=precision), dataset=None, memory_limit_bytes=None)
-        told: list[dict[str, Any]] = []
-        end = run_try(replace(job, threads=torch.get_num_threads()), told.append)
-        assert list(told[0]["begun"]) == list(FACTS)
-        return end, made[0]
+        messages: list[dict[str, Any]] = []
+        job = replace(job, threads=torch.get_num_threads(), timed_batches=timed_batches)
+        outcome = run_try(job, messages.append)
+        assert list(messages[0]["begun"]) == list(FACTS)
+        return outcome, tasks[0]
 
     return run
 
@@ -161,37 +173,23 @@ def times(factor: float) -> Loss:
     # fp16 ends at 65504, so halving from 2^16 or 2^26 first fits at 2^15.
     [("fp32", 2.0**10, 0), ("amp-fp16", 1.0, 2), ("amp-fp16", 2.0**10, 12)],
 )
-def test_a_try_runs_steps_with_their_update(
-    tried: Callable[..., tuple[Any, TinyTraining]], precision: str, factor: float, before: int
+def test_the_steps_of_a_try_update_the_weights(
+    tried: Callable[..., tuple[Any, Counting]], precision: str, factor: float, before: int
 ) -> None:
-    end, task = tried(precision, times(factor))
-    assert end == ("ok", None, {})
+    outcome, task = tried(precision, times(factor))
+    assert outcome == ("ok", None, {})
     assert task.events.count("end") == before + TryJob.steps
     assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == TryJob.steps + bool(before)
 
 
-@pytest.mark.parametrize(("samples", "rows"), [(None, CELL.batch_size), ([4, 1], 2.5)])
+@pytest.mark.parametrize(("counts", "mean_samples"), [(False, CELL.batch_size), (True, 2.5)])
 def test_throughput_counts_the_samples_of_each_batch(
-    monkeypatch: pytest.MonkeyPatch, samples: list[int] | None, rows: float
+    tried: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, counts: bool, mean_samples: float
 ) -> None:
-    """Four batches, either full ones or alternately 4 and 1 samples."""
-
-    class Counting(TinyTraining):
-        def next_inputs(self) -> tuple[torch.Tensor, ...]:
-            if samples is not None:
-                self.samples_taken = (self.samples_taken or 0) + samples[self.events.count("end") % 2]
-            return super().next_inputs()
-
-    def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> TinyTraining:
-        task = Counting(linear(1.0), [torch.ones(1, 1)], arithmetic, times(1.0))
-        task.optimizer = torch.optim.Adam(task.model.parameters())
-        return task
-
-    monkeypatch.setattr(prepared, "build_task", build)
-    job = replace(FIRST, cell=CELL, dataset=None, memory_limit_bytes=None, threads=torch.get_num_threads())
-    status, _, result = run_try(replace(job, timed_batches=4))
+    monkeypatch.setattr(Counting, "counts", counts)
+    (status, _, result), _ = tried("fp32", times(1.0), timed_batches=4)
     assert status == "ok"
-    assert result["throughput_samples_per_s"] * result["timed_s"] == pytest.approx(4 * rows)
+    assert result["throughput_samples_per_s"] * result["timed_s"] == pytest.approx(4 * mean_samples)
 
 
 def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -207,8 +205,8 @@ def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor,
         ("fp32", lambda *_: 1 / 0, 0, "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_try_that_says_nothing_about_memory_is_invalid(
-    tried: Callable[..., tuple[Any, TinyTraining]], precision: str, loss: Loss, steps: int, reason: str
+def test_a_try_that_ends_for_other_reasons_than_memory_is_invalid(
+    tried: Callable[..., tuple[Any, Counting]], precision: str, loss: Loss, steps: int, reason: str
 ) -> None:
     (status, why, _), task = tried(precision, loss)
     assert (status, task.events.count("end")) == ("invalid", steps)
@@ -216,7 +214,7 @@ def test_a_try_that_says_nothing_about_memory_is_invalid(
 
 
 def test_a_failure_in_another_precision_is_left_to_a_try_on_the_cpu_in_fp32(
-    tried: Callable[..., tuple[Any, TinyTraining]],
+    tried: Callable[..., tuple[Any, Counting]],
 ) -> None:
     with pytest.raises(RefusedError, match="division by zero") as refused:
         tried("bf16", lambda *_: 1 / 0)
@@ -227,20 +225,18 @@ Tries = list[tuple[int, bool]]
 
 
 def searched(fits: Callable[[int], bool], start: int, limit: int | None) -> tuple[int | None, Tries]:
-    """The largest size found, and the tries in order."""
+    """The largest size, and the tries in order."""
     tries: Tries = []
 
-    def noted(size: int) -> bool:
+    def recorded(size: int) -> bool:
         tries.append((size, fits(size)))
         return tries[-1][1]
 
-    return find_largest(noted, start, limit), tries
+    return find_largest(recorded, start, limit), tries
 
 
 def most_tries(size: int) -> int:
-    """The maximum number of tries: doubling, bisection, confirmation, then steps down and bisection with each size
-    confirmed.
-    """
+    """An upper bound of the tries: doubling, bisection, confirmation, then steps down and bisection, all confirmed."""
     bits = math.ceil(math.log2(size)) + 1
     return 2 * bits + CONFIRMATIONS + 2 * bits * (1 + CONFIRMATIONS)
 
@@ -254,7 +250,7 @@ def test_every_threshold_is_found(start: int, limit: int) -> None:
         assert threshold >= limit or (threshold + 1, False) in tries
 
 
-def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
+def test_there_is_no_largest_size_if_none_fits_twice() -> None:
     seen: Counter[int] = Counter()
 
     def fits(size: int) -> bool:
@@ -273,8 +269,8 @@ def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
         assert len(tries) <= 2 * (math.ceil(power * math.log2(3)) + 1) + CONFIRMATIONS
 
 
-def test_blurred_thresholds_end_at_a_size_that_held() -> None:
-    """Between 900 and 1100 a size fits at random; the result must have fitted three times in a row, after few tries."""
+def test_near_a_blurred_threshold_the_largest_size_fitted_three_times() -> None:
+    """From 900 to 1100 sizes fit at random."""
     for seed in range(300):
         chance = random.Random(seed)
         largest, tries = searched(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)

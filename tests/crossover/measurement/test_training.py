@@ -1,3 +1,5 @@
+"""A whole training: its predictions equal those of a plain loop, and how it may end."""
+
 from __future__ import annotations
 
 import json
@@ -12,7 +14,7 @@ from torch import nn
 
 from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement import cell as prepared
+from crossover.measurement import cell as cell_module
 from crossover.measurement import training
 from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.training import run_training, split
@@ -47,7 +49,7 @@ def job(tmp_path: Path) -> TrainingJob:
 
 
 def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], float]:
-    """The same training as a plain loop; as in scikit-learn, ceil(0.33 * 200) = 66 rows are held out."""
+    """The predictions and loss of a plain loop; as in scikit-learn, ceil(0.33 * 200) = 66 rows are held out."""
     features, labels = points().values()
     torch.manual_seed(seed)
     model = build_model(width)
@@ -84,7 +86,7 @@ def test_a_training_equals_a_plain_loop(job: TrainingJob) -> None:
         ({"epochs": 1000, "time_limit_s": 1e-4}, None, "timeout", "a step takes "),
     ],
 )
-def test_how_a_training_may_end(
+def test_the_status_of_a_training_that_fails(
     job: TrainingJob,
     monkeypatch: pytest.MonkeyPatch,
     changes: dict[str, Any],
@@ -102,8 +104,8 @@ def test_how_a_training_may_end(
     assert (row.reason or "").startswith(reason)
 
 
-@pytest.mark.parametrize(("module", "when"), [(prepared, "build_task"), (training, "fit"), (training, "predict")])
-def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
+@pytest.mark.parametrize(("module", "when"), [(cell_module, "build_task"), (training, "fit"), (training, "predict")])
+def test_a_setting_changed_by_the_workload_makes_its_training_invalid(
     job: TrainingJob, monkeypatch: pytest.MonkeyPatch, module: Any, when: str
 ) -> None:
     real = getattr(module, when)
@@ -120,10 +122,10 @@ def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
 
 
 @pytest.mark.parametrize("limit_s", [16.01, 15.99])
-def test_the_time_of_all_steps_counts_for_the_limit(
+def test_the_time_of_all_steps_counts_towards_the_limit(
     job: TrainingJob, monkeypatch: pytest.MonkeyPatch, limit_s: float
 ) -> None:
-    """Each of 32 steps takes half a second on the clock; the time of all is projected from twenty."""
+    """Each of 32 steps takes half a second; the time of all is projected from 20."""
     readings = iter([0.0, 0.0, 10.0, 16.0])
     monkeypatch.setattr(training.time, "perf_counter", lambda: next(readings))
     row = run_training(replace(job, time_limit_s=limit_s))
@@ -131,13 +133,13 @@ def test_the_time_of_all_steps_counts_for_the_limit(
     assert row.reason is None or row.reason.startswith("a step takes 0.5 s, so that 32 steps would take 16 s")
 
 
-def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
+def test_a_share_that_leaves_no_row_to_train_on_is_a_user_error() -> None:
     with pytest.raises(UserError, match=r"--test-share: 0\.9 leaves 0 of 2 rows"):
         split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
 
 
-def test_images_are_predicted_in_the_form_that_their_model_takes(job: TrainingJob, tmp_path: Path) -> None:
-    """The digits are stored as integers of shape (rows, 28, 28); fewer are held out than a batch has."""
+def test_images_are_converted_for_the_model_before_they_are_predicted(job: TrainingJob, tmp_path: Path) -> None:
+    """The digits are stored as integers of shape (rows, 28, 28), and fewer than a batch are held out."""
     pixels = torch.randint(0, 256, (20, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     save_file({"features": pixels, "labels": torch.arange(20) % 10}, tmp_path / "digits.safetensors")
     cell = replace(CELL, workload="mnist_cnn", size=SIZE_RANGE[0])

@@ -1,4 +1,4 @@
-"""Busy time of the device, from a few steps under torch's profiler in a separate pass."""
+"""Busy time of the device, from a few further steps under torch's profiler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Slow steps are profiled for about this long, at least one step: torch is slow to process a large model's events."""
+"""Slow steps are profiled for about this long, since torch is slow to process the events of a large model."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""
@@ -24,7 +24,7 @@ class DeviceProfile(NamedTuple):
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """Busy time without transfers (CUDA only)."""
+    """Busy time without transfers (on XPU with them)."""
     kernels: float
     """Number of kernels and copies."""
 
@@ -41,9 +41,9 @@ def profile_device(
     transfers: tuple[str, ...] = (COPY_IN,),
     most_steps: int = PROFILED_STEPS,
 ) -> DeviceProfile | None:
-    """Profile a device over a few steps of about `step_time_s`; None if no kernel or copy ran.
+    """Profile a few steps of about `step_time_s`; None if no kernel or copy ran, or for a device not in PROFILED.
 
-    `transfers` are name prefixes of operations that do not count as the device's work.
+    `transfers` are name prefixes of copies that do not count as the device's work.
     """
     if device.type not in PROFILED:
         return None
@@ -67,7 +67,7 @@ def profile_device(
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Length of the union of intervals, in their unit: overlaps count once."""
+    """Total length of intervals, in which overlaps count once."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))

@@ -1,4 +1,4 @@
-"""Stopping criteria of warm-up and timing."""
+"""Stopping criteria for warm-up and timing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from crossover.config.studies import Effort
 
 T_975_19 = 2.0930240544082634
-"""97.5 % quantile of the t distribution with 19 degrees of freedom: 20 batches."""
+"""97.5 % quantile of the t distribution with 19 degrees of freedom, for 20 batches."""
 
 STEADY_STEPS = 20
 """Minimum number of steps in each of the two groups that a warm-up compares."""
 
 CHECKED_EVERY = 10
-"""Samples between two checks of a timing's precision."""
+"""Number of samples between two checks of a timing's precision."""
 
 
 @dataclass
 class Course:
-    """The samples so far in seconds per step, and their total numbers of steps and seconds."""
+    """Samples in seconds per step, and totals of steps and seconds, which may include steps without a sample."""
 
     samples_s: list[float] = field(default_factory=list)
     steps: int = 0
@@ -34,9 +34,9 @@ class Course:
 
 
 def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
-    """Whether a warm-up, with cycles as samples, has enough steps and seconds and is steady.
+    """True if a warm-up, whose samples are cycles, has enough steps and seconds and is steady.
 
-    A long warm-up of few slow steps compares groups of two.
+    In a long warm-up of few slow steps, groups of two are compared.
     """
     group = max(2, math.ceil(STEADY_STEPS / cycle_steps))
     long_enough = course.steps >= effort.warmup_min_steps and course.seconds >= effort.warmup_min_s
@@ -46,9 +46,9 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 
 
 def timed_enough(course: Course, effort: Effort) -> bool:
-    """Whether the timing has reached its cap, or a check is due and blocks, seconds and precision are enough.
+    """True if the timing has reached its cap, or has enough blocks, seconds and precision at a check.
 
-    Timing may stop too early in a quiet moment; this shows in the spread between trials.
+    A timing may stop too early in a quiet moment; the spread between trials reveals this.
     """
     count = len(course.samples_s)
     if count >= 2 and course.seconds >= effort.timed_max_s:  # the spread needs at least two blocks
@@ -59,11 +59,11 @@ def timed_enough(course: Course, effort: Effort) -> bool:
 
 
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
-    """Whether a check is due and the medians of the last two groups of samples agree within `tolerance`.
+    """True if a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
-    A group is a quarter of the samples, at least `group`: two groups of 20 short steps are so close together that a
-    clock which rises over seconds would look steady. The number of samples grows by 2 to 3 % between two checks,
-    because sorting them after each step would slow the steps down.
+    A group is a quarter of the samples, but at least `group`: across 40 short steps, even a clock rate that rises over
+    seconds would look steady. The number of samples grows by 2 to 3 % between two checks, because sorting them after
+    each step would slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)
@@ -75,9 +75,9 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 
 
 def relative_half_width(samples_s: Sequence[float]) -> float:
-    """Half width of the 95 % t interval over the medians of 20 batches, over their mean; infinite below 20 samples.
+    """Half width of the 95 % t interval over 20 batch medians, relative to their mean; infinite below 20 samples.
 
-    A batch is a run of adjacent samples, which are correlated, so an interval over samples would be too narrow.
+    A batch is a run of adjacent samples. These are correlated, so an interval over samples would be too narrow.
     """
     per_batch = len(samples_s) // 20
     if per_batch == 0:

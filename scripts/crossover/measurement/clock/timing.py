@@ -1,4 +1,4 @@
-"""Wall time of synchronised blocks, measured the same way on every device."""
+"""Wall time of blocks of steps, each between two synchronisations, measured the same way on every device."""
 
 from __future__ import annotations
 
@@ -23,29 +23,27 @@ from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Number of steps in the numerical check, the memory pass and the count of operations."""
+"""Number of steps that the numerical check, the memory pass and the count of operations run."""
 
 PROBES = 2
-"""Consecutive steps that must be too slow before a trial is given up: a single slow step may be a stall of the
-machine."""
+"""Number of consecutive slow steps that end a trial; a single one may be a stall of the machine."""
 
 DRIFT_SHARE = 0.25
-"""Relative change of the median that is flagged; smaller ones do not predict how well a trial repeats."""
+"""Relative change of the median above which a drift is flagged; smaller drifts do not predict how well trials agree."""
 
 BLOCK_TRIES = 2
-"""Tries of each block length; the fastest counts, because a stall must not shorten the blocks."""
+"""Number of times that a block length is tried; the fastest counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
 """Number of new objects after which garbage is collected between two blocks. A training leaves about one per step, so
-a collection is rarely due. A collection takes 4 us among 100 new objects, 0.1 s among all objects of a process with
-torch."""
+this is rare. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
 
 Step = Callable[[], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a trial, which tests replace."""
+    """The clocks of a trial; tests pass fake ones."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
@@ -53,14 +51,14 @@ class Stopwatch:
     mark: Callable[[], Any] | None = None
     """Records a timestamp in the device's queue; None for a device without timestamps."""
     between_s: Callable[[Any, Any], float] | None = None
-    """Device time between two timestamps in seconds, once the device has passed both."""
+    """Device time in seconds between two timestamps that the device has passed."""
     counts: Callable[[], Mapping[str, int]] = dict
-    """Counters that only rise, by column name; read before the first and after the last timed block."""
+    """Reads counters that only rise, by column name, before the first and after the last timed block."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Wall time of a block, and device time between the timestamps around it, in seconds."""
+    """Wall time of a block in seconds, and device time if the device has timestamps."""
 
     wall_s: float
     device_s: float | None
@@ -77,11 +75,11 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
-    Returns the columns of `Measurement` about the blocks, with the rise of each counter while they were timed, and
-    flags, as in `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`;
-    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of steps that
-    already ran; all but the first count as warm-up. Raises TooSlowError if by the next step the shortest possible
-    trial, with `later_steps` after the timing, would outlast `time_limit_s`.
+    Returns columns of `Measurement`, which include the rise of each counter during the timed blocks, and flags from
+    `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`, with one
+    synchronisation before and one after it. No sample is dropped. `ran_s` is the duration of each step that has run
+    already; all but the first count as warm-up. Raises TooSlowError if, judging by the next step, even the shortest
+    trial with `later_steps` after the timing would exceed `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -119,22 +117,22 @@ def time_steps(
         "device_samples_s": device_samples_s or None,
         **{name: counts_after[name] - count for name, count in counts.items()},
     }
-    raised = {"drift": has_drifted(timed.samples_s), "warmup_capped": not steady}
-    return columns, [flag for flag in raised if raised[flag]]
+    flags = {"drift": has_drifted(timed.samples_s), "warmup_capped": not steady}
+    return columns, [flag for flag, is_set in flags.items() if is_set]
 
 
 def _probe(
     run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Run one more step, or up to PROBES if it is too slow; returns the seconds of all steps so far.
+    """Run one more step, or up to PROBES while they are too slow; returns the seconds of all steps so far.
 
-    Raises TooSlowError if the last one is too slow too, or if the limit has passed.
+    Raises TooSlowError if the last step is too slow as well, or if the time limit has passed.
     """
     probed_s = list(ran_s)
     while True:
         probed_s.append(run(1).wall_s)
         rest_steps = -len(probed_s) % cycle_steps
-        # One cycle for the warm-up and one for each of two blocks.
+        # At least one cycle of warm-up and one for each of two blocks.
         least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
@@ -145,7 +143,7 @@ def _probe(
 
 
 def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
-    """The TooSlowError to raise if `steps` more steps after `spent_s` would outlast the limit; None otherwise."""
+    """The TooSlowError to raise if `steps` further steps after `spent_s` would exceed the limit; None otherwise."""
     projected_s = spent_s + step_s * steps
     if projected_s <= time_limit_s:
         return None
@@ -156,7 +154,7 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
 
 
 def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
-    """Run cycles until they are steady or the cap is reached; returns whether they are steady."""
+    """Run cycles until their times are steady or the cap is reached; returns True if they are steady."""
     while True:
         course.add(run(cycle_steps).wall_s, cycle_steps)
         if warmed_up(course, effort, cycle_steps):
@@ -166,8 +164,7 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Number of steps in a block that lasts long enough; found by trying, since queued steps are faster in a block
-    than alone."""
+    """Number of steps in a block that lasts long enough, found by trying: a step is faster in a block than alone."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
@@ -194,8 +191,9 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
 
 
 def collect_if_due() -> None:
-    """Collect reference cycles left by steps, whose tensors would otherwise stay until the timing ends. Older
-    generations are collected as rarely as by Python.
+    """Collect reference cycles of past steps, whose tensors would otherwise fill the memory.
+
+    Older generations are collected at Python's own thresholds.
     """
     young, *older = gc.get_count()
     if young > COLLECT_AFTER:
@@ -217,7 +215,7 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def sample_columns(samples_s: list[float]) -> dict[str, Any]:
-    """The samples and their summary; severe outliers are beyond Q3 + 3 IQR, Tukey's outer fence."""
+    """Columns for the samples and their summary; severe outliers exceed Q3 + 3 IQR, Tukey's outer fence."""
     q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
     return {
         "step_time_s": median,
@@ -229,7 +227,7 @@ def sample_columns(samples_s: list[float]) -> dict[str, Any]:
 
 
 def has_drifted(samples_s: list[float]) -> bool:
-    """Whether the medians of the first and the last third differ by more than DRIFT_SHARE."""
+    """True if the medians of the first and the last third differ by more than DRIFT_SHARE."""
     third = max(1, len(samples_s) // 3)
     first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
     return abs(last / first - 1) > DRIFT_SHARE
@@ -238,16 +236,16 @@ def has_drifted(samples_s: list[float]) -> bool:
 def process_age_s() -> float:
     """Seconds since this process started."""
     stat = Path("/proc/self/stat")
-    if stat.is_file():  # psutil's value is off by up to a second, since it uses the boot time
+    if stat.is_file():  # psutil adds the boot time, which may be off by a second
         started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
     return time.time() - psutil.Process().create_time()
 
 
 class Phases:
-    """Seconds of the phases so far; a phase begins where the previous one ended.
+    """Durations of a process's phases in seconds; a phase begins when the previous one ends.
 
-    `age_s` is the age of the process at the end of the first phase, the imports.
+    `age_s` is the age of the process at the end of its first phase, the imports.
     """
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
@@ -256,7 +254,7 @@ class Phases:
         self._last_s = clock_s()
 
     def end(self, name: str) -> None:
-        """End a phase under the given name."""
+        """End the present phase, and name it."""
         now_s = self.clock_s()
         self.spent_s[name] = now_s - self._last_s
         self._last_s = now_s

@@ -1,8 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before and read after; `ru_maxrss` is inherited from the parent. The growth is
-not exactly the memory of the tensors: the mark comes from per-CPU counters that lag (by at most 32 MiB on 64 CPUs),
-and the heap keeps freed memory and has gaps (up to 13 MB on most models tried).
+The kernel's high-water mark is reset before and read after (`ru_maxrss` would be inherited from the parent). It does
+not exactly show the memory of tensors: its per-CPU counters lag (by at most 32 MiB on 64 CPUs), and the heap keeps
+freed memory and has gaps (up to 13 MB in most models tried).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SAMPLING_INTERVAL_S = 0.001
 
 
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
-    """Run a function and measure this process's resident memory; returns columns of `Measurement`. The source is the
-    kernel's high-water mark `VmHWM`, or else `sampled RSS`, which can miss a short peak.
+    """Run a function and measure this process's resident memory; returns columns of `Measurement`.
+
+    Without the kernel's high-water mark `VmHWM`, the memory is sampled, which can miss a short peak.
     """
     gc.collect()
     trim_heap()
@@ -39,7 +40,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
-    """Run a function and return by how much this process's resident memory rose."""
+    """Run a function; returns how far the peak of this process's resident memory exceeded its start, in bytes."""
     columns = measure_host(run)
     return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 
@@ -49,7 +50,7 @@ def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
 
 
 def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[str, Any]:
-    """Run a function while a thread samples the resident memory."""
+    """Like `measure_host`, but a thread samples the resident memory."""
     base_bytes = read_rss()
     readings = [base_bytes]
     done = threading.Event()
@@ -69,17 +70,16 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 
 
 def trim_heap() -> None:
-    """Return freed memory to the kernel, if the C library can (glibc).
+    """Return freed memory to the kernel, if the C library is glibc.
 
-    Otherwise freed memory that the heap keeps would count as part of the base, and the next step would seem to need
-    less.
+    Otherwise the heap would reuse this memory, and a step would seem to need less.
     """
     with suppress(AttributeError, OSError):  # a C library other than glibc
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
 def status_bytes(process: Path, key: str) -> int | None:
-    """A value from the kernel's status file in bytes; None if missing."""
+    """A value from a process's status file in bytes; None if missing."""
     status = process / "status"
     text = status.read_text(encoding="utf-8", errors="replace") if status.is_file() else ""
     match = re.search(rf"^{key}:\s*(\d+)", text, re.MULTILINE)
@@ -89,7 +89,7 @@ def status_bytes(process: Path, key: str) -> int | None:
 def _reset_mark(process: Path) -> bool:
     """Reset the high-water mark; False if the kernel does not allow it."""
     try:
-        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file is writable but not readable
+        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file cannot be read
     except OSError:
         return False
     try:

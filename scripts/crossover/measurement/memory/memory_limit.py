@@ -1,9 +1,9 @@
-"""A limit on the memory of a cell, so that a search for the largest batch stops before the machine runs out of memory.
+"""A memory limit for a cell, so that the search for its largest batch does not exhaust the machine's memory.
 
-On the CPU the kernel enforces it through RLIMIT_DATA: torch's allocator is refused memory and raises its usual error.
-RLIMIT_AS would also count reserved addresses, of which a CUDA driver holds more than any machine's memory. The limit
-is set after torch has started its threads, since a failure to load a library or to start a thread ends the process. An
-allocation that bypasses torch's allocator may fail in another way (oneDNN: "could not create a primitive").
+On the CPU the kernel enforces it through RLIMIT_DATA, and torch's allocator raises its usual error. RLIMIT_AS would
+also count reserved addresses, and a CUDA driver reserves more than any machine's memory. The limit is set after torch
+has started its threads, since a failure to load a library or to start a thread ends the process. An allocation that
+bypasses torch's allocator may fail in another way (oneDNN: "could not create a primitive").
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ GRAIN = 32768
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device with `device_bytes`; raises UnsupportedError if the limit cannot be
-    enforced.
+    """Limit this process's memory on a device with `device_bytes` of memory.
 
-    On the CPU the limit is in addition to what the process holds now; on CUDA it is the maximum for torch's allocator.
+    On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator. Raises
+    UnsupportedError if the limit cannot be enforced.
     """
     if device.type == "cpu":
         limit_host(limit_bytes)
@@ -37,10 +37,10 @@ def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: in
 
 
 def limit_host(limit_bytes: int) -> None:
-    """Limit this process to `limit_bytes` on top of its present data, enforced by the kernel."""
+    """Let the kernel limit this process to `limit_bytes` on top of its present data."""
     _start_torch()
     gc.collect()
-    trim_heap()  # otherwise the step could use freed memory without reaching the limit
+    trim_heap()  # otherwise the step could reuse freed memory that does not count towards the limit
     data_bytes = status_bytes(Path("/proc/self"), "VmData")  # the kernel compares this value with the limit
     if data_bytes is not None:
         present = resource.getrlimit(resource.RLIMIT_DATA)
@@ -60,7 +60,7 @@ def _start_torch() -> None:
 
 
 def _is_refused(size: int) -> bool:
-    """Whether the kernel refuses to map that much private memory; no page is touched."""
+    """True if the kernel refuses to map `size` bytes of private memory; no page is touched."""
     try:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except OSError:

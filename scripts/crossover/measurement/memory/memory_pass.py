@@ -1,12 +1,12 @@
-"""The memory pass: a step's peak memory and its parts (parameters, gradients, activations and others) at that moment.
+"""The memory pass: a step's peak memory, and its parts (parameters, gradients, activations and others) at that moment.
 
-It runs after the timing and is never timed. Activations fall while gradients rise, so the peaks of the parts can sum
-to more than the peak. Therefore one eager step runs under observation, and the parts are read at the operation that
-sets the peak.
+The pass runs after the timing. Since activations are freed while gradients are allocated, the peaks of the parts could
+sum to more than the peak. One eager step is therefore observed, and the parts are those at the operation that sets the
+peak.
 
-Memory belongs to storages, which several tensors may share, so each storage counts once. Its role may become known
-only after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are
-recorded and evaluated after the step.
+Several tensors may share a storage, so memory is counted by storage. The role of a storage may become known only after
+the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are recorded and
+evaluated after the step.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
 
 STEPS = 2
-"""Number of steps under each mark: the second runs with the state that the first leaves."""
+"""Number of steps for the peak; the second runs with the state that the first leaves."""
 
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
 ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
-"""Roles of a storage by priority. `outside`: it existed before the step."""
+"""Roles of a storage by priority; `outside` is one that existed before the step."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The step to observe, and the tensors with a known role."""
+    """The step to observe, and tensors whose role is known."""
 
     step: Callable[[], None]
-    """A whole eager step of training or inference."""
+    """A whole eager step, of training or inference."""
     model: nn.Module
     optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
@@ -54,8 +54,8 @@ class Subject:
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
     """Measure a step's peak on a device; returns the memory columns of `Measurement`, without the parts.
 
-    On CUDA and XPU these are the marks of the caching allocator, whose cache is emptied first, so that the reserved
-    peak is due to the step. MPS records no peak, so it has no columns.
+    On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
+    peak is due to the step. MPS records no peak, so there are no columns.
     """
 
     def steps() -> None:
@@ -91,9 +91,9 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 
     `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak minus the parts: temporaries,
     workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak minus the
-    parts' growth: temporaries, workspaces, gaps in the heap. It is at least 0, since the kernel's counters lag. MPS
-    has no peak and therefore no rest. Raises whatever the observed step raises, as some steps with derivatives in
-    their forward pass do.
+    parts' growth: temporaries, workspaces, gaps in the heap; never below 0, although the kernel's counters lag. MPS
+    has no peak and therefore no rest. Errors of the observed step are raised; some steps with derivatives in their
+    forward pass fail.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -110,9 +110,9 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 
 
 def process_bytes(uuid: str | None) -> int | None:
-    """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
+    """Memory of this process on an NVIDIA GPU as reported by NVML: context, libraries and allocator together.
 
-    None if NVML does not report it: no NVIDIA driver, or a process id in another namespace (a container).
+    None without an NVIDIA driver, or if process ids are in another namespace (a container).
     """
     with open_gpu(uuid, pynvml) as gpu:
         running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
@@ -122,24 +122,26 @@ def process_bytes(uuid: str | None) -> int | None:
 
 @dataclass(frozen=True)
 class Split:
-    """Bytes at the peak of a step by role, each storage counted once."""
+    """Memory at the peak of a step, by role."""
 
     columns: dict[str, int]
-    """Bytes by column, as `parameter_bytes`. Activations are what the backward pass needs, including autocast's copies
-    of weights, and the batch unless it is a view of resident data; resident are the dataset and the model's
-    buffers."""
+    """Bytes by column, such as `parameter_bytes`. Activations are all that is kept for the backward pass, including
+    autocast's copies of weights, and the batch unless it is a view of resident data. Resident are the dataset and the
+    model's buffers."""
     added_bytes: int
-    """Growth of the parts from the start of the step to its peak; negative if the step starts by freeing memory."""
+    """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
 
 
 def split_step(subject: Subject, device: torch.device, level: Callable[[], int] | None = None) -> Split:
-    """Run one step under observation and split its memory on `device` at the step's peak.
+    """Observe one step, and split its memory on `device` at the step's peak.
 
-    `level` reads the device's high-water mark. Without it, the peak is taken where the tensors' total size is
-    largest, which misses memory allocated by kernels.
+    `level` reads the device's high-water mark. Without it, the peak is where the tensors' total size is largest, which
+    misses memory allocated by kernels.
     """
     ledger = Ledger(device.type, level)
-    parameters = _parameters(subject)
+    groups = getattr(subject.optimizer, "param_groups", ())
+    trained: list[torch.Tensor] = [parameter for group in groups for parameter in group["params"]]
+    parameters = list(dict.fromkeys([*subject.model.parameters(), *trained]))
 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
@@ -157,7 +159,7 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     ledger.tick()
     with ExitStack() as stack:
         for parameter in parameters:
-            if parameter.requires_grad:  # gradients are recorded here too, since the step may drop them before it ends
+            if parameter.requires_grad:  # the step may drop its gradients before it ends
                 hook = parameter.register_post_accumulate_grad_hook(lambda p: ledger.claim([p.grad], "gradient"))
                 stack.enter_context(hook)
         stack.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
@@ -169,12 +171,6 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     return Split(columns, sum(at_peak[part] - before[part] for part in PARTS))
 
 
-def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = getattr(subject.optimizer, "param_groups", ())
-    parameters: list[Any] = [*subject.model.parameters(), *(p for group in groups for p in group["params"])]
-    return list({id(parameter): parameter for parameter in parameters}.values())
-
-
 @dataclass
 class _Life:
     nbytes: int
@@ -184,7 +180,7 @@ class _Life:
 
 
 def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
-    """The dense tensors of a value: the tensor itself, a sparse tensor's indices and values, or none."""
+    """The dense tensors in a value: the tensor itself, or a sparse tensor's indices and values."""
     if not isinstance(value, torch.Tensor):
         return ()
     if value.layout is torch.sparse_coo:
@@ -195,8 +191,8 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    `level` reads the device's high-water mark; by default it is the sum of the live storages. The peak is at the
-    last operation that raised it.
+    `level` reads the device's high-water mark, by default the sum of the live storages. The peak is at the last
+    operation that raised it.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -210,13 +206,13 @@ class Ledger:
         self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
 
     def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
-        """Record new storages and their role; values other than tensors on this device are ignored."""
+        """Record the storages that are new, with a role; ignores what is not a tensor on this device."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
-        """Give storages a role, unless they have one of higher priority."""
+        """Set the role of storages, unless theirs has a higher priority."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 life = self._life_of(part, role)
@@ -224,14 +220,14 @@ class Ledger:
                     life.role = min(life.role, role, key=ROLES.index)
 
     def tick(self) -> None:
-        """End an operation, and note whether the peak was there."""
+        """End an operation; it becomes the moment of the peak if it raised the level."""
         level = self._level()
         if level > self._highest:
             self._highest, self.peak_moment = level, self.clock
         self.clock += 1
 
     def bytes_at(self, moment: int) -> dict[str, int]:
-        """Bytes by role of the storages that existed at a tick."""
+        """Bytes, by role, of the storages that existed at a tick."""
         role_bytes = dict.fromkeys(ROLES, 0)
         for life in self._lives:
             if life.born <= moment < life.died:
@@ -262,7 +258,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Records the tensors of all operations in a ledger, including the backward pass and the optimizer."""
+    """Records in a ledger the tensors of all operations, including the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

@@ -22,17 +22,17 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
 
-    Torch's generators are left unchanged, so a changed one reveals a draw that this mode did not see: in compiled
-    code, or inside a torch function.
+    Torch's own generators stay unchanged. If one has changed afterwards, the model drew numbers that this mode could
+    not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor
-    """The generator's state."""
+    """State of the sequence's generator."""
     drew = False
     """Whether random numbers were drawn since the mode was entered."""
 
     def __enter__(self) -> SameDraws:
-        """Restart the sequence, and the generators of Python and NumPy."""
+        """Restart the sequence, and seed the generators of Python and NumPy."""
         self.state = torch.Generator().manual_seed(0).get_state()
         self.drew = False
         random.seed(0)
@@ -51,38 +51,38 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Call the function, and replace its random numbers by ones drawn on the host."""
+        """Call the function, and replace the random numbers in its result by numbers drawn on the host."""
         self.drew = True
-        on_host = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
-        if "device" in on_host:
-            on_host["device"] = "cpu"
-        if (dtype := on_host.get("dtype")) is not None and dtype.is_floating_point:
-            on_host["dtype"] = torch.float64
+        host_kwargs = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
+        if "device" in host_kwargs:
+            host_kwargs["device"] = "cpu"
+        if (dtype := host_kwargs.get("dtype")) is not None and dtype.is_floating_point:
+            host_kwargs["dtype"] = torch.float64
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             drawn: torch.Tensor = func(*args, **kwargs)
             torch.set_rng_state(self.state)
-            numbers = func(*tree_map(_on_host, args), **tree_map(_on_host, on_host))
+            numbers = func(*tree_map(_on_host, args), **tree_map(_on_host, host_kwargs))
             self.state = torch.get_rng_state()
             return drawn.copy_(numbers)
 
 
 def _on_host(value: Any) -> Any:
-    """A copy of a tensor with a fixed device, type and layout, on which the numbers drawn depend."""
+    """Copy a tensor to a fixed device, type and layout, since the numbers drawn depend on all three."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
 
 
 PERIOD = 65537
-"""Number of random numbers for the noise, reused from a random start; prime, so as not to align with a tensor's
-rows."""
+"""Number of distinct noise values, which are reused from a random offset; prime, so that the noise does not repeat
+with a tensor's rows."""
 
 
 class RoundingNoise(TorchDispatchMode):
     """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
 
     The effect on the result shows how well the model is conditioned (Monte Carlo arithmetic, Parker 1997). Whole
-    numbers, as in masks and counts, are left unchanged: floating point represents them exactly.
+    numbers, as in masks and counts, get no noise, since floating point represents them exactly.
     """
 
     def __init__(self, share: float, seed: int) -> None:
@@ -97,13 +97,13 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             for tensor, declared in zip(returned, func._schema.returns, strict=False):
-                # Views have no new values.
+                # A view is skipped, since it contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor)
         return results
 
     def _add_to(self, tensor: torch.Tensor) -> None:
-        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may use a type with fewer digits
+        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may compute in a less precise type
         start = self.random.randrange(PERIOD)
         values = tensor.reshape(-1)
         noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.device, tensor.dtype)

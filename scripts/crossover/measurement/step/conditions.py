@@ -1,7 +1,7 @@
 """Device, threads and torch's settings: set before a job imports a workload, and checked after its last step.
 
-Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set
-only on the leaves: a setting higher up would apply to all backends below it.
+Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so every setting is set explicitly. Precisions
+are set for each backend and operation, the leaves in torch's hierarchy of settings.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -25,7 +25,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves, which inductor also reads."""
+"""Precision settings above the leaves, which inductor reads too."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
@@ -37,7 +37,7 @@ DEFAULTS = {
     "mkldnn.enabled": True,
     "mkldnn.deterministic": False,
 }
-"""Torch's documented defaults, set explicitly."""
+"""Torch's documented defaults."""
 
 KEYS = {
     r".*fp32_precision": "precisions: [tf32]",
@@ -46,37 +46,38 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Keys of the config to use instead of a setting, by a pattern of the setting's name."""
+"""Config keys that replace a setting, by a pattern for the setting's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
-    """Why the device that ran is not the leased one; None if it is, or if that is unknown.
+    """Return why a task did not run on the leased device; None if it did or if that is unknown.
 
-    `uuid` is the leased GPU or MIG instance, `board` the GPU that holds it: torch names an instance by either.
+    `uuid` is that of the leased GPU or MIG instance, `board` that of the instance's GPU; torch reports either for an
+    instance.
     """
-    used = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
-    if others := sorted(used - {target.device.type}):
+    device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
+    if others := sorted(device_types - {target.device.type}):
         return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
     if uuid is None or target.uuid is None or (uuid.startswith("MIG-") and board is None):
         return None
-    names = [name.removeprefix("MIG-").removeprefix("GPU-") for name in (target.uuid, uuid, board or uuid)]
-    if names[0] not in names[1:]:
+    used, *leased = (name.removeprefix("MIG-").removeprefix("GPU-") for name in (target.uuid, uuid, board or uuid))
+    if used not in leased:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
     return None
 
 
 def seed_all(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's generators, whose states a fork shares with the trial server."""
+    """Seed Python's, NumPy's and torch's generators; a fork inherits their states from the trial server."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the threads and all settings; returns the values that `read_switches` must return from then on."""
+    """Set the number of threads and all settings; returns the values that `read_switches` must return later."""
     torch.set_num_threads(threads)
-    # Inductor and `torch.backends.cudnn.flags` read the leaves' older names, which must agree with the new ones.
-    with warnings.catch_warnings(action="ignore"):  # torch warns that the older names are deprecated
+    # Inductor and `torch.backends.cudnn.flags` read the older settings, which must agree with the new ones.
+    with warnings.catch_warnings(action="ignore"):  # torch warns that the older settings are deprecated
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
     switches = _switches(precision)
@@ -87,12 +88,31 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 
 
 def read_switches() -> dict[str, Any]:
-    """The current settings and threads, as plain values."""
-    return _read([*_switches("fp32"), *PARENTS]) | {name: read() for name, read in _not_set().items()}
+    """The current settings and numbers of threads, as plain values.
+
+    Some of them are not set by `set_switches`, but must keep the values of a fresh process. Gradient mode is left out:
+    training fails without gradients, and inference disables them.
+    """
+    cuda = torch.backends.cuda
+    return _read([*_switches("fp32"), *PARENTS]) | {
+        "cuda.flash_sdp": cuda.flash_sdp_enabled(),
+        "cuda.mem_efficient_sdp": cuda.mem_efficient_sdp_enabled(),
+        "cuda.math_sdp": cuda.math_sdp_enabled(),
+        "cuda.cudnn_sdp": cuda.cudnn_sdp_enabled(),
+        "cuda.fp16_bf16_reduction_math_sdp": cuda.fp16_bf16_reduction_math_sdp_allowed(),
+        "mha.fastpath": torch.backends.mha.get_fastpath_enabled(),
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+        "default_dtype": str(torch.get_default_dtype()),
+        "default_device": str(torch.get_default_device()),
+        "autocast": [device for device in DEVICES if torch.is_autocast_enabled(device)],
+        "anomaly_detection": torch.is_anomaly_enabled(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+    }
 
 
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
-    """The settings that differ from the expected ones, in one line with the remedy; None if none does."""
+    """One line on the settings that differ from the expected ones, with what to do; None if all agree."""
     names = [name for name, value in expected.items() if current[name] != value]
     changed = ", ".join(f"{name} changed from {expected[name]} to {current[name]}" for name in names)
     keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
@@ -101,7 +121,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads settings and threads at each operator, to detect a step that changes one and changes it back."""
+    """Reads settings and threads at each operator, to detect a step that changes a setting and restores it."""
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
@@ -115,7 +135,7 @@ class SwitchWatch(TorchDispatchMode):
 
 
 def _switches(precision: str) -> dict[str, Any]:
-    """The settings for a precision, by their path below torch.backends."""
+    """The settings for a precision, by their path below `torch.backends`."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS
@@ -130,26 +150,3 @@ def _attribute(name: str) -> tuple[Any, str]:
     """The object and attribute name of a setting."""
     owner, _, key = name.rpartition(".")
     return (attrgetter(owner)(torch.backends) if owner else torch.backends), key
-
-
-def _not_set() -> dict[str, Callable[[], Any]]:
-    """Readers of settings that are not set, but must keep the value of a fresh process.
-
-    Gradient mode is not among them: training fails without gradients, and inference disables them.
-    """
-    cuda = torch.backends.cuda
-    return {
-        "cuda.flash_sdp": cuda.flash_sdp_enabled,
-        "cuda.mem_efficient_sdp": cuda.mem_efficient_sdp_enabled,
-        "cuda.math_sdp": cuda.math_sdp_enabled,
-        "cuda.cudnn_sdp": cuda.cudnn_sdp_enabled,
-        "cuda.fp16_bf16_reduction_math_sdp": cuda.fp16_bf16_reduction_math_sdp_allowed,
-        "mha.fastpath": torch.backends.mha.get_fastpath_enabled,
-        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
-        "default_dtype": lambda: str(torch.get_default_dtype()),
-        "default_device": lambda: str(torch.get_default_device()),
-        "autocast": lambda: [device for device in DEVICES if torch.is_autocast_enabled(device)],
-        "anomaly_detection": torch.is_anomaly_enabled,
-        "threads": torch.get_num_threads,
-        "interop_threads": torch.get_num_interop_threads,
-    }

@@ -1,13 +1,13 @@
-"""The numerical check: a step's result against the same computation in double precision on the CPU.
+"""The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
 Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
 training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one vector.
-If double precision would take long for the whole batch, some rows are compared instead: a training runs only on these;
-an inference runs the whole batch as timed, provided that its rows do not depend on each other.
+If double precision would take long for the whole batch, only some rows are compared: a training is run on these rows,
+an inference on the whole batch as timed, provided that its rows do not depend on each other.
 
 How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
-of a fresh ResNet by up to 6e-2. An error larger than the rounding of any model is therefore compared with the effect
-of noise after each operation on the exact result.
+of a fresh ResNet by up to 6e-2. If an error exceeds plain rounding, noise is added after each operation of the
+reference, and the error is compared with the effect of the noise.
 """
 
 from __future__ import annotations
@@ -40,37 +40,36 @@ ROUNDING = {
     "bf16": 2.0**-7,
     "fp16": 2.0**-10,
 }
-"""Relative noise that stands for rounding: 16 times the rounding error of a number in fp64 and fp32, whose sums round
-many times, and twice that error in the others, which sum in fp32."""
+"""Relative noise that simulates rounding: 16 times the rounding error of a number in fp64 and fp32, where each addition
+is rounded, and twice that error in the other precisions, which sum in fp32."""
 
-GREATER = {"fp64": 8.0, "fp32": 8.0}
-"""Factor on the noise; an error that the larger noise does not explain is wrong; 4 in the other precisions. Rounding
-may carry a value across zero before a ReLU, which changes its gradient: this is rare, and larger noise shows its
-effect."""
+LARGER_NOISE = {"fp64": 8.0, "fp32": 8.0}
+"""Factor by which noise is enlarged before an error counts as wrong; 4 in the other precisions. Rounding may change the
+sign of a value before a ReLU, and so its gradient. This is rare, but larger noise reveals its effect."""
 
-FACTOR = 3.0
-"""Factor on the effect of noise up to which noise explains an error."""
+NOISE_MARGIN = 3.0
+"""Noise explains an error of up to this multiple of its effect."""
 
-DRAWS = 2
-"""Maximum number of noise draws."""
+DRAWS_MAX = 2
+"""Maximum number of runs with noise."""
 
-MOST = 0.5
-"""Largest relative error that can count as right."""
+ERROR_MAX = 0.5
+"""Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Number of attempts, each with fresh weights and another batch; a result is wrong only if wrong in all."""
+"""Number of attempts, each with fresh weights and another batch; a result must be wrong in all of them to be wrong."""
 
-REPEATS = 1e-9
-"""Relative difference allowed between two runs in double precision, as the order of summation may differ."""
+REPEAT_TOLERANCE = 1e-9
+"""Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Time of the reference, in seconds, up to which the whole batch is always compared."""
+"""The whole batch is compared if the reference takes no longer than this, in seconds."""
 
 LONGEST_BATCH_S = 5.0
-"""Time limit of the reference, in seconds, for a batch whose rows depend on each other."""
+"""Time limit of the reference in seconds, for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
-"""A batch with a shorter reference time needs little memory."""
+"""A reference that is faster than this, in seconds, needs little memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -96,7 +95,7 @@ def compare_with_reference(
 ) -> Answer:
     """Compare a batch of a task with double precision; leaves fresh weights in the task's model.
 
-    `grown_bytes` runs the reference on some rows and returns by how much the host's memory grew.
+    `grown_bytes` runs a function and returns by how much the host's memory grew.
     """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
@@ -108,9 +107,9 @@ def compare_with_reference(
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
-    except Exception as error:  # the comparison failed, since the step itself has already run
-        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
-        return Answer(unchecked=f"the comparison with double precision failed: {what}")
+    except Exception as error:  # from the comparison, since the step itself has run before
+        cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
+        return Answer(unchecked=f"the comparison with double precision failed: {cause}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
@@ -121,13 +120,12 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
     reference = _reference(task, fresh)
     batch = task.next_inputs()
-    draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code would ignore the mode
+    draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def run_step(inputs: Any) -> Values:
-        # Compiled code would be recompiled for some rows of a training; `timed_check` compares the whole compiled
-        # step.
-        is_other_graph = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
-        with torch.compiler.set_stance("force_eager") if is_other_graph else nullcontext():
+        # Some rows of a training would be compiled anew, so they run eagerly; `timed_check` checks the compiled step.
+        eagerly = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
+        with torch.compiler.set_stance("force_eager") if eagerly else nullcontext():
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
     def run_reference(inputs: Any, *noise: RoundingNoise) -> Values:
@@ -135,40 +133,42 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
             return _evaluate(task, reference, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
 
     with without_dropout(task.model), without_dropout(reference):
-        before = torch.get_rng_state()
+        generator_before = torch.get_rng_state()
         part = _part(task, batch, run_step, run_reference, precision, grown_bytes)
 
         @cache
         def check_repeats() -> None:
             errors = errors_between(run_reference(part.reference_inputs), exact)
-            if any(error > REPEATS for error in errors.values()):
+            if any(error > REPEAT_TOLERANCE for error in errors.values()):
                 raise UncheckedError(
                     "two runs differ in double precision: the model draws unseeded random numbers, or keeps state"
                 )
 
-        def moved(share: float, seed: int) -> Errors:
-            check_repeats()  # otherwise randomness of the model would count as an effect of rounding
+        def noise_effect(share: float, seed: int) -> Errors:
+            check_repeats()  # otherwise randomness of the model would count as an effect of noise
             return errors_between(run_reference(part.reference_inputs, RoundingNoise(share, seed)), exact)
 
         exact = part.exact or run_reference(part.reference_inputs)
-        unseen = not torch.equal(torch.get_rng_state(), before)
-        if unseen or (getattr(draws, "drew", False) and part.rows is not None):
+        bypassed = not torch.equal(torch.get_rng_state(), generator_before)
+        if bypassed or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
-        values = part.of(run_step(part.inputs))
+        values = part.select(run_step(part.inputs))
         _check_comparable(values, exact)
 
-        def again() -> Errors:
-            return errors_between(part.of(run_step(part.inputs)), values)
+        def rerun_difference() -> Errors:
+            return errors_between(part.select(run_step(part.inputs)), values)
 
-        answer = judge(errors_between(values, exact), moved, again, precision)
+        answer = judge(errors_between(values, exact), noise_effect, rerun_difference, precision)
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
-            why = f"{answer.wrong.partition(';')[0]}; outputs in whole numbers may flip where two are nearly equal"
-            answer = Answer(answer.errors, unchecked=why)
+            finding = answer.wrong.partition(";")[0]
+            answer = Answer(
+                answer.errors, unchecked=f"{finding}; integers may differ where two scores are nearly equal"
+            )
         return replace(answer, rows=part.count)
 
 
 def _reference(task: Task, fresh: nn.Module) -> nn.Module:
-    """A fresh model in double precision, whose weights and buffers are copied to the task's model."""
+    """Copy a fresh model's weights and buffers to the task's model; returns the fresh model in double precision."""
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():
@@ -181,20 +181,19 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a batch that is compared."""
+    """What is compared: a whole batch or some of its rows."""
 
     inputs: Any
-    """The inputs of the step."""
     reference_inputs: Any
     exact: Values | None = None
-    """The reference's values, if they are known already."""
+    """The reference's values, if they have been computed."""
     rows: torch.Tensor | None = None
-    """The rows of the step's outputs that correspond to the reference's; None: all."""
+    """The rows of the step's outputs that are compared with all outputs of the reference; None: all."""
     count: int | None = None
-    """Number of rows that are compared; None: all."""
+    """Number of the batch's rows that are compared; None: all."""
 
-    def of(self, values: Values) -> Values:
-        """The values of these rows."""
+    def select(self, values: Values) -> Values:
+        """The step's values that are compared."""
         return values if self.rows is None else _rows_of(values, self.rows)
 
 
@@ -210,7 +209,7 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some rows if the reference would take long; raises UncheckedError if neither is possible."""
+    """The whole batch, or some rows if the reference would take long; raises UncheckedError if neither can be used."""
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -218,32 +217,31 @@ def _part(
         return whole
     training = isinstance(task, GradientTask)
     rows = torch.arange(task.checked_rows) if training else checked_rows(count, task.checked_rows)
-    some = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
-
+    subset = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
     exact: Values = {}
 
     def run() -> None:
-        exact.update(run_reference(some))
+        exact.update(run_reference(subset))
 
-    times = count / len(rows)
+    ratio = count / len(rows)
     try:
-        whole_s = times * _seconds(run)
-        if whole_s > WHOLE_BATCH_S:  # run twice, since the first run also loads libraries
-            whole_s = times * _seconds(run)
+        whole_s = ratio * _seconds(run)
+        if whole_s > WHOLE_BATCH_S:  # run once more, since the first run also loads libraries
+            whole_s = ratio * _seconds(run)
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return whole  # the model may accept only this batch size
 
     def fits() -> bool:
-        return whole_s <= NEGLIGIBLE_S or times * grown_bytes(run) < available_bytes() / 2
+        return whole_s <= NEGLIGIBLE_S or ratio * grown_bytes(run) < available_bytes() / 2
 
     if whole_s <= WHOLE_BATCH_S and fits():
         return whole
     if training:
-        return Part(some, some, exact, count=len(rows))
-    if lengths == {count} and _rows_stand_alone(batch, count, rows, run_step, precision):
-        return Part(batch, some, exact, rows, len(rows))
+        return Part(subset, subset, exact, count=len(rows))
+    if lengths == {count} and _rows_are_independent(batch, count, rows, run_step, precision):
+        return Part(batch, subset, exact, rows, len(rows))
     if whole_s <= LONGEST_BATCH_S and fits():
         return whole
     raise UncheckedError(
@@ -258,23 +256,22 @@ def _seconds(run: Callable[[], None]) -> float:
     return time.perf_counter() - start_s
 
 
-def _rows_stand_alone(
+def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """Whether outputs have one row per sample, and the compared rows stay the same when all other rows change."""
-    others = torch.full((count,), int(rows[0]))
-    others[rows] = rows
+    """True if outputs have one row per sample, and those of the compared rows stay the same when all others change."""
+    kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
+    kept[rows] = rows
     before = run_step(batch)
     if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
         return False
-    after = run_step(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
+    after = run_step(map_tensors(lambda tensor: tensor[kept.to(tensor.device)], batch))
     errors = errors_between(_rows_of(after, rows), _rows_of(before, rows))
-    return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
+    return all(error <= NOISE_MARGIN * ROUNDING[precision] for error in errors.values())
 
 
 def _check_comparable(values: Values, exact: Values) -> None:
-    """Raise UncheckedError without finite numbers, or if the outputs differ in size, as for a model that selects
-    boxes."""
+    """Raise UncheckedError if no number is finite or the outputs differ in size, as in a model that selects boxes."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step returns no numbers to compare")
@@ -285,43 +282,48 @@ def _check_comparable(values: Values, exact: Values) -> None:
         raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
 
-def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
+def judge(
+    errors: Errors,
+    noise_effect: Callable[[float, int], Errors],
+    rerun_difference: Callable[[], Errors],
+    precision: str,
+) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, wrong if larger noise does not.
 
-    `moved(share, seed)` is the relative change of the exact result under noise of size `share`, `again()` the
-    difference between two runs of the exact step.
+    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
+    `rerun_difference()` that of the step's result in a second run.
     """
     advice = "leave this precision out if fp32 is right"
-    if precision in GREATER:
+    if precision in LARGER_NOISE:
         advice = "find the operation that computes something else"
     for name, error in errors.items():
         if math.isnan(error):
             return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
     share = ROUNDING[precision]
-    limits = _limits(errors, moved, share)
-    doubtful = [name for name, error in errors.items() if error > min(MOST, limits[name])]
+    limits = _limits(errors, noise_effect, share)
+    doubtful = [name for name, error in errors.items() if error > min(ERROR_MAX, limits[name])]
     if not doubtful:
         return Answer(errors)
     if _beyond(errors, limits):
-        greater = _limits(errors, moved, share * GREATER.get(precision, 4.0))
-        limits = {name: max(limit, greater[name]) for name, limit in limits.items()}
+        larger = _limits(errors, noise_effect, share * LARGER_NOISE.get(precision, 4.0))
+        limits = {name: max(limit, larger[name]) for name, limit in limits.items()}
     name = next(iter(_beyond(errors, limits)), doubtful[0])
     finding = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
         return Answer(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
-    if (spread := again()[name]) > limits[name]:
+    if (spread := rerun_difference()[name]) > limits[name]:
         return Answer(errors, unchecked=f"{finding}, but two runs of the step differ by {spread:.2g}")
     return Answer(errors, wrong=f"{finding}; {advice}")
 
 
-def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise explains; noise is drawn until it explains `errors`, at most DRAWS times."""
-    limits = dict.fromkeys(errors, FACTOR * share)
-    for seed in range(DRAWS):
+def _limits(errors: Errors, noise_effect: Callable[[float, int], Errors], share: float) -> Errors:
+    """The largest errors that noise explains, from DRAWS_MAX runs with noise, or fewer if these explain `errors`."""
+    limits = dict.fromkeys(errors, NOISE_MARGIN * share)
+    for seed in range(DRAWS_MAX):
         if not _beyond(errors, limits):
             break
-        for name, error in moved(share, seed).items():
-            limits[name] = math.inf if math.isnan(error) else max(limits[name], FACTOR * error)
+        for name, error in noise_effect(share, seed).items():
+            limits[name] = math.inf if math.isnan(error) else max(limits[name], NOISE_MARGIN * error)
     return limits
 
 
@@ -329,12 +331,12 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
     return [name for name, error in errors.items() if error > limits[name]]
 
 
-def checked_rows(rows: int, most: int) -> torch.Tensor:
-    """Indices of up to `most` rows, evenly spread from the first to the last.
+def checked_rows(rows: int, limit: int) -> torch.Tensor:
+    """Indices of up to `limit` rows, evenly spaced from the first to the last.
 
-    A kernel divides a batch into tiles with a remainder at the end, and any of them may be wrong.
+    A kernel divides a batch into tiles with a remainder at the end, and any tile may be wrong.
     """
-    return torch.linspace(0, rows - 1, min(rows, most), dtype=torch.float64).round().long()
+    return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
 def _evaluate(
@@ -346,8 +348,8 @@ def _evaluate(
 ) -> Values:
     """A training's loss and gradients, or all outputs of an inference.
 
-    The loss is scaled as in the step, and the gradients are scaled back. A scale that overflows is halved, as in the
-    step, with a new forward pass, since a compiled graph cannot go backward twice.
+    The loss is scaled as in the step, and the gradients are scaled back. On overflow the scale is halved, as in the
+    step, and the forward pass is repeated, since a compiled graph cannot go backward twice.
     """
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
@@ -365,7 +367,7 @@ def _evaluate(
         for tensor in tensors_of(inputs):
             tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            # Skipped for a scale of 1, since dividing would need memory for a second copy of all gradients.
+            # A division would need memory for a second copy of all gradients.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
@@ -376,7 +378,7 @@ def _has_fractions(tensor: torch.Tensor) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in a dense layout."""
+    """Convert a nested, quantized or sparse tensor to a dense one."""
     if tensor.is_nested:
         tensor = torch.nested.to_padded_tensor(tensor, 0.0)
     if tensor.is_quantized:
@@ -386,7 +388,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Restore the buffers that a forward pass changes."""
+    """Restore a model's buffers after the block."""
     buffers = list(model.buffers())
     before = [buffer.clone() for buffer in buffers]
     try:
@@ -398,14 +400,15 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """Gradients of all parameters, without changing their `grad`; zeros for parameters on which the loss does not
-    depend. They pass through `grad`, as reentrant checkpoints require.
+    """The gradients of a loss for all parameters; zeros for parameters on which it does not depend.
+
+    The gradients pass through the parameters' `grad`, as reentrant checkpoints require; its values are restored.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]
     for parameter in parameters:
         parameter.grad = None
-    # As in torch.autograd, but within the modes, since checkpointed layers draw random numbers again here.
+    # torch.autograd.backward would run outside of the modes, but checkpointed layers draw random numbers again here.
     _engine_run_backward((loss,), (torch.ones_like(loss),), False, False, (), True, True)
     gradients = [torch.zeros_like(p) if p.grad is None else _dense(p.grad) for p in parameters]
     for parameter, gradient in zip(parameters, before, strict=True):
@@ -420,9 +423,9 @@ def errors_between(values: Values, exact: Values) -> Errors:
 
 
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference over that of the exact values.
+    """Euclidean norm of the difference, relative to that of the exact values.
 
-    Non-finite exact values, as at masked positions, are ignored. None without values, NaN if the sizes differ
+    Non-finite exact values, as at masked positions, are ignored. None if there are no values, NaN if the sizes differ
     or a value is not finite where the exact one is.
     """
     difference = norm = 0.0
@@ -451,8 +454,9 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Set the dropout of all layers in training mode to 0, since the two sides would draw different numbers. Layers in
-    evaluation mode drop nothing, and a change would recompile them.
+    """Disable dropout in the block, since the two sides of a comparison would draw different numbers.
+
+    Layers in evaluation mode drop nothing and stay unchanged, since a change would recompile them.
     """
     training = [module for module in model.modules() if module.training]
     # The probability is attribute `p` of dropout layers, `dropout` of attention and recurrent layers.

@@ -13,7 +13,7 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""Clock cycles that take at least 0.1 ms on a GPU of up to 2.5 GHz; the host launches an operator in less time."""
+"""Clock cycles; 0.1 ms on a GPU at 2.5 GHz, longer at a lower clock. The host launches an operator in less time."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class OpenDevice:
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None
-    """None for the CPU."""
+    """Name of the model; None for the CPU."""
     uuid: str | None = None
     memory_bytes: int | None = None
     mark: Callable[[], Any] | None = None
-    """Records a timestamp in the device's queue."""
+    """Records a timestamp in the device's queue; None for a device without timestamps."""
     between_s: Callable[[Any, Any], float] | None = None
-    """Seconds between two marks."""
+    """Seconds between two timestamps."""
     occupy: Callable[[], None] | None = None
     """Keeps the device busy for 0.1 ms, so that the host gets ahead of it."""
 

@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
-Any other error is the user's mistake, a bug, or something that the device, the precision or the execution lacks.
-Messages do not distinguish these: `process.attempts` tries the same step on the CPU in fp32.
+Any other error is the user's mistake, a bug, or a lack of support by the device, the precision or the execution. The
+message does not show which, so `process.attempts` tries the same step on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
 )
-"""Messages of out-of-memory errors of other types."""
+"""Messages that mean out of memory, in errors of any type."""
 
 PERHAPS_OUT_OF_MEMORY = re.compile(
     r"Unable to find a valid cuDNN algorithm"
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that libraries give when memory is full, but also for other reasons."""
+"""Messages that may mean out of memory, or something else."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
     r"|only supports\b|Could not run '\w+::|Low precision dtypes",
     re.IGNORECASE,
 )
-"""Messages of devices that lack an operation or a precision."""
+"""Messages for an operation or a precision that a device does not support."""
 
 NEARLY_FULL_SHARE = 0.02
-"""Share of free memory below which a device counts as full, since a library's workspace would not fit."""
+"""Share of free memory below which a device counts as full, since a library's workspace would no longer fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
 
 def early_end(error: BaseException) -> tuple[str, str] | None:
-    """The status and reason that follow from an error's type and message; None for other errors."""
+    """The status and reason for an error whose type or message determines them; None for other errors."""
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status, str(error)
@@ -63,7 +63,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """Like `early_end`, but an unknown error on a device whose memory is full is `oom` too.
+    """Like `early_end`, but the device's free memory decides whether a doubtful error is `oom`.
 
     Raises UserError for a full /dev/shm.
     """
@@ -73,57 +73,56 @@ def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None
     if isinstance(error, tuple(STATUSES)) or is_surely_out_of_memory(error):
         return early_end(error)
     free_share = free_memory_share(device)
-    if free_share is not None:
-        return ("oom", f"{first_line(error)} (the device's memory is full)") if free_share < NEARLY_FULL_SHARE else None
-    return early_end(error)
+    if free_share is None:
+        return early_end(error)
+    return ("oom", f"{first_line(error)} (the device's memory is full)") if free_share < NEARLY_FULL_SHARE else None
 
 
 def free_memory_share(device: torch.device) -> float | None:
-    """Free share of a device's memory according to its driver; None if unknown."""
+    """Free share of a device's memory as reported by its driver; None if unknown."""
     if device.type not in ("cuda", "xpu"):
         return None
     try:
         free, total = torch.get_device_module(device).mem_get_info(device)
-    except RuntimeError:  # the device's context may be unusable after the error
+    except RuntimeError:  # after an error the device's context may be unusable
         return None
     return float(free / total)
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The error to raise for a failed step that may run on the CPU in fp32."""
+    """The RefusedError for a step that failed, but may run on the CPU in fp32."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))
 
 
 def is_mistake(error: Exception) -> bool:
-    """Whether an error is the user's mistake regardless of the device: a UserError not caused by an error of the
-    step."""
+    """True for a UserError that no error of the step caused, so that it would occur on any device."""
     return isinstance(error, UserError) and error.__cause__ is None
 
 
 def original(error: BaseException) -> BaseException:
-    """The error explained by a UserError, or the error itself."""
+    """The error that a UserError explains, or the error itself."""
     return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, with the second if the first ends in a colon."""
+    """The first line of an error's message (with the second if the first ends in a colon), or else its type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 
 
 def is_lacking(error: BaseException) -> bool:
-    """Whether an error is a compiler's, or its message is typical of a device without an operation or a precision."""
+    """True for a compiler's error, or a message typical of an unsupported operation or precision."""
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     return compiling or LACKING.search(str(error)) is not None
 
 
 def is_surely_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means out of memory by its type, or by a message that means nothing else."""
+    """True if an error's type or message means out of memory and nothing else."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error may mean out of memory, by its type and message."""
+    """True if an error's type or message means, or may mean, out of memory."""
     return is_surely_out_of_memory(error) or PERHAPS_OUT_OF_MEMORY.search(str(error)) is not None

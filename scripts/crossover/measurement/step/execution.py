@@ -1,4 +1,4 @@
-"""Executions: run a task's step eagerly, with its model compiled, or as a CUDA graph."""
+"""Executions of a task's step: eager, with its model compiled, or as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CAPTURE_WARMUP_STEPS = 3
 
 COMPARED_BATCHES = 8
 COMPARED_S = 1.0
-"""Number of batches, and maximum seconds, for finding out whether shapes change before compiling or capturing."""
+"""Maximum number of batches, and seconds, in the check for changing shapes before a compilation or capture."""
 
 RECOMPILED_MAX = 4
 """Recompilations allowed after the first step; torch gives up after 8 and runs eagerly."""
 
 READ_BY_HOST_MAX = 4096
-"""Maximum size of an integer tensor on the host, such as lengths, that is compared by value."""
+"""Maximum number of elements of an integer tensor on the host, such as lengths, that is compared by value."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,21 @@ class Execution:
 
     step: Callable[[], None]
     run: Callable[..., None]
-    """The device's work of a step on given inputs."""
+    """Runs the device's part of a step on the given inputs."""
     compile_s: Callable[[], float | None] = lambda: None
     """Seconds of compilation or capture so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
-    """Graphs compiled so far."""
+    """Number of graphs compiled so far."""
     dynamic_shapes: bool | None = None
     """Whether the step was compiled for changing shapes; None if it is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled repeatedly; called between steps."""
+    """Raises UnsupportedError for a step that is recompiled again and again; called between steps."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """Results of a CUDA graph's last replay: a training's loss, an inference's outputs."""
+    """The results of a CUDA graph's last replay: a training's loss, an inference's outputs."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Prepare a task's step; raises UnsupportedError if it cannot run in this execution."""
+    """Prepare a task's step for an execution; raises UnsupportedError if the step cannot run in it."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -62,7 +62,7 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; loss and optimizer remain eager, as is usual."""
+    """The step with its model compiled; loss and optimizer stay eager, as is usual."""
     import torch._dynamo.utils
     import torch._inductor.config
 
@@ -72,8 +72,8 @@ def _compiled(task: Task) -> Execution:
     inductor.force_disable_caches = True  # otherwise a second trial would take its code from the cache
     is_dynamic = changing_batches(task)[1] is not None
     model: Any = task.model
-    # Not model.compile(), which compiles nothing if `forward` is torch's, as a Sequential's is. Not dynamic=None: a
-    # batch of another shape would then change the graph of the passes after it.
+    # model.compile() would compile nothing if `forward` is torch's own, as in a Sequential. With dynamic=None, a batch
+    # of another shape would change the graph of later passes.
     model.forward = torch.compile(model.forward, dynamic=is_dynamic)
     dynamo: Any = torch._dynamo.utils
     return Execution(
@@ -87,14 +87,16 @@ def _compiled(task: Task) -> Execution:
 
 
 def compiled_graphs() -> int:
-    """Number of graphs that torch.compile has made in this process; does not import dynamo."""
+    """Number of graphs compiled in this process, without importing dynamo."""
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """A check that counts in how many intervals between its calls new graphs were compiled, the first being the first
-    step."""
+    """Return a function that counts between how many of its calls graphs were compiled, and raises if too many.
+
+    Before the first call, the first step is compiled.
+    """
     compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
@@ -114,7 +116,7 @@ Signature = tuple[Any, ...]
 
 
 def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
-    """The signatures of a task's first batch and of a later, different one; None if all are the same."""
+    """The signature of a task's first batch, and the next differing one (None if all batches agree)."""
     first = signature(task.next_inputs(), device)
     deadline_s = time.perf_counter() + COMPARED_S
     for _ in range(COMPARED_BATCHES - 1):
@@ -126,10 +128,10 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 
 
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
-    """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain
-    values.
+    """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    With a device, also short integer tensors elsewhere, such as lengths that the host reads.
+    For a step on `device`, they include the values of short integer tensors elsewhere, such as lengths that the host
+    reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -146,25 +148,25 @@ def signature(inputs: Any, device: torch.device | None = None) -> Signature:
 
 @contextmanager
 def observed(task: Task) -> Iterator[list[torch.Tensor]]:
-    """The results of the task's last forward pass: a training's loss, an inference's outputs."""
+    """Yield a list that always contains the results of the task's last forward pass, as `step_results` returns them."""
     results: list[torch.Tensor] = []
-    observe, attributes = task.observe, dict(vars(task))
+    observe, own_observe = task.observe, vars(task).get("observe")
 
-    def note(*given: torch.Tensor) -> None:
-        results[:] = step_results(task, given)
-        observe(*given)
+    def record(*outputs: torch.Tensor) -> None:
+        results[:] = step_results(task, outputs)
+        observe(*outputs)
 
-    vars(task)["observe"] = note
+    vars(task)["observe"] = record
     try:
         yield results
     finally:
         del vars(task)["observe"]
-        if "observe" in attributes:
-            vars(task)["observe"] = attributes["observe"]
+        if own_observe is not None:
+            vars(task)["observe"] = own_observe
 
 
 def _compiler_missing(device: torch.device) -> str | None:
-    """Why torch.compile cannot generate code for a device; None if it can."""
+    """Return why torch.compile cannot generate code for a device; None if it can."""
     if device.type == "cpu":
         from torch._inductor.cpp_builder import get_cpp_compiler
 
@@ -181,13 +183,13 @@ def _compiler_missing(device: torch.device) -> str | None:
 
 
 def _captured(task: Task) -> Execution:
-    """The device's work in a step, captured once and replayed; inputs are copied into its buffers."""
+    """The step as replays of one CUDA graph, into whose buffers each batch is copied."""
     if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
     device = task.arithmetic.device
     first, other = changing_batches(task, device)
     if other is not None:
-        raise UnsupportedError(_changed(first, other))
+        raise UnsupportedError(_batch_change(first, other))
     start_s = time.perf_counter()
     buffers = map_tensors(torch.clone, task.next_inputs())
     with observed(task) as results:
@@ -198,7 +200,7 @@ def _captured(task: Task) -> Execution:
     def run(*inputs: Any) -> None:
         for buffer, tensor in zip(targets, tensors_of(inputs), strict=True):
             if buffer.shape != tensor.shape:  # copy_ would broadcast a batch of another shape
-                raise UnsupportedError(_changed(first, signature(inputs, device)))
+                raise UnsupportedError(_batch_change(first, signature(inputs, device)))
             buffer.copy_(tensor.detach() if tensor.requires_grad else tensor, non_blocking=task.pinned)
         graph.replay()
         if task.copies:
@@ -212,8 +214,8 @@ def _captured(task: Task) -> Execution:
     return Execution(step, run, lambda: capture_s, results=lambda: results)
 
 
-def _changed(first: Signature, other: Signature) -> str:
-    """Why a CUDA graph cannot take batches that differ."""
+def _batch_change(first: Signature, other: Signature) -> str:
+    """The message for a CUDA graph whose batches change."""
 
     def shown(part: Any) -> str:
         return f"shape {list(part[0])}" if isinstance(part, tuple) and isinstance(part[0], tuple) else shown_text(part)
@@ -231,16 +233,16 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     Raises UnsupportedError for a step that runs eagerly but not in a graph, or differently.
     """
     device = task.arithmetic.device
-    # Sums that a workload accumulates over steps keep autograd's graph of the warm-up steps, which is harmless here.
+    # If a workload accumulates a sum over steps, the sum refers to autograd's graph of the warm-up, which is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
-    drawn = host_generators()
+    generators_before = host_generators()
     with torch.cuda.stream(side):
         for _ in range(CAPTURE_WARMUP_STEPS):
             task.run(*buffers)
     torch.cuda.current_stream(device).wait_stream(side)
-    if host_generators() != drawn:
+    if host_generators() != generators_before:
         raise UnsupportedError("cuda-graph cannot capture a step that draws random numbers on the host")
     graph = torch.cuda.CUDAGraph()
     try:
@@ -254,13 +256,13 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
 
 
 def host_generators() -> tuple[object, ...]:
-    """The states of the host's random generators."""
+    """The states of torch's, Python's and NumPy's random generators on the host."""
     name, keys, *position = np.random.get_state()
     return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *position
 
 
 def why_not_captured(task: Task) -> str | None:
-    """Why a CUDA graph cannot capture a task's step; None if it may be able to."""
+    """Return why a CUDA graph cannot capture a task's step; None if no reason is known before the capture."""
     arithmetic, optimizer = task.arithmetic, task.optimizer
     if arithmetic.device.type != "cuda":
         return f"needs a CUDA device; this is {arithmetic.device.type}"
@@ -270,5 +272,5 @@ def why_not_captured(task: Task) -> str | None:
         return "cannot capture amp-fp16: the host reads the loss scaler's verdict in each step"
     if optimizer is not None and not all(group.get("capturable", True) for group in optimizer.param_groups):
         name = type(optimizer).__name__
-        return f"cannot capture {name} as this workload sets it: its steps are counted on the host"
+        return f"cannot capture {name} as this workload sets it up, since it counts its steps on the host"
     return None

@@ -1,9 +1,9 @@
 """Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
 
-FLOPs are those of products, convolutions and attention, as torch counts them; a multiplication and an addition are
-two. A step with recurrent layers, transforms or decompositions has no count, since torch does not count their
-products. A step is counted as it runs eagerly, with accumulated batches, repeated forward passes of checkpoints and
-the optimizer's products, so the count does not depend on what a compiler or graph eliminates.
+FLOPs are those of matrix products, convolutions and attention, as torch counts them; a multiplication and an addition
+are two. A step with recurrent layers, transforms or decompositions has no count, since torch does not count their
+products. An eager step is counted, with all accumulated batches, forward passes repeated by checkpoints and the
+optimizer's products, so the count does not depend on what a compiler or graph eliminates.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, 
 
 from crossover.measurement.step.devices import OpenDevice
 
-FORWARD = (
+FORWARD_ATTENTION = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
     "_scaled_dot_product_attention_math_for_mps",
 )
-BACKWARD = (
+BACKWARD_ATTENTION = (
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     "_scaled_dot_product_fused_attention_overrideable_backward",
 )
-"""Fused attention on devices other than CUDA, which torch's counter (2.13) leaves out."""
+"""Fused attention on devices other than CUDA, for which torch's counter (2.13) has no formula."""
 
 
 def count_work(
@@ -43,50 +43,49 @@ def count_work(
 ) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
 
-    `watch` is another mode that sees each operator. The counters about triple the step's launch time.
+    `watch` is another mode to run the step in. The counters roughly triple the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
-    counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
-    counting.mod_tracker = NoModules()
+    counting: Any = FlopCounterMode(display=False, custom_mapping=_attention_formulas())
+    counting.mod_tracker = NoModuleTracking()
     work = OperatorWork(counting.flop_registry, target)
     with eager, work:
-        work.find_least(target.device)
-        # The counter is innermost, so that operators' times do not include the other modes.
+        work.time_tiny_operators(target.device)
+        # The counter and `watch` are entered last, and so called first, so that operators' times do not include them.
         with counting as counter, watch or nullcontext():
             step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
 
 
-class NoModules(nullcontext[None]):
-    """Replaces the counter's module tracking, whose hooks fail with derivatives within a forward pass."""
+class NoModuleTracking(nullcontext[None]):
+    """Replaces the counter's module tracker, whose hooks fail if a forward pass computes derivatives."""
 
     parents = frozenset({"Global"})
 
 
 UNCOUNTED = re.compile(r"rnn|lstm|gru|_trilinear|fft|cdist|linalg|cholesky|_scaled_grouped|_grouped_mm")
-"""Operators with products that torch's counter leaves out."""
+"""Operators with products that torch does not count."""
 
 ONLY_WRITTEN = ("copy_", "zero_", "fill_")
-"""In-place operators that do not read their target."""
+"""In-place operators that overwrite a tensor without reading it."""
 
 NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "set_")
 """Operators that move no data."""
 
-
 BINS = 48
-TINY = 20
-"""Number of tiny operators of each kind whose median time is subtracted."""
+TINY_OPERATORS = 20
+"""Number of tiny operators of each group, whose median time is subtracted."""
 GROUPS = ("products", "others")
-"""Prefixes of the operators' columns."""
+"""Groups of operators, and prefixes of their columns."""
 
 
 class OperatorWork(TorchDispatchMode):
-    """Sums of the bytes that operators move, and of their times, for products and for others.
+    """Sums the bytes that operators move, and their times, for products and for other operators.
 
     An operator moves each of its tensors at least once. Bytes are binned by the operator's working set, since data
-    that fit into a cache move faster. On a device with a queue, the host gets ahead before each operator, so that the
-    time is the device's.
+    that fit into a cache move faster. A GPU is kept busy before each operator, so that the host gets ahead and the time
+    is the GPU's.
     """
 
     def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
@@ -97,12 +96,12 @@ class OperatorWork(TorchDispatchMode):
         self.occupy = target.occupy or (lambda: None)
         self.timed = target.mark is not None or target.device.type == "cpu"
         self.uncounted = False
-        """Whether an operator's products are not counted."""
+        """Whether the step ran an operator in UNCOUNTED."""
         self._clear()
 
     def _clear(self) -> None:
         self.bytes_by_working_set = {group: [0.0] * BINS for group in GROUPS}
-        """Bin k is for operators that touch from 2^k to 2^(k+1) bytes."""
+        """Bytes moved; bin k is for operators that move from 2^k to 2^(k+1) bytes."""
         self.marks: dict[str, list[tuple[Any, Any]]] = {group: [] for group in GROUPS}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -118,14 +117,14 @@ class OperatorWork(TorchDispatchMode):
             self.marks[group].append((begin, end))
         return results
 
-    def find_least(self, device: torch.device) -> None:
-        """Time tiny operators of both groups, whose time is subtracted from that of each operator."""
+    def time_tiny_operators(self, device: torch.device) -> None:
+        """Time tiny operators of both groups, to be subtracted from the times of the step's operators."""
         number = torch.ones(1, 1, device=device)
         self._clear()
-        for _ in range(TINY):
+        for _ in range(TINY_OPERATORS):
             number.add_(1)
             torch.mm(number, number)
-        self.least = self.marks
+        self.tiny_marks = self.marks
         self._clear()
 
     def columns(self) -> dict[str, Any]:
@@ -135,13 +134,14 @@ class OperatorWork(TorchDispatchMode):
         }
         if self.timed:
             for group in GROUPS:
-                least_s = statistics.median(self.between_s(*pair) for pair in self.least[group])
+                tiny_s = statistics.median(self.between_s(*pair) for pair in self.tiny_marks[group])
                 times_s = (self.between_s(*pair) for pair in self.marks[group])
-                columns[f"{group}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
+                columns[f"{group}_s"] = math.fsum(max(0.0, time_s - tiny_s) for time_s in times_s)
         return columns
 
 
 def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) -> float:
+    """Bytes that an operator reads and writes; 0 for a view or a copy between host and device."""
     name, schema = func._schema.name.partition("::")[2], func._schema
     read: dict[Any, int] = {}
     changed: dict[Any, int] = {}
@@ -154,32 +154,32 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     is_view = not changed and all(key[0] in storages for key in outputs)
     leaves = tree_leaves((args, kwargs, results))
     device_types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()}
-    # A copy between host and device is not a pass through either's memory.
+    # A copy between host and device passes through the link, not through one memory.
     if name in NOT_TOUCHED or is_view or len(device_types) > 1:
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
-    made = sum(size for key, size in outputs.items() if key not in inputs)
-    return float(sum(inputs.values()) + rewritten + made)
+    created = sum(size for key, size in outputs.items() if key not in inputs)
+    return float(sum(inputs.values()) + rewritten + created)
 
 
 def _tensor_bytes(value: Any) -> dict[Any, int]:
-    """Bytes of the tensors in a value, by storage, offset and size."""
+    """Bytes of the dense tensors in a value, by storage, offset and size."""
     return {
-        (*_memory_of(tensor), tensor.numel()): _elements(tensor) * tensor.element_size()
+        (*_storage_key(tensor), tensor.numel()): _stored_elements(tensor) * tensor.element_size()
         for tensor in tree_leaves(value)
         if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel()
     }
 
 
-def _elements(tensor: torch.Tensor) -> int:
-    """Number of elements in memory; repeated elements of an expanded tensor count once."""
+def _stored_elements(tensor: torch.Tensor) -> int:
+    """Number of elements in memory, where those that an expanded tensor repeats count once."""
     if tensor.is_nested:
         return tensor.numel()
     return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
 
 
-def _memory_of(tensor: torch.Tensor) -> tuple[Any, Any]:
-    """A tensor's storage and offset; a stand-in for tensors that torch.func wraps, which have none."""
+def _storage_key(tensor: torch.Tensor) -> tuple[Any, Any]:
+    """A tensor's storage and offset, or its identity if it has no storage, as within torch.func."""
     try:
         storage = tensor.untyped_storage()
         return storage.data_ptr() or id(storage), tensor.storage_offset()
@@ -187,8 +187,8 @@ def _memory_of(tensor: torch.Tensor) -> tuple[Any, Any]:
         return id(tensor), 0
 
 
-def _attention() -> dict[Any, Callable[..., int]]:
-    """Torch's formulas for CUDA's fused attention, for the operators of other devices."""
+def _attention_formulas() -> dict[Any, Callable[..., int]]:
+    """Torch's formulas for CUDA's fused attention, by the operators of other devices."""
 
     def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
         return int(sdpa_flop_count(query, key, value))
@@ -196,19 +196,21 @@ def _attention() -> dict[Any, Callable[..., int]]:
     def backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
         return int(sdpa_backward_flop_count(gradient, query, key, value))
 
-    formulas: dict[str, Callable[..., int]] = dict.fromkeys(FORWARD, forward) | dict.fromkeys(BACKWARD, backward)
+    formulas: dict[str, Callable[..., int]] = dict.fromkeys(FORWARD_ATTENTION, forward) | dict.fromkeys(
+        BACKWARD_ATTENTION, backward
+    )
     return {getattr(torch.ops.aten, name): count for name, count in formulas.items() if hasattr(torch.ops.aten, name)}
 
 
 CALLING_S = 1e-4
-"""The part of each gap that counts as calling the next operator: Python takes up to tens of microseconds for that."""
+"""Seconds of each gap that do not count as host work, since Python takes tens of microseconds to call an operator."""
 
 GAP_STEPS = 5
-"""Number of steps; the shortest counts, since a stall of the machine is not work."""
+"""Number of steps; the minimum counts, since a stall of the machine is not work."""
 
 
 class OperatorGaps(TorchDispatchMode):
-    """Sums the time between operators, less CALLING_S for each of them."""
+    """Sums the gaps between operators, each less CALLING_S."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -223,13 +225,14 @@ class OperatorGaps(TorchDispatchMode):
         return result
 
     def end_gap(self) -> None:
-        """Add the time since the last operator."""
+        """Add the gap since the last operator."""
         self.seconds += max(0.0, self.clock_s() - self.gap_begin_s - CALLING_S)
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds per step of host work outside of torch's operators: the minimum over a few steps. Examples are an
-    environment, NumPy, sampling, a tokenizer or a file.
+    """Seconds per step of host work outside of torch's operators, such as an environment, NumPy, a tokenizer or a file.
+
+    The minimum over a few steps.
     """
     seconds: list[float] = []
     for _ in range(GAP_STEPS):

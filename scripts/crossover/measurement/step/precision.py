@@ -1,4 +1,4 @@
-"""Precisions: the number formats that a task computes in, and which devices support them."""
+"""Precisions: number formats of a task, and the devices that support them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Updates in a row that a loss scaler may skip. The scale is halved from 2^16; at 2^-14 it is not the cause of an
-overflow."""
+"""Maximum number of consecutive updates that a loss scaler may skip. Each halves the scale, which starts at
+2^16; at 2^-14 an overflow has another cause."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,22 @@ class Arithmetic:
     scaler: torch.amp.GradScaler | None = None
     """Scales the loss in amp-fp16, where small gradients would become zero."""
 
-    @property
-    def complex_dtype(self) -> torch.dtype:
-        """Type of complex parameters and inputs; complex64 for half precisions: complex32 lacks operators."""
-        return torch.complex128 if self.dtype is torch.float64 else torch.complex64
-
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Move a tensor to the device, floating-point ones in `dtype`, complex ones in `complex_dtype`."""
+        """Move a tensor to the device, and convert a floating-point or complex one to the arithmetic's precision."""
         if tensor.is_floating_point():
             return tensor.to(self.device, self.dtype)
-        return tensor.to(self.device, self.complex_dtype) if tensor.is_complex() else tensor.to(self.device)
+        if tensor.is_complex():  # complex64 for half precisions too, since complex32 lacks operators
+            return tensor.to(self.device, torch.complex128 if self.dtype is torch.float64 else torch.complex64)
+        return tensor.to(self.device)
 
     def randn(self, *shape: int) -> torch.Tensor:
-        """Standard-normal numbers in `dtype`, drawn on the device with torch's generator."""
+        """Standard normal numbers in `dtype`, drawn on the device by its default generator."""
         return torch.randn(shape, device=self.device, dtype=self.dtype)
 
     def place_model(self, model: Model) -> Model:
-        """Move each parameter and buffer of a model; tied ones stay tied, and optimizers keep their parameters.
+        """Move a model's parameters and buffers to this device and precision, in place, and clear its gradients.
 
-        `model.to(dtype)` would drop the imaginary parts of complex parameters.
+        Unlike `model.to(dtype)`, this keeps the imaginary parts of complex parameters.
         """
         for parameter in model.parameters():
             parameter.grad = None
@@ -64,11 +61,11 @@ class Arithmetic:
         return torch.autocast(self.device.type, self.autocast_dtype)
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Run the backward pass of the loss, scaled if there is a scaler."""
+        """Run the backward pass of a loss, scaled if there is a scaler."""
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Run an optimizer step on the gradients of one or more backward passes."""
+        """Update the weights by the gradients of one or more backward passes."""
         if self.scaler is None:
             optimizer.step()
         else:
@@ -76,10 +73,10 @@ class Arithmetic:
             self.scaler.update()
 
     def run_until_updated(self, step: Callable[[], object]) -> bool:
-        """Repeat a step until the loss scaler does not skip its update; False if it skipped SKIPPED_MAX in a row.
+        """Repeat a step until the loss scaler does not skip the update; False after SKIPPED_MAX skipped updates.
 
-        The first update allocates the optimizer's state, so earlier steps should not be measured. Without a scaler no
-        step runs.
+        The first update allocates the optimizer's state, so steps before it should not be measured. Without a scaler,
+        no step runs.
         """
         if self.scaler is None:
             return True
@@ -93,7 +90,7 @@ class Arithmetic:
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Use a type as the default of new tensors while the block runs."""
+    """Set the default type of new tensors while the block runs."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -103,26 +100,20 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
-    """The arithmetic of a precision; raises UnsupportedError if the device lacks it."""
-    if (reason := _why_unsupported(precision, device)) is not None:
-        raise UnsupportedError(reason)
+    """The arithmetic for a precision; raises UnsupportedError if the device does not support it."""
+    nvidia = device.type == "cuda" and torch.version.hip is None
+    if precision == "tf32" and not (nvidia and torch.cuda.get_device_capability(device) >= (8, 0)):
+        raise UnsupportedError(f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}")
+    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision.endswith("bf16") and emulated:
+        raise UnsupportedError("bf16 needs a GPU with native support; this one would emulate it")
+    if precision == "fp64" and device.type == "mps":
+        raise UnsupportedError("fp64 is not supported by MPS")
+    if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
+        raise UnsupportedError("fp64 is not supported by this Intel GPU")
     return Arithmetic(
         device,
         PURE.get(precision, torch.float32),
         AUTOCAST.get(precision),
         torch.amp.GradScaler(device.type) if precision == "amp-fp16" else None,
     )
-
-
-def _why_unsupported(precision: str, device: torch.device) -> str | None:
-    nvidia = device.type == "cuda" and torch.version.hip is None
-    if precision == "tf32" and not (nvidia and torch.cuda.get_device_capability(device) >= (8, 0)):
-        return f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}"
-    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
-    if precision.endswith("bf16") and emulated:
-        return "bf16 needs a GPU with native support; this one would emulate it"
-    if precision == "fp64" and device.type == "mps":
-        return "fp64 is not supported by MPS"
-    if precision == "fp64" and device.type == "xpu" and not torch.xpu.get_device_properties(device).has_fp64:
-        return "fp64 is not supported by this Intel GPU"
-    return None

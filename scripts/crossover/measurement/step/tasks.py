@@ -1,7 +1,7 @@
-"""Tasks: a workload's step in the parts that timing, CUDA graphs and the numerical check need.
+"""Tasks: a workload's step, divided into the parts that timing, CUDA graphs and the numerical check need.
 
-A step takes inputs (`next_inputs`), runs the device's work on them (`run`, which calls `forward`), then the host's
-(`end_step`). If batches are in host memory (`host_batches`), it also copies them to the device and the results back.
+A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward`), then the host's
+(`end_step`). If batches are in host memory (`copy_each_step`), it also copies them to the device and the results back.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from crossover.errors import UnsupportedError
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.trees import Change, map_tensors
+from crossover.measurement.step.trees import Change, map_plain, map_tensors, tensors_of
 
 
 def trainable_parameters(model: nn.Module) -> int:
@@ -30,7 +31,7 @@ def to_host(results: Sequence[torch.Tensor]) -> None:
 
 
 Errors = dict[str, float]
-"""Relative errors of `result` and `gradient` in the Euclidean norm, if compared."""
+"""Relative errors in the Euclidean norm, by what was compared: `result`, `gradient`."""
 
 
 @dataclass(frozen=True)
@@ -42,41 +43,41 @@ class Answer:
     unchecked: str | None = None
     """Why the result could not be judged."""
     rows: int | None = None
-    """Number of rows of the batch that were compared; None: all."""
+    """Number of the batch's rows that were compared; None: all."""
 
 
 class Task(ABC):
     """A model on its device and the step to time."""
 
     cycle_steps: int = 1
-    """Steps after which the work repeats; a timed block holds whole cycles, so that all blocks do the same work."""
+    """Steps after which the work repeats; timed blocks are whole cycles, so that all do the same work."""
     reads_back: bool = False
     """Whether the host reads results within a step, which a CUDA graph cannot capture."""
     optimizer: torch.optim.Optimizer | None = None
     is_function: bool = False
     """Whether the step is a plain function, without a model."""
     checked_rows: int = 32
-    """Number of rows that the numerical check compares if the whole batch would take long in double precision."""
+    """Number of rows that the numerical check compares if double precision would take long for the whole batch."""
     batched: bool = True
     """Whether each row of each input is a sample."""
     not_comparable: str | None = None
     """Why the numerical check is skipped, for a step whose result cannot be reproduced."""
     samples_taken: int | None = None
-    """Samples of all batches so far; None if each has the cell's batch size."""
+    """Number of samples in all batches so far; None if each batch has the cell's batch size."""
     sample_name: str = "samples"
     """Name of the samples, in the plural: images, tokens."""
     notes: tuple[str, ...] = ()
-    """Notes on the step, which are shown in the row's reason."""
+    """Notes on the step for the row's reason."""
     switches: Mapping[str, Any] = MappingProxyType({})
-    """Torch's switches that the task sets, by their names in `conditions.read_switches`."""
+    """Settings of torch that the task changes, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
-    """Names in `config.words.FLAGS`."""
+    """Flags for the row, from `config.words.FLAGS`."""
     copies: bool = False
-    """Whether each step copies its batch from host memory, and its results back."""
+    """Whether each step copies its batch from host memory and its results back."""
     pinned: bool = False
-    """Whether that batch lies in pinned memory."""
+    """Whether the batches that are copied are in pinned memory."""
     host_ids: Collection[int] = frozenset()
-    """Ids of the tensors of that batch that the model expects in host memory."""
+    """Ids of the batch's tensors that are not copied, since the model expects them in host memory."""
     results: Sequence[torch.Tensor] = ()
     """Results of the last forward pass that have not been copied to the host yet."""
 
@@ -84,11 +85,11 @@ class Task(ABC):
         self.arithmetic = arithmetic
         self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """Tensors from which batches are taken; they stay on the device, or in host memory if each step `copies`."""
+        """Tensors from which batches are taken: on the device, or in host memory if each step `copies`."""
 
     @property
     def on_device(self) -> tuple[torch.Tensor, ...]:
-        """Tensors that stay on the device from step to step, other than the model's."""
+        """Tensors other than the model's that stay on the device between steps."""
         return () if self.copies else self.resident
 
     def move_batches(self, move: Change) -> None:
@@ -96,44 +97,44 @@ class Task(ABC):
         self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
-        """The next batch on the device, a pytree; by default always the resident tensors."""
+        """The next batch on the device, as nested containers; by default always the resident tensors."""
         return self.resident
 
     def next_batch(self) -> tuple[Any, ...]:
-        """The next batch as it is before a step: on the device, or in host memory if each step `copies`."""
+        """The next batch before any copy: on the device, or in host memory if each step `copies`."""
         return self.next_inputs()
 
     def place(self, batch: Any) -> Any:
-        """A batch on the device, in the task's arithmetic."""
+        """Move a batch to the device, in the task's arithmetic."""
         return map_tensors(self.arithmetic.place, batch)
 
     def nth_batch(self, number: int, batch_size: int) -> tuple[torch.Tensor, ...]:
-        """A batch of the resident tensors in the dataset's order, counted from 0."""
+        """Batch `number`, counted from 0, of the resident tensors in the dataset's order."""
         return tuple(tensor.narrow(0, number * batch_size, batch_size) for tensor in self.resident)
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch, all of which `observe` receives.
+        """The model's results for a batch, all of which are passed to `observe`.
 
-        In training, the first is the loss (a scalar), which is checked; in inference, they are the outputs, all of
-        which are checked.
+        In training, the first is the loss (a scalar), and it alone is checked. In inference, they are the outputs, and
+        all are checked.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
-        """Process the results of the forward pass within the step."""
+        """Process the results of the forward pass, as part of the step."""
 
     @abstractmethod
     def run(self, *inputs: Any) -> None:
-        """The device's work of one step."""
+        """The device's part of a step."""
 
     def bring_back(self) -> None:
-        """Copy pending results to the host, which waits for the device."""
+        """Copy pending results to the host, and so wait for the device."""
         if self.results:
             to_host(self.results)
             self.results = ()
 
     def end_step(self) -> None:  # noqa: B027
-        """The host's work at the end of a step."""
+        """The host's part of a step, after the device's."""
 
     def step(self) -> None:
         self.run(*self.next_inputs())
@@ -141,24 +142,26 @@ class Task(ABC):
         self.end_step()
 
     def check(self) -> Answer | None:
-        """The verdict on the step's result if the task checks it itself."""
+        """The verdict of the task's own check; None to compare with double precision."""
         return None
 
     def own_errors(self) -> dict[str, float] | None:
-        """Errors as the workload's source defines them: `max_abs_error`, `max_relative_error` or both."""
+        """Errors as defined by the workload's source: `max_abs_error`, `max_relative_error` or both."""
         return None
 
 
 class GradientTask(Task):
-    """A forward and backward pass; gradients are discarded."""
+    """A forward and backward pass, whose gradients are discarded."""
 
     def run(self, *inputs: Any) -> None:
         self.add_gradients(*inputs)
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of its equal `parts`, whose gradients add up to the
-        batch's."""
+        """Forward and backward pass over a batch, or over one of its `parts` of equal size.
+
+        The gradients of the parts add up to those of the batch.
+        """
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
@@ -182,7 +185,7 @@ class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
     takes_gradients: bool = False
-    """Whether the forward pass itself takes derivatives, and needs gradients enabled."""
+    """Whether the forward pass computes derivatives, for which gradients must be enabled."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
@@ -191,11 +194,11 @@ class InferenceTask(Task):
         self.observe(*self._results(*inputs))
 
     def next_host_inputs(self) -> tuple[Any, ...]:
-        """The next batch in pageable host memory; raises NotImplementedError if the workload does not offer it."""
+        """The next batch in pageable host memory; raises NotImplementedError if the workload has none."""
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
-        """A step that copies its batch from the host and its result back, which waits for the device."""
+        """Run a step with copies of its batch to the device and its results back, which wait for the device."""
         results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
         to_host(results)
@@ -207,5 +210,37 @@ class InferenceTask(Task):
 
 
 def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """A training's loss or an inference's outputs, from what `observe` received; without autograd's graph."""
+    """The loss of a training or the outputs of an inference, from `forward`'s results and without autograd's graph."""
     return [result.detach() for result in (results if isinstance(task, InferenceTask) else results[:1])]
+
+
+def copy_each_step(task: Task, pinned: bool) -> None:
+    """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
+
+    From pinned memory, the host does not wait for the batch to be copied; it always waits for the results, which go to
+    pageable memory. Raises UnsupportedError for tensors that cannot be pinned, and for a workload that makes its
+    batches on the device.
+    """
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        if not pinned:
+            return tensor.cpu()
+        if tensor.layout != torch.strided:
+            raise UnsupportedError("from_host pins dense tensors only; use from_pageable")
+        return tensor.cpu().pin_memory()
+
+    task.move_batches(move)
+    if any(tensor.device.type != "cpu" for tensor in tensors_of(task.next_inputs())):
+        raise UnsupportedError("the workload makes its batches on the device; use protocol resident")
+    task.copies, task.pinned = True, pinned
+    device, host_ids = task.arithmetic.device, task.host_ids
+    next_batch, observe = task.next_inputs, task.observe
+
+    def copy_in(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if id(tensor) in host_ids else tensor.to(device, non_blocking=pinned)
+
+    def record(*results: torch.Tensor) -> None:
+        task.results = step_results(task, results)
+        observe(*results)
+
+    vars(task).update(next_batch=next_batch, next_inputs=lambda: map_plain(copy_in, next_batch()), observe=record)

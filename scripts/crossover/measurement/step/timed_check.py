@@ -1,16 +1,15 @@
-"""Check that replays of a CUDA graph, or compiled steps, compute the same as the eager step.
+"""Check that replays of a CUDA graph, or compiled steps, compute the same as eager steps.
 
-Both sides run some steps on one batch from the same weights, buffers and optimizer state. A model with state in Python
-(a counter, a schedule, a growing list) changes with each eager step, but not with replays of a graph.
+Both sides run some steps on one batch from the same weights, buffers and optimizer state. Eager steps change state that
+a model keeps in Python (a counter, a schedule, a growing list), but replays of a graph do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -18,8 +17,9 @@ from torch.utils._pytree import tree_leaves
 
 from crossover.measurement.step.check_modes import RoundingNoise
 from crossover.measurement.step.correctness import (
-    FACTOR,
+    NOISE_MARGIN,
     ROUNDING,
+    Values,
     errors_between,
     judge,
     without_dropout,
@@ -29,19 +29,19 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Number of steps on each side, enough to show changes every second, third or fifth step."""
+"""Number of steps on each side, enough to reveal state that changes in every second, third or fifth step."""
 
-FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
+FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
 
 
 class State:
-    """The state that a step changes, copied to the host: weights, gradients, buffers, optimizer state."""
+    """A copy, on the host, of what a step changes: weights, gradients, buffers, optimizer state."""
 
     def __init__(self, task: Task) -> None:
         model: nn.Module = task.model
         optimizer: dict[Any, Any] = getattr(task.optimizer, "state", {})
-        self.moving: dict[str, list[torch.Tensor]] = {
+        self.compared: dict[str, list[torch.Tensor]] = {
             "update": list(model.parameters()),
             "buffers": [buffer for buffer in model.buffers() if buffer.is_floating_point() or buffer.is_complex()],
         }
@@ -50,11 +50,11 @@ class State:
         self.before = {leaf: leaf.detach().to("cpu", copy=True) for leaf in leaves if isinstance(leaf, torch.Tensor)}
         self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 
-    def moved(self) -> dict[str, list[torch.Tensor]]:
-        """The changes of weights (`update`) and buffers since this state."""
+    def changes(self) -> dict[str, list[torch.Tensor]]:
+        """The changes of weights (`update`) and buffers since this copy."""
         return {
             name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
-            for name, tensors in self.moving.items()
+            for name, tensors in self.compared.items()
         }
 
     def restore(self) -> None:
@@ -65,70 +65,70 @@ class State:
             state.update({name: value for name, value in values.items() if not isinstance(value, torch.Tensor)})
 
 
-@dataclass(frozen=True)
-class Course:
-    """Results of some steps, and the changes of weights and buffers, on the host."""
+class Run(NamedTuple):
+    """The outcome of some steps, on the host."""
 
-    values: dict[str, list[torch.Tensor]]
+    values: Values
+    """The steps' results (`result`), and the changes of weights (`update`) and buffers."""
     drew: bool
-    """Whether they drew random numbers."""
+    """Whether the steps drew random numbers."""
 
 
 def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answer:
-    """Compare timed steps with eager ones of the same precision and device; leaves the task's state as it was."""
+    """Compare timed steps with eager ones in the same precision and on the same device; restores the task's state."""
     is_graph = execution.results is not None
     try:
-        # A graph draws the same random numbers as the eager step, but compiled code does not, so it is compared
-        # without dropout.
+        # Compiled code is compared without dropout, since it draws other random numbers than the eager step; a graph
+        # draws the same.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # each has run before, but not with the other in memory
-        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
-        return Answer(unchecked=f"the comparison with eager steps failed: {what}")
+    except Exception as error:  # both kinds of steps have run before, but not with both in memory
+        cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
+        return Answer(unchecked=f"the comparison with eager steps failed: {cause}")
 
 
 def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -> Answer:
     inputs = task.next_inputs()
     state = State(task)
 
-    def eager(noise: AbstractContextManager[Any] | None = None) -> Course:
+    def run_eager(noise: AbstractContextManager[Any] | None = None) -> Run:
         stance = nullcontext() if is_graph else torch.compiler.set_stance("force_eager")
         with stance, observed(task) as results, noise or nullcontext():
             return _run(lambda: task.run(*inputs), lambda: results, state, task.arithmetic.device)
 
-    def timed() -> Course:
+    def run_timed() -> Run:
         with observed(task) as results:
             read = execution.results or (lambda: results)
             return _run(lambda: execution.run(*inputs), read, state, task.arithmetic.device)
 
-    exact, course = eager(), timed()
-    errors = errors_between(course.values, exact.values)
+    eager, timed = run_eager(), run_timed()
+    errors = errors_between(timed.values, eager.values)
     if not errors:
         return Answer(unchecked="the eager steps return no finite numbers to compare")
 
     @cache
-    def repeats() -> bool:
-        return all(
-            error <= FACTOR * ROUNDING[precision] for error in errors_between(eager().values, exact.values).values()
-        )
+    def is_repeatable() -> bool:
+        differences = errors_between(run_eager().values, eager.values).values()
+        return all(difference <= NOISE_MARGIN * ROUNDING[precision] for difference in differences)
 
-    def moved(share: float, seed: int) -> Errors:
-        # If eager steps differ from run to run, for example with a counter, noise shows no effect.
-        noise = RoundingNoise(share, seed)
-        return errors_between(eager(noise).values, exact.values) if repeats() else dict.fromkeys(errors, 0.0)
+    def noise_effect(share: float, seed: int) -> Errors:
+        # If eager steps differ from run to run, for example with a counter, the effect of noise cannot be measured.
+        if not is_repeatable():
+            return dict.fromkeys(errors, 0.0)
+        return errors_between(run_eager(RoundingNoise(share, seed)).values, eager.values)
 
-    answer = judge(errors, moved, lambda: errors_between(timed().values, course.values), precision)
+    answer = judge(errors, noise_effect, lambda: errors_between(run_timed().values, timed.values), precision)
     if answer.wrong is None:
         return answer
-    if exact.drew:
+    if eager.drew:
         return Answer(errors, unchecked="timed and eager steps draw different random numbers")
     return Answer(errors, wrong=f"{answer.wrong.partition(';')[0]}; {FROZEN if is_graph else COMPILED}")
 
 
 def _run(
     step: Callable[[], None], results: Callable[[], list[torch.Tensor]], state: State, device: torch.device
-) -> Course:
-    """Run the steps from the same state and random seed, and restore the state."""
+) -> Run:
+    """Run STEPS steps from `state` and a fixed random seed, and restore the state."""
     outputs: list[torch.Tensor] = []
     try:
         torch.manual_seed(0)
@@ -136,12 +136,12 @@ def _run(
         for _ in range(STEPS):
             step()
             outputs += [result.to("cpu", copy=True) for result in results()]
-        return Course({"result": outputs, **state.moved()}, _generators(device) != before)
+        return Run({"result": outputs, **state.changes()}, _generators(device) != before)
     finally:
         state.restore()
 
 
 def _generators(device: torch.device) -> bytes:
-    """The states of the random generators that a step on the device uses."""
+    """The states of torch's random generators for a step on the device."""
     states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
     return b"".join(state.numpy().tobytes() for state in states)

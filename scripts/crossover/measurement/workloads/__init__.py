@@ -36,9 +36,8 @@ from crossover.config.words import COPYING, PINNED
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.endings import early_end
-from crossover.measurement.step.host_batches import copy_each_step
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task, trainable_parameters
+from crossover.measurement.step.tasks import Task, copy_each_step, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
 """Receives the messages listed at `process.child.do`."""

@@ -1,4 +1,4 @@
-"""Reference cycles that steps leave are collected between samples, never within one."""
+"""Reference cycles left by steps are collected between samples, never within a sample."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.measurement.clock.latency import measure_latencies, right_methods, time_cold
+from crossover.measurement.clock.latency import correct_methods, measure_latencies, time_cold
 from crossover.measurement.clock.timing import time_steps
-from crossover.measurement.remedies import Method, time_in_turns
+from crossover.measurement.remedies import Method, time_interleaved
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
 
 STEP_S = pytest.approx(1e-3)
 CYCLES = 10
-"""Cycles that a step leaves."""
+"""Number of cycles that a step leaves."""
 
 
 class Cycle:
@@ -35,7 +35,7 @@ class Cycle:
 
 
 class Leaking(FakeDevice):
-    """A device whose steps take 1 ms and leave reference cycles; records the maximum number that exist after a step."""
+    """A device whose steps take 1 ms and leave reference cycles; records how many exist at most."""
 
     def __init__(self) -> None:
         super().__init__(MILLISECOND)
@@ -73,7 +73,7 @@ def leaking() -> Iterator[Leaking]:
     gc.collect()
 
 
-def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(leaking: Leaking) -> None:
+def test_cycles_are_collected_between_blocks_and_never_within_one(leaking: Leaking) -> None:
     with collections_of(leaking) as generations:
         samples_s = time_steps(leaking.step, 1, EFFORT, leaking.watch())[0]["samples_s"]
     assert samples_s == [STEP_S] * 50
@@ -99,18 +99,18 @@ def cold(device: Leaking) -> list[float]:
     return list(time_cold(device.step, 300, device.watch()))
 
 
-def in_turns_of_latencies(device: Leaking) -> list[float]:
-    methods = right_methods(device.step, device.watch(marks=True))
+def latencies(device: Leaking) -> list[float]:
+    methods = correct_methods(device.step, device.watch(marks=True))
     columns = measure_latencies(methods, 300, seed=0)
     return [*columns["latencies_s"], *columns["latencies_device_s"]]
 
 
-def in_turns(device: Leaking) -> list[float]:
-    return list(time_in_turns({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
+def remedies(device: Leaking) -> list[float]:
+    return list(time_interleaved({"a": Method(device.step), "b": Method(device.step)}, 0.02, device.watch()).values())
 
 
-@pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, in_turns, lambda device: device.time()])
-def test_the_collector_is_off_after_the_first_step_and_on_again_afterwards(
+@pytest.mark.parametrize("timed", [cold, latencies, remedies, lambda device: device.time()])
+def test_the_collector_is_off_after_the_first_step_and_restored_afterwards(
     leaking: Leaking, monkeypatch: pytest.MonkeyPatch, timed: Callable[[Leaking], object]
 ) -> None:
     states: list[bool] = []

@@ -11,10 +11,10 @@ import pytest
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
+    correct_methods,
     fitting,
     measure_latencies,
     mistaken_methods,
-    right_methods,
     time_cold,
     time_device_latencies,
     time_latencies,
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 def gpu(**others: Any) -> FakeDevice:
-    """A GPU on which queuing a step takes 10 us and running it 1 ms."""
+    """A GPU on which it takes 10 us to queue a step and 1 ms to run it."""
     return FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, **others)
 
 
@@ -64,28 +64,21 @@ class Log:
         (time_unsynchronised, "w" + 3 * "csc" + "w"),
     ],
 )
-def test_order_of_steps_waits_marks_and_clock_readings(method: Callable[..., Any], order: str) -> None:
+def test_the_order_of_steps_synchronisations_and_clock_readings(method: Callable[..., Any], order: str) -> None:
     log = Log()
     method(log.step, 3, log.watch())
     assert log.text == order
 
 
 def test_the_devices_latency_lies_between_two_marks() -> None:
-    """It begins when queuing begins, and does not include the synchronisation's 5 ms, which the host's clock does."""
+    """It excludes the synchronisation's 5 ms, which the host's clock includes."""
     device = gpu(wait_ns=5 * MILLISECOND)
     assert time_device_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([1.01e-3] * 4)
     assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
 
 
-def test_the_first_steps_of_all_are_slow() -> None:
-    """Without warm-up, the half second of loading in the first step and the 20 ms in the third are included."""
-    device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
-    latencies_s = time_cold(device.step, 4, device.watch(marks=True))
-    assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
-
-
-def test_only_as_many_cold_steps_run_as_fit_and_none_beyond_the_limit() -> None:
-    """Two steps of 1 s have run; the remaining ones, and the steps of later passes, are still to come."""
+def test_as_many_cold_steps_run_as_fit_or_only_two_if_all_would_exceed_the_limit() -> None:
+    """Steps take 1 s; those of later passes count towards the limit."""
     device = FakeDevice(SECOND)
     assert len(time_cold(device.step, 300, device.watch(), longest_s=200, time_limit_s=260, later_steps=60)) == 200
     device = FakeDevice(SECOND)
@@ -99,32 +92,19 @@ def test_only_as_many_cold_steps_run_as_fit_and_none_beyond_the_limit() -> None:
     ("steps", "step_s", "longest_s", "fits"),
     [(300, 0.5, 150, 300), (300, 0.5, 149.9, 299), (300, 10, 60, TURN_STEPS), (30, 10, 60, 30), (300, 0, 60, 300)],
 )
-def test_as_many_steps_as_fit_but_a_turn_at_least(steps: int, step_s: float, longest_s: float, fits: int) -> None:
+def test_the_steps_that_fit_are_at_least_a_turn(steps: int, step_s: float, longest_s: float, fits: int) -> None:
     assert fitting(steps, step_s, longest_s) == fits
 
 
-def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
-    """The queue holds ten steps: the eleventh waits until the device takes the first, and each later one likewise."""
-    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
-
-    def step() -> None:
-        device.now = max(device.now, device.busy_until - 10 * MILLISECOND)
-        device.step()
-
-    latencies_s = time_unsynchronised(step, 30, device.watch())
-    assert latencies_s[:10] == pytest.approx([1e-5] * 10)
-    assert latencies_s[15:] == pytest.approx([1e-3] * 15)
-
-
-def test_columns_of_the_right_methods() -> None:
+def test_columns_of_the_correct_methods() -> None:
     """Each method runs one additional step that does not count."""
     device = gpu(wait_ns=5 * MILLISECOND)
-    columns = measure_latencies(right_methods(device.step, device.watch(marks=True)), 6, seed=0)
+    columns = measure_latencies(correct_methods(device.step, device.watch(marks=True)), 6, seed=0)
     ends = ("", "_low", "_high")
     assert columns == {
         "latencies_s": pytest.approx([6.01e-3] * 6),
         **{f"latency_p50{end}_s": pytest.approx(6.01e-3) for end in ends},
-        **{f"latency_p{percent}{end}_s": None for percent in (95, 99) for end in ends},  # of too few samples
+        **{f"latency_p{percent}{end}_s": None for percent in (95, 99) for end in ends},  # too few samples
         "latencies_device_s": pytest.approx([1.01e-3] * 6),
     }
     assert device.steps == 2 * (6 + 1)
@@ -132,7 +112,7 @@ def test_columns_of_the_right_methods() -> None:
 
 
 def test_percentiles_by_hand() -> None:
-    """Of 0, 1, ..., 400 the p-th percentile is 4 p; ranks of the ends: tests/crossover/test_percentiles.py."""
+    """The p-th percentile of 0, 1, ..., 400 is 4 p; for the intervals see tests/crossover/test_percentiles.py."""
     numbers = iter(number for start in range(0, 401, 50) for number in (0.0, *range(start, start + 50)))
     columns = measure_latencies({"latencies_s": lambda n: [float(next(numbers)) for _ in range(n)]}, 401, seed=0)
     assert [columns[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [200, 380, 396]
@@ -141,7 +121,7 @@ def test_percentiles_by_hand() -> None:
     assert [measure_latencies(alike, steps, seed=0)["latency_p99_s"] for steps in (368, 367)] == [1.0, None]
 
 
-def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
+def turns(seed: int) -> tuple[str, dict[str, Any]]:
     """The order of the methods, and the columns; a method's samples are the indices of its calls."""
     log: list[tuple[str, int]] = []
 
@@ -152,31 +132,27 @@ def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
 
         return measure
 
-    columns = measure_latencies({"latencies_s": method("R"), "U": method("U"), "T": method("T")}, steps, seed)
+    methods = {"latencies_s": method("R"), "U": method("U"), "T": method("T")}
+    columns = measure_latencies(methods, 6 * TURN_STEPS + 7, seed)
     assert [count for _, count in log[::2]] == [1] * (len(log) // 2)
     assert [name for name, _ in log[::2]] == [name for name, _ in log[1::2]]
     return "".join(name for name, _ in log[1::2]), columns
 
 
-def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
+def test_methods_take_turns_in_an_order_set_by_the_seed_and_then_in_reverse() -> None:
+    """Six rounds of three, and a rest of 7 steps; each turn begins with a step that does not count."""
+    order, columns = turns(seed=1)
+    rounds = [order[start : start + 3] for start in range(0, len(order), 3)]
+    assert len(rounds) == 7
+    assert all(sorted(names) == ["R", "T", "U"] for names in rounds)
+    assert [names[::-1] for names in rounds[:6:2]] == rounds[1:6:2]
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [6 * TURN_STEPS + 7] * 3
+    assert set(columns["U"]) == {2 * (turn + 1) for turn, name in enumerate(order) if name == "U"}
     assert turns(seed=1) == turns(seed=1)
     assert len({turns(seed)[0] for seed in range(9)}) > 3
-    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
-    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
 
 
-def test_methods_take_turns_in_random_order_and_backwards() -> None:
-    """Six rounds of three; each turn begins with a step that does not count."""
-    order, columns = turns(seed=1)
-    rounds = [order[start : start + 3] for start in range(0, 18, 3)]
-    assert len(order) == 18
-    assert all(sorted(names) == ["R", "T", "U"] for names in rounds)
-    assert [names[::-1] for names in rounds[::2]] == rounds[1::2]
-    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [6 * TURN_STEPS] * 3
-    assert set(columns["U"]) == {2 * (turn + 1) for turn, name in enumerate(order) if name == "U"}
-
-
-def test_mistakes_of_a_warm_trial() -> None:
+def test_the_mistaken_methods() -> None:
     device, other = gpu(), gpu()
     methods = mistaken_methods(device.step, other.step, device.watch(marks=True))
     assert methods["latencies_unsynchronised_s"](4) == pytest.approx([1e-5] * 4)

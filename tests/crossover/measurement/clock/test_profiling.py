@@ -1,4 +1,4 @@
-"""Busy time of a device, from fake profiles."""
+"""Busy time of a device, from a fake profiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12))))
-def test_covered_is_the_number_of_moments_in_any_span(pairs: list[tuple[int, int]]) -> None:
+def test_the_union_of_intervals_counts_each_moment_once(pairs: list[tuple[int, int]]) -> None:
     spans = [(start, start + length) for start, length in pairs]
     assert covered(spans) == len({moment for start, end in spans for moment in range(start, end)})
 
@@ -35,7 +35,7 @@ def profiled(
     step_time_s: float = 0.001,
     **options: Any,
 ) -> Any:
-    """The result of profiling with a fake profiler, and the order of events."""
+    """Profile with a fake profiler; returns the profile and the order of steps and calls."""
     log: list[str] = []
 
     class Profile:
@@ -57,21 +57,21 @@ def profiled(
 
 
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
-def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    ours = getattr(DeviceType, kind.upper())
+def test_only_the_devices_kernels_count(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    device_type = getattr(DeviceType, kind.upper())
     events = [
-        event(ours, 1000, 3000),
-        event(ours, 2000, 5000),
+        event(device_type, 1000, 3000),
+        event(device_type, 2000, 5000),
         event(DeviceType.CPU, 0, 90_000),
-        event(ours, 0, 90_000, annotation=True),
-        event(ours, 4500, 7000, name="Memcpy HtoD (Pageable -> Device)"),
+        event(device_type, 0, 90_000, annotation=True),
+        event(device_type, 4500, 7000, name="Memcpy HtoD (Pageable -> Device)"),
     ]
     profile, log = profiled(monkeypatch, events, kind)
     assert profile == pytest.approx((6e-3 / PROFILED_STEPS, 4e-3 / PROFILED_STEPS, 3 / PROFILED_STEPS))
     assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
 
 
-def test_results_copied_to_the_host_are_no_work_if_they_are_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_to_the_host_count_as_work_unless_they_are_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [
         event(DeviceType.CUDA, 0, 3000),
         event(DeviceType.CUDA, 3000, 8000, name="Memcpy DtoH (Device -> Pageable)"),
@@ -82,7 +82,7 @@ def test_results_copied_to_the_host_are_no_work_if_they_are_transfers(monkeypatc
 
 
 @pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])
-def test_few_slow_steps_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
+def test_slow_steps_are_profiled_a_few_times(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
     profile, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
     assert log.count("step") == steps
     assert profile == pytest.approx((8e-3 / steps, 8e-3 / steps, 1 / steps))

@@ -36,7 +36,7 @@ def reference_half_width(samples: list[float]) -> float:
 
 
 @given(st.integers(20, 130), st.floats(0.01, 0.5), st.integers(0, 2**32 - 1))
-def test_the_interval_is_scipys(count: int, spread: float, seed: int) -> None:
+def test_the_interval_agrees_with_scipy(count: int, spread: float, seed: int) -> None:
     samples = np.random.default_rng(seed).lognormal(-7, spread, count).tolist()
     assert relative_half_width(samples) == pytest.approx(reference_half_width(samples), rel=1e-9)
 
@@ -46,8 +46,8 @@ def test_there_is_no_interval_below_20_samples() -> None:
     assert relative_half_width([1.0] * 20) == 0
 
 
-def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
-    """The number of samples after which the criterion is met."""
+def samples_until(rule: Callable[[Course], bool], samples: list[float]) -> int:
+    """The number of samples after which a stopping criterion is met."""
     course = Course()
     for sample in samples:
         course.add(sample, 1)
@@ -68,19 +68,19 @@ def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
         ([1.0, 50.0, 1.0, 1.0, 1.0, 90.0], 3, True),  # medians
     ],
 )
-def test_steady_within_its_tolerance(samples: list[float], group: int, steady: bool) -> None:
+def test_samples_are_steady_within_the_tolerance(samples: list[float], group: int, steady: bool) -> None:
     assert is_steady(samples, 0.02, group) is steady
 
 
 @pytest.mark.parametrize("samples", [128, 1024, 8192, 65_536])
-def test_steady_sees_a_slow_ramp_however_short_the_steps(samples: int) -> None:
-    """Samples that fall slowly by a third are never steady, although neighbours hardly differ."""
+def test_a_slow_ramp_is_not_steady_however_short_the_steps(samples: int) -> None:
+    """The samples fall by a third, although neighbours hardly differ."""
     ramp = np.linspace(1.5, 1.0, samples).tolist()
     assert not any(is_steady(ramp[: samples * eighths // 8], 0.02, group=20) for eighths in (5, 6, 7, 8))
 
 
 @pytest.mark.parametrize(("start", "stop", "most"), [(40, 63, 23), (1024, 2048, 33), (16384, 32768, 33)])
-def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: int) -> None:
+def test_steadiness_is_checked_rarely_among_many_samples(start: int, stop: int, most: int) -> None:
     samples, checks = [1.0] * (start - 1), 0
     for _ in range(start, stop):
         samples.append(1.0)
@@ -93,7 +93,7 @@ def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: 
     [
         # 0.5 s, then the next check; checks are 8 samples apart.
         ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [0.001] * 1000, 504),
-        # With slow steps, a few that agree are enough.
+        # A few slow steps are enough if they agree.
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [3.0] * 60, 4),
         ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8),
         # Two groups of 20 steps, or of two cycles.
@@ -103,9 +103,9 @@ def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: 
         ),
     ],
 )
-def test_the_warm_up_of_an_effort(effort: dict[str, Any], cycle_steps: int, samples: list[float], count: int) -> None:
+def test_when_a_warm_up_ends(effort: dict[str, Any], cycle_steps: int, samples: list[float], count: int) -> None:
     limits = Effort(**{"warmup_long_s": 1000.0, **effort})
-    assert first_met(lambda course: warmed_up(course, limits, cycle_steps), samples) == count
+    assert samples_until(lambda course: warmed_up(course, limits, cycle_steps), samples) == count
 
 
 @pytest.mark.parametrize(
@@ -117,5 +117,5 @@ def test_the_warm_up_of_an_effort(effort: dict[str, Any], cycle_steps: int, samp
         ({"timed_max_s": 4.0}, 10.0, 2),
     ],
 )
-def test_the_end_of_a_timing(effort: dict[str, Any], sample_s: float, count: int) -> None:
-    assert first_met(lambda course: timed_enough(course, Effort(**effort)), [sample_s] * 100) == count
+def test_when_a_timing_ends(effort: dict[str, Any], sample_s: float, count: int) -> None:
+    assert samples_until(lambda course: timed_enough(course, Effort(**effort)), [sample_s] * 100) == count

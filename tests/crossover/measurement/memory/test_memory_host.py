@@ -1,3 +1,5 @@
+"""The resident memory of a process: the kernel's mark, samples, and steps of known size."""
+
 from __future__ import annotations
 
 import sys
@@ -17,7 +19,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 @pytest.fixture
 def process(tmp_path: Path) -> Path:
-    """A process of 100 KiB, whose high-water mark of 900 KiB is from earlier."""
+    """A process that uses 100 KiB, with an older high-water mark of 900 KiB."""
     (tmp_path / "clear_refs").write_text("-")
     write_status(tmp_path, 100, 900)
     return tmp_path
@@ -32,16 +34,18 @@ def columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
     return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
 
 
-@pytest.mark.parametrize(("mark_kib", "peak_kib"), [(300, 300), (99, 100)])  # the counters lag: never below the base
+@pytest.mark.parametrize(
+    ("mark_kib", "peak_kib"), [(300, 300), (99, 100)]
+)  # never below the base, although the counters lag
 def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, peak_kib: int) -> None:
-    seen: list[str] = []
+    written: list[str] = []
 
     def run() -> None:
-        seen.append((process / "clear_refs").read_text())
+        written.append((process / "clear_refs").read_text())
         write_status(process, 90, mark_kib)
 
     assert measure_host(run, process) == columns(100 * 1024, peak_kib * 1024, "VmHWM")
-    assert seen == ["5"]
+    assert written == ["5"]
 
 
 @pytest.mark.parametrize(
@@ -101,11 +105,9 @@ print(json.dumps([gradients, activations]))
 
 
 @linux
-def test_gradients_of_200_mb_and_activations_of_100_mb_show(in_fresh_process: Callable[..., Any]) -> None:
-    """The peak in the activations includes the ReLU's output, which is kept, and two gradients of its size, which are
-    not.
-    """
-    tolerance = 3 * MB  # too large for the heap, which would leave gaps
+def test_gradients_of_200_mb_and_activations_of_100_mb_are_found(in_fresh_process: Callable[..., Any]) -> None:
+    """The second peak consists of the ReLU's output, an activation, and two gradients of its size, which are not."""
+    tolerance = 3 * MB  # tensors are too large for the heap, which would have gaps
     gradients, activations = in_fresh_process(TRAINING, MALLOC_MMAP_THRESHOLD_="65536")
     parameter_bytes = (5000 * 10000 + 10000) * 4
     assert gradients["memory_source"] == "VmHWM"

@@ -1,3 +1,5 @@
+"""Memory limits: the kernel's on the CPU, torch's on CUDA."""
+
 from __future__ import annotations
 
 import sys
@@ -32,19 +34,19 @@ print(json.dumps([*fitted, fits(60_000_000), float((torch.ones(8 * 32768) * 2).s
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep the limit")
-def test_the_kernel_refuses_memory_over_the_limit_and_torch_says_so(in_fresh_process: Callable[..., Any]) -> None:
+def test_memory_over_the_limit_is_refused_as_out_of_memory(in_fresh_process: Callable[..., Any]) -> None:
     """Runs in a fresh process, since a limit cannot be removed. 2 MB are left for Python's heap."""
     assert in_fresh_process(LIMITED) == [True, True, False, False, True, False, 524288]
 
 
-def test_a_kernel_that_keeps_no_limit_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_ignores_the_limit_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
     with pytest.raises(UnsupportedError, match="RLIMIT_DATA"):
         limit_host(10_000_000)
 
 
 @pytest.mark.parametrize(("limit_bytes", "fraction"), [(250, 0.25), (4000, 1.0)])
-def test_on_cuda_the_limit_is_a_share_of_the_gpu(
+def test_on_cuda_the_limit_is_a_share_of_the_memory(
     monkeypatch: pytest.MonkeyPatch, limit_bytes: int, fraction: float
 ) -> None:
     limits: list[tuple[float, torch.device]] = []
@@ -53,6 +55,6 @@ def test_on_cuda_the_limit_is_a_share_of_the_gpu(
     assert limits == [(fraction, torch.device("cuda", 0))]
 
 
-def test_other_devices_take_no_limit() -> None:
+def test_other_devices_have_no_limit() -> None:
     with pytest.raises(UnsupportedError, match="this is mps"):
         limit_memory(torch.device("mps"), None, 1000)

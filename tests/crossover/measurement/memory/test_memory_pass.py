@@ -125,7 +125,7 @@ def entry(used: int | None, pid: int | None = None) -> SimpleNamespace:
         ({}, None),
     ],
 )
-def test_the_drivers_figure_of_this_process(
+def test_the_memory_of_this_process_as_reported_by_the_driver(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Any, gpus: dict[str, Any], used_bytes: int | None
 ) -> None:
     monkeypatch.setattr(memory_pass, "pynvml", fake_nvml(gpus))
@@ -138,7 +138,7 @@ def test_the_drivers_figure_of_this_process(
 @pytest.mark.parametrize(
     ("kind", "taken", "other_bytes"), [("cuda", 1500, 1300), ("xpu", 1500, 1300), ("cuda", 100, 0)]
 )
-def test_an_accelerators_memory(
+def test_the_memory_of_an_accelerator(
     monkeypatch: pytest.MonkeyPatch,
     fake_nvml: Any,
     subject: Subject,
@@ -148,7 +148,7 @@ def test_an_accelerators_memory(
     taken: int,
     other_bytes: int,
 ) -> None:
-    """4600 B of the peak were allocated before; the parts are 4800 B."""
+    """4600 B of the peak were allocated before the steps; the parts are 4800 B."""
     gpu = Accelerator()
     Cycle(gpu, 5000)
 
@@ -169,7 +169,7 @@ def test_an_accelerators_memory(
         **PARTS,
         "other_bytes": other_bytes,
     }
-    assert fixed_split == [4600]  # measured from marks that were reset in between
+    assert fixed_split == [4600]  # the peak was reset before the split
     assert steps == ["timed", "timed", "eager"]
 
 

@@ -39,7 +39,7 @@ def split_training(
     zero_first: bool = False,
     warmup: int = 3,
 ) -> Split:
-    """Split a training step on resident data, or on what `next_data` makes, after steps of warm-up."""
+    """Split a training step on resident data, or on batches from `next_data`, after steps of warm-up."""
     data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
 
     def step() -> None:
@@ -59,23 +59,23 @@ def split_training(
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
     """At the peak, the ReLU's output, two gradients of its size and the last layer's parameter gradients exist.
 
-    The first layer's output is not kept, the second's input is the ReLU's output, and the batch is resident.
+    The first layer's output is not kept, and the batch is resident.
     """
     split = split_training(two_layers())
     assert parts(split) == (PARAMETER_BYTES, LAST_LAYER_BYTES, 0, RELU_BYTES, ROWS * 10 * 4)
     assert split.added_bytes == RELU_BYTES + LAST_LAYER_BYTES
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_batch_is_an_activation_unless_it_is_a_view_of_other_data(named: bool) -> None:
+@pytest.mark.parametrize("is_view", [False, True])
+def test_a_batch_is_an_activation_unless_it_is_a_view_of_other_data(is_view: bool) -> None:
     data = torch.randn(5 * ROWS, 10)
-    next_data = (lambda: data.narrow(0, ROWS, ROWS)) if named else (lambda: torch.ones(ROWS, 10))
+    next_data = (lambda: data.narrow(0, ROWS, ROWS)) if is_view else (lambda: torch.ones(ROWS, 10))
     split = split_training(two_layers(), next_data=next_data)
-    assert parts(split)[3:] == (RELU_BYTES + (0 if named else ROWS * 10 * 4), 0)
+    assert parts(split)[3:] == (RELU_BYTES + (0 if is_view else ROWS * 10 * 4), 0)
 
 
 @pytest.mark.parametrize(("zero_first", "added_bytes"), [(False, PARAMETER_BYTES), (True, 0)])
-def test_a_small_batch_peaks_where_all_gradients_are_there(zero_first: bool, added_bytes: int) -> None:
+def test_a_small_batch_peaks_where_all_gradients_exist(zero_first: bool, added_bytes: int) -> None:
     """Gradients left by the previous step count from the start."""
     split = split_training(two_layers(), rows=1, zero_first=zero_first)
     assert parts(split)[1:4] == (PARAMETER_BYTES, 0, 0)
@@ -130,7 +130,7 @@ def test_shared_parameters_count_once() -> None:
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
 
 
-def test_frozen_parameters_have_no_gradients_and_those_of_the_optimizer_count() -> None:
+def test_frozen_parameters_have_no_gradients_and_parameters_outside_of_the_model_count() -> None:
     model, scale = two_layers(), nn.Parameter(torch.ones(100))
     model[0].requires_grad_(False)
     split = split_training(model, lambda parameters: SGD([*parameters, scale]), 1)
@@ -138,7 +138,7 @@ def test_frozen_parameters_have_no_gradients_and_those_of_the_optimizer_count() 
 
 
 @pytest.mark.parametrize("grad_mode", [torch.no_grad, torch.inference_mode])
-def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
+def test_an_inference_has_no_activations(grad_mode: type[torch.no_grad]) -> None:
     model, data = two_layers(), torch.randn(ROWS, 10)
 
     def step() -> None:
@@ -149,16 +149,16 @@ def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
     assert (parts(split), split.added_bytes) == ((PARAMETER_BYTES, 0, 0, 0, ROWS * 10 * 4), 0)
 
 
-def test_buffers_are_resident_and_no_activations() -> None:
-    """Batch normalisation keeps its input, and the mean and spread of each of 10 columns; its state is 3 buffers."""
+def test_buffers_are_resident() -> None:
+    """Batch normalisation keeps its input, and the mean and spread of each of 10 columns; it has 3 buffers."""
     data = torch.randn(ROWS, 10)
     split = split_training(nn.BatchNorm1d(10), next_data=lambda: data, warmup=0)
     assert parts(split)[3:] == (ROWS * 10 * 4 + 2 * 10 * 4, 2 * 10 * 4 + 8)
 
 
-def test_weights_that_autocast_copies_count_as_activations() -> None:
-    """The peak is at the sum's float32 copy of the wide output; by then, 2-byte copies of the batch, the first layer's
-    output and the second's weight are kept for the backward pass (which does not need the first's weight).
+def test_autocasts_copies_of_weights_are_activations() -> None:
+    """The peak is at the sum's float32 copy of the wide output. By then the batch, the first layer's output and the
+    second layer's weight are kept in 2 bytes for the backward pass, which does not need the first layer's weight.
     """
 
     class Mixed(nn.Sequential):
@@ -172,7 +172,7 @@ def test_weights_that_autocast_copies_count_as_activations() -> None:
     assert parts(split)[0] == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
 
 
-def test_observing_keeps_nothing_alive() -> None:
+def test_an_observed_step_frees_its_outputs() -> None:
     """In three forward passes whose outputs are dropped, only one ReLU output exists at a time."""
     model, data = nn.Sequential(nn.Linear(10, 20), nn.ReLU()), torch.randn(ROWS, 10)
 
@@ -180,7 +180,7 @@ def test_observing_keeps_nothing_alive() -> None:
         for _ in range(3):
             model(data)
 
-    gc.disable()  # it would free what a cycle of references keeps
+    gc.disable()  # otherwise it might free outputs in a reference cycle
     try:
         split = split_step(Subject(step, model, None, (data,)), CPU)
     finally:
@@ -188,8 +188,8 @@ def test_observing_keeps_nothing_alive() -> None:
     assert parts(split)[3] == RELU_BYTES
 
 
-def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
-    """A workspace that only the device counts moves the peak into the forward pass, where no gradients exist yet."""
+def test_the_devices_high_water_mark_sets_the_moment_of_the_peak() -> None:
+    """A workspace that only the device counts moves the peak into the forward pass, before any gradient exists."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
 
     def step() -> None:
@@ -201,7 +201,7 @@ def test_the_devices_mark_sets_the_moment_of_the_peak() -> None:
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
-def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
+def test_a_step_that_fails_leaves_no_hooks() -> None:
     model = two_layers()
 
     def step() -> None:
@@ -218,7 +218,7 @@ def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}
 
 
-def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
+def test_a_storage_counts_once_until_its_last_tensor_is_freed() -> None:
     ledger = Ledger("cpu")
     whole = torch.empty(100)
     part = whole[:3]

@@ -1,4 +1,4 @@
-"""The two modes of the check: the same random numbers for any device and precision, and noise after each operation."""
+"""The modes of the check: the same random numbers for any device and precision, and noise after each operation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch
         lambda x: torch.multinomial(x[0, 0, 0], 2),
     ],
 )
-def test_the_same_numbers_in_every_precision_and_layout(draw: Draw) -> None:
+def test_random_numbers_are_the_same_in_every_precision_and_layout(draw: Draw) -> None:
     before = torch.get_rng_state()
     exact = draws_of(draw, torch.float64)
     assert torch.equal(torch.get_rng_state(), before)
@@ -50,7 +50,7 @@ def test_the_same_numbers_in_every_precision_and_layout(draw: Draw) -> None:
     assert torch.allclose(draws_of(draw, torch.bfloat16, torch.channels_last), exact, rtol=2**-8)
 
 
-def test_pythons_and_numpys_numbers_are_the_same_too() -> None:
+def test_random_numbers_of_python_and_numpy_are_the_same_too() -> None:
     def drawn() -> tuple[float, float]:
         with SameDraws():
             return random.random(), float(np.random.rand())
@@ -66,7 +66,7 @@ def test_pythons_and_numpys_numbers_are_the_same_too() -> None:
         lambda x: torch.dropout(x, 0.5, True),
     ],
 )
-def test_dropout_passes_its_input_on(drop: Draw) -> None:
+def test_dropout_returns_its_input(drop: Draw) -> None:
     with SameDraws() as draws:
         assert drop(torch.ones(2, 3, 4, 4)).eq(1).all()
     assert not draws.drew
@@ -87,7 +87,7 @@ def fractions(count: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("count", [1, 1000, PERIOD, 3 * PERIOD + 7])
-def test_each_value_gets_noise_of_its_own(count: int) -> None:
+def test_noise_differs_from_value_to_value(count: int) -> None:
     values = fractions(count)
     with RoundingNoise(SHARE, 0):
         doubled = values * 2
@@ -99,7 +99,7 @@ def test_each_value_gets_noise_of_its_own(count: int) -> None:
 
 
 def test_every_operation_of_both_passes_adds_noise() -> None:
-    """(1.5 x) 0.7 has two operations and so has its gradient; together the noise is sqrt(2) times that of one."""
+    """(1.5 x) 0.7 and its gradient have two operations each, whose noise is sqrt(2) times that of one operation."""
     x = fractions(1000).requires_grad_()
     with RoundingNoise(SHARE, 0):
         y = x * 1.5 * 0.7
@@ -108,13 +108,13 @@ def test_every_operation_of_both_passes_adds_noise() -> None:
         assert (noisy / exact - 1).detach().std() == pytest.approx(SHARE * (2 / 3) ** 0.5, rel=0.1)
 
 
-def test_whole_numbers_views_and_other_types_stay_as_they_are() -> None:
+def test_whole_numbers_views_and_other_types_get_no_noise() -> None:
     mask = torch.tensor([0.0, 1.0, -torch.inf, 3.0])
     values = fractions(6)
     with RoundingNoise(SHARE, 0):
         assert torch.equal(mask.repeat(2).clone(), torch.cat([mask, mask]))
         assert values.view(2, 3).t()[1, 0].data_ptr() == values[1:].data_ptr()
         assert torch.equal(torch.arange(3) * 2, torch.tensor([0, 2, 4]))
-        assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # which were not rounded
+        assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # nothing is rounded in a constant
         assert (values * 1j).is_complex()
     assert torch.equal(values, fractions(6))

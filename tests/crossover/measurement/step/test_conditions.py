@@ -1,4 +1,4 @@
-"""Settings, threads and device: what is set, what is read back, and which changes are detected."""
+"""Settings, threads and device: all are set and read, and changes are detected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 
 from crossover.config.words import PRECISIONS
 from crossover.errors import InvalidError
-from crossover.measurement import cell as prepared
+from crossover.measurement import cell as cell_module
 from crossover.measurement.cell import open_cell
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
@@ -56,7 +56,7 @@ def write(switch: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_switch_is_set_whatever_it_was_before(precision: str) -> None:
+def test_every_setting_is_set_whatever_it_was_before(precision: str) -> None:
     opposite = {"ieee": "tf32", "tf32": "ieee", True: False, False: True}
     write("fp32_precision", "tf32")  # a setting above the leaves
     for switch, value in wanted(precision).items():
@@ -70,7 +70,7 @@ def test_every_switch_is_set_whatever_it_was_before(precision: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "seen"),
+    ("change", "expected"),
     [
         (lambda: write("cudnn.benchmark", True), {"cudnn.benchmark": True}),
         (lambda: write("cuda.matmul.allow_tf32", True), {"cuda.matmul.fp32_precision": "tf32"}),
@@ -81,13 +81,13 @@ def test_every_switch_is_set_whatever_it_was_before(precision: str) -> None:
         (lambda: torch.set_num_threads(THREADS + 1), {"threads": THREADS + 1}),
     ],
 )
-def test_a_change_is_named(change: Callable[[], None], seen: dict[str, Any]) -> None:
+def test_a_changed_setting_is_named(change: Callable[[], None], expected: dict[str, Any]) -> None:
     switches = set_switches("fp32", THREADS)
     assert changes(switches, read_switches()) is None
     change()
     current = read_switches()
-    assert {name: current[name] for name in switches if current[name] != switches[name]} == seen
-    named = ", ".join(f"{name} changed from {switches[name]} to {value}" for name, value in seen.items())
+    assert {name: current[name] for name in switches if current[name] != switches[name]} == expected
+    named = ", ".join(f"{name} changed from {switches[name]} to {value}" for name, value in expected.items())
     assert str(changes(switches, current)).startswith(named)
 
 
@@ -101,7 +101,7 @@ def test_a_change_is_named(change: Callable[[], None], seen: dict[str, Any]) -> 
         (lambda on: torch.set_default_dtype(torch.float64 if on else torch.float32), "default_dtype"),
     ],
 )
-def test_switches_that_are_left_alone_are_read_too(set_to: Callable[[bool], Any], name: str) -> None:
+def test_settings_that_are_not_set_are_read_too(set_to: Callable[[bool], Any], name: str) -> None:
     before = read_switches()
     original = False if name == "default_dtype" else before[name]
     set_to(not original)
@@ -116,7 +116,7 @@ def test_autocast_that_was_left_on_is_read() -> None:
         assert read_switches()["autocast"] == ["cpu"]
 
 
-def test_threads_are_those_of_the_job_and_must_stay() -> None:
+def test_the_number_of_threads_is_set_and_must_not_change() -> None:
     cell = open_cell(replace(JOB, threads=THREADS + 1))
     assert torch.get_num_threads() == THREADS + 1
     cell.check(TASK)
@@ -125,14 +125,14 @@ def test_threads_are_those_of_the_job_and_must_stay() -> None:
         cell.check(TASK)
 
 
-def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_an_accelerator_threads_may_change_but_settings_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data loader's pinning thread sets the number of threads."""
-    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
+    monkeypatch.setattr(cell_module, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
     cell = open_cell(replace(JOB, threads=THREADS + 1))
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match="tensors lie on cpu, not on xpu"):
         cell.check(TASK)
-    monkeypatch.setattr(prepared, "wrong_device", lambda *_: None)
+    monkeypatch.setattr(cell_module, "wrong_device", lambda *_: None)
     cell.check(TASK)
     write("cudnn.benchmark", True)
     with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed"):
@@ -149,7 +149,7 @@ def test_another_gpu_than_the_leased_one_is_found() -> None:
 
 
 def test_another_mig_instance_than_the_leased_one_is_found() -> None:
-    """Torch reports an instance by its own UUID or its GPU's, both with the prefix of a GPU."""
+    """Torch reports an instance by its own UUID or that of its GPU, both with the prefix of a GPU."""
     for name, right in (("GPU-instance", True), ("GPU-board", True), ("GPU-other", False)):
         gpu = OpenDevice(torch.device("cpu"), lambda: None, uuid=name)
         assert (wrong_device(TASK, gpu, "MIG-instance", "GPU-board") is None) is right
@@ -157,7 +157,7 @@ def test_another_mig_instance_than_the_leased_one_is_found() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2**32, 2**40 + 1])
-def test_every_generator_draws_the_same_after_the_same_seed(seed: int) -> None:
+def test_a_seed_determines_the_numbers_of_every_generator(seed: int) -> None:
     def drawn(seed: int) -> tuple[float, ...]:
         seed_all(seed)
         return random.random(), float(np.random.rand()), float(torch.rand(1))

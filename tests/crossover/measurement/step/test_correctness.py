@@ -1,4 +1,4 @@
-"""The numerical check: correct results pass, planted errors are found, and the verdict at its limits."""
+"""The numerical check: correct results pass, planted errors are found, and the limits of the verdict are exact."""
 
 from __future__ import annotations
 
@@ -39,55 +39,55 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Noise:
-    """Shifts the result by a fixed amount for noise of at least `from_share`, and records its calls."""
+    """A given effect of noise of at least `from_share`, and none of smaller noise; records its calls."""
 
     def __init__(self, result: float = 0.0, gradient: float = 0.0, *, from_share: float = 0.0) -> None:
-        self.moved = {"result": result, "gradient": gradient}
+        self.effect = {"result": result, "gradient": gradient}
         self.from_share = from_share
-        self.asked: list[tuple[float, int]] = []
+        self.calls: list[tuple[float, int]] = []
 
     def __call__(self, share: float, seed: int) -> Errors:
-        self.asked.append((share, seed))
-        return self.moved if share >= self.from_share else {"result": 0.0, "gradient": 0.0}
+        self.calls.append((share, seed))
+        return self.effect if share >= self.from_share else {"result": 0.0, "gradient": 0.0}
 
 
-def verdict(result: float, gradient: float, moved: Noise, precision: str = "fp32", again: float = 0.0) -> str:
+def verdict(result: float, gradient: float, noise: Noise, precision: str = "fp32", rerun: float = 0.0) -> str:
     errors = {"result": result, "gradient": gradient}
-    answer = judge(errors, moved, lambda: dict.fromkeys(errors, again), precision)
+    answer = judge(errors, noise, lambda: dict.fromkeys(errors, rerun), precision)
     assert answer.errors is errors
     assert answer.wrong is None or answer.unchecked is None
     return "wrong" if answer.wrong else "not_checked" if answer.unchecked else "right"
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_three_roundings_are_right_without_any_noise(precision: str) -> None:
-    moved = Noise()
+def test_errors_of_three_roundings_are_right_without_a_run_with_noise(precision: str) -> None:
+    noise = Noise()
     limit = 3 * ROUNDING[precision]
-    assert verdict(limit, limit, moved, precision) == "right"
-    assert not moved.asked
-    assert verdict(limit * 1.01, 0.0, moved, precision) == "not_checked"
+    assert verdict(limit, limit, noise, precision) == "right"
+    assert not noise.calls
+    assert verdict(limit * 1.01, 0.0, noise, precision) == "not_checked"
 
 
 @pytest.mark.parametrize(
-    ("result", "gradient", "moved", "again", "expected"),
+    ("result", "gradient", "noise", "rerun", "expected"),
     [
         (0.0, 0.3, Noise(gradient=0.1), 0.0, "right"),  # three times the effect of noise
         (0.0, 0.51, Noise(gradient=1.0), 0.0, "not_checked"),  # an error above half of the norm never passes
-        (1e9, 0.0, Noise(result=math.nan), 0.0, "not_checked"),  # noise makes the exact result NaN
+        (1e9, 0.0, Noise(result=math.nan), 0.0, "not_checked"),  # with noise the exact result is NaN
         (1.0, 0.0, Noise(), 1e-6, "wrong"),
         (1.0, 0.0, Noise(), 0.1, "not_checked"),  # two runs differ by more than rounding explains
     ],
 )
-def test_the_verdict_at_its_limits(result: float, gradient: float, moved: Noise, again: float, expected: str) -> None:
-    assert verdict(result, gradient, moved, again=again) == expected
+def test_the_limits_of_the_verdict(result: float, gradient: float, noise: Noise, rerun: float, expected: str) -> None:
+    assert verdict(result, gradient, noise, rerun=rerun) == expected
 
 
-@pytest.mark.parametrize(("precision", "greater"), [("fp32", 2**-17), ("bf16", 2**-5)])
-def test_errors_that_only_greater_noise_explains_are_undecided(precision: str, greater: float) -> None:
+@pytest.mark.parametrize(("precision", "larger"), [("fp32", 2**-17), ("bf16", 2**-5)])
+def test_errors_that_only_larger_noise_explains_are_not_checked(precision: str, larger: float) -> None:
     """The noise is 8 times that of rounding (2^-20) in fp32, and 4 times that of rounding (2^-7) in bf16."""
-    moved = Noise(gradient=0.125, from_share=greater)
-    assert verdict(0.0, 0.375, moved, precision) == "not_checked"
-    assert moved.asked == [*((ROUNDING[precision], seed) for seed in range(2)), (greater, 0)]
+    noise = Noise(gradient=0.125, from_share=larger)
+    assert verdict(0.0, 0.375, noise, precision) == "not_checked"
+    assert noise.calls == [*((ROUNDING[precision], seed) for seed in range(2)), (larger, 0)]
     assert verdict(0.0, 0.375, Noise(gradient=0.12), precision) == "wrong"
 
 
@@ -104,7 +104,7 @@ def checked(
     forward: Callable[..., Any] = squared,
     grown_bytes: Callable[..., int] = without_measuring,
 ) -> Answer:
-    """The verdict on a training whose model is made wrong while the reference's is not."""
+    """The verdict on a training whose model is changed by `wrong`, while the reference's is not."""
     torch.manual_seed(0)
     batch = torch.randn(ROWS, 4) if batch is None else batch
     task = TinyTraining(wrong(right()), [batch], arithmetic_of(precision, CPU), forward)
@@ -115,8 +115,8 @@ def is_right(answer: Answer) -> bool:
     return bool(answer.errors) and answer.wrong is answer.unchecked is None
 
 
-def with_outputs(change: Change) -> Callable[[nn.Module], nn.Module]:
-    """Changes a model's outputs; its weights keep their names."""
+def with_output_hook(change: Change) -> Callable[[nn.Module], nn.Module]:
+    """Change a model's outputs, but not the names of its weights."""
 
     def hook(right: Any) -> nn.Module:
         right.register_forward_hook(lambda _module, _inputs, outputs: change(outputs))
@@ -146,7 +146,7 @@ class HalfBackward(torch.autograd.Function):
     ],
 )
 def test_a_wrong_result_and_a_wrong_gradient_are_found(change: Change, claimed: str, name: str, error: float) -> None:
-    answer = checked(with_outputs(change), claimed=claimed)
+    answer = checked(with_output_hook(change), claimed=claimed)
     assert answer.errors[name] == pytest.approx(error, rel=1e-4, nan_ok=True)
     assert f"the step's {name} is" in str(answer.wrong)
     full = claimed in ("fp64", "fp32")
@@ -198,8 +198,8 @@ def test_an_unused_parameter_has_no_gradient_and_is_no_error() -> None:
     assert "gradient" in answer.errors
 
 
-def test_dropout_is_no_error_and_is_there_again_afterwards() -> None:
-    """Checked for each kind of module in which torch has dropout."""
+def test_dropout_is_no_error_and_is_restored() -> None:
+    """For each kind of module with dropout in torch."""
 
     def with_dropout() -> nn.Module:
         return Applied(
@@ -220,7 +220,7 @@ def test_dropout_is_no_error_and_is_there_again_afterwards() -> None:
 
 
 class Stack(nn.Module):
-    """Linear layers with batch norm and ReLU, through which rounding errors grow; or with dropout of whole rows."""
+    """Layers with batch norm and ReLU, through which rounding errors grow, or blocks with dropout of whole rows."""
 
     def __init__(self, layers: int, *, stochastic: bool = False) -> None:
         super().__init__()
@@ -237,16 +237,14 @@ class Stack(nn.Module):
         return values
 
     def block(self, layer: nn.Module, norm: nn.Module, values: torch.Tensor) -> torch.Tensor:
-        """A residual block that drops rows, like timm's DropPath and torchvision's StochasticDepth."""
+        """A residual block that drops whole rows, like timm's DropPath and torchvision's StochasticDepth."""
         new = functional.dropout(norm(layer(values)), 0.3, self.training)
         factors = new.new_empty((len(new), 1)).bernoulli_(0.5)
         return values + new * factors / 0.5
 
 
-def test_a_model_in_which_rounding_grows_is_right_and_its_buffers_stay() -> None:
-    """Fresh batch norms amplify rounding: with 32 layers and 60 seeds, gradients were off by up to 0.17, and all
-    passed.
-    """
+def test_a_model_that_amplifies_rounding_is_right_and_keeps_its_buffers() -> None:
+    """Fresh batch norms amplify rounding: with 32 layers and 60 seeds, gradients were off by up to 0.17; all passed."""
     errors = []
     for seed in range(3):
         torch.manual_seed(seed)
@@ -255,17 +253,17 @@ def test_a_model_in_which_rounding_grows_is_right_and_its_buffers_stay() -> None
         assert is_right(answer)
         errors.append(answer.errors["gradient"])
         assert all(torch.equal(now, new) for now, new in zip(task.model.buffers(), Stack(16).buffers(), strict=True))
-    assert max(errors) > 3 * ROUNDING["fp32"]  # larger than plain rounding, so the noise decided
+    assert max(errors) > 3 * ROUNDING["fp32"]  # larger than plain rounding, so noise decided
 
 
 def test_a_stochastic_model_is_right_and_its_faults_are_found() -> None:
     options: dict[str, Any] = {"right": lambda: Stack(2, stochastic=True), "batch": torch.randn(ROWS, 16)}
     for precision in ("fp32", "bf16"):
         assert is_right(checked(precision=precision, **options))
-    assert checked(with_outputs(lambda outputs: outputs * 1.1), **options).wrong is not None
+    assert checked(with_output_hook(lambda outputs: outputs * 1.1), **options).wrong is not None
 
 
-def test_an_answer_is_wrong_only_if_it_is_wrong_twice() -> None:
+def test_a_result_is_wrong_only_if_it_is_wrong_in_two_attempts() -> None:
     """The reference's weight is 2 in the first attempt and 3 in the second; the task's weight is always 3."""
     models: list[float] = []
 
@@ -281,16 +279,16 @@ def test_an_answer_is_wrong_only_if_it_is_wrong_twice() -> None:
     assert compare_with_reference(task, lambda: linear(2.0), "fp32").wrong is not None
 
 
-OWN = np.random.default_rng(3)
+GENERATOR = np.random.default_rng(3)
 
 
 def noisy() -> nn.Module:
-    """A model that draws random numbers outside of torch; their scatter must not count as rounding."""
-    return with_outputs(lambda outputs: outputs * OWN.random())(model())
+    """A model that draws random numbers outside of torch, whose scatter must not count as rounding."""
+    return with_output_hook(lambda outputs: outputs * GENERATOR.random())(model())
 
 
-def differing() -> Callable[..., tuple[torch.Tensor, ...]]:
-    """A forward pass whose result in fp32 differs from run to run."""
+def changing() -> Callable[..., tuple[torch.Tensor, ...]]:
+    """A forward pass whose result in fp32 changes from run to run."""
     runs = count(2)
     return lambda model, inputs: (model(inputs).mean() * (next(runs) if inputs.dtype == torch.float32 else 1),)
 
@@ -299,34 +297,34 @@ def differing() -> Callable[..., tuple[torch.Tensor, ...]]:
     ("options", "reason"),
     [
         ({"right": noisy}, "two runs differ in double precision"),
-        ({"forward": differing()}, "two runs of the step differ"),
+        ({"forward": changing()}, "two runs of the step differ"),
         (
             {"forward": lambda m, x: ((m(x) @ torch.ones(1, 1, dtype=torch.float32)).mean(),)},
             "comparison with double precision failed: RuntimeError: ",
         ),
     ],
 )
-def test_answers_that_cannot_be_compared_say_why(options: dict[str, Any], reason: str) -> None:
+def test_results_that_cannot_be_compared_are_unchecked_with_a_reason(options: dict[str, Any], reason: str) -> None:
     answer = checked(**options)
     assert answer.wrong is None
     assert reason in str(answer.unchecked)
 
 
 @pytest.mark.parametrize(("draw", "execution"), [(functional.gumbel_softmax, "eager"), (functional.dropout, "compile")])
-def test_draws_that_the_reference_cannot_repeat_are_unchecked(draw: Change, execution: str) -> None:
+def test_random_numbers_that_the_reference_cannot_draw_are_unchecked(draw: Change, execution: str) -> None:
     task = TinyTraining(model(), [torch.randn(ROWS, 4)], forward=lambda m, inputs: (draw(m(inputs)).mean(),))
     answer = compare_with_reference(task, model, "fp32", execution)
     assert answer == Answer(unchecked="the model draws random numbers that the reference cannot draw as well")
 
 
-def test_a_workload_can_leave_the_check_out() -> None:
+def test_a_workload_can_skip_the_check() -> None:
     task = TinyTraining(model(), [torch.randn(8, 4)])
     task.not_comparable = "it samples"
     answer = compare_with_reference(task, lambda: pytest.fail("built"), "fp32")
     assert answer == Answer(unchecked="the workload leaves the check out: it samples")
 
 
-def test_a_reference_that_does_not_fit_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_that_does_not_fit_into_memory_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = 4 * 8 * (4 * 64 + 64 + 64 + 1)
     for available, compared in ((needed, True), (needed - 1, False)):
         monkeypatch.setattr(psutil, "virtual_memory", lambda bytes_=available: SimpleNamespace(available=bytes_))
@@ -335,7 +333,7 @@ def test_a_reference_that_does_not_fit_is_not_built(monkeypatch: pytest.MonkeyPa
         assert ("do not fit" in str(answer.unchecked)) is not compared
 
 
-def test_fresh_weights_are_left_and_no_gradients() -> None:
+def test_the_check_leaves_fresh_weights_and_no_gradients() -> None:
     fresh: list[nn.Module] = []
 
     def fresh_model() -> nn.Module:
@@ -352,28 +350,28 @@ def test_fresh_weights_are_left_and_no_gradients() -> None:
     assert all(parameter.grad is None for parameter in task.model.parameters())
 
 
-def costing(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Make the reference take this many seconds for some rows."""
+def set_reference_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the reference take this many seconds for some rows."""
     monkeypatch.setattr(correctness, "_seconds", lambda run: (run(), seconds)[1])
 
 
 BATCH = 1024
-"""32 times the number of rows that are compared."""
+"""Batch size, 32 times the number of rows that are compared."""
 LIMIT_S = WHOLE_BATCH_S / 32
 
 
 @pytest.mark.parametrize(
     ("seconds", "bytes_", "seen", "rows"),
     [
-        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows that are timed; then the reference and the step
-        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),  # once more, since the first run loads libraries
+        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows to time the reference; then the reference and the step
+        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),  # timed twice, since the first run loads libraries
         (LIMIT_S, 10**15, [ROWS, ROWS], ROWS),
     ],
 )
-def test_a_training_is_compared_whole_unless_that_takes_long_or_much_memory(
+def test_a_training_is_compared_on_the_whole_batch_unless_that_takes_long_or_much_memory(
     monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: int, seen: list[int], rows: int | None
 ) -> None:
-    costing(monkeypatch, seconds)
+    set_reference_time(monkeypatch, seconds)
     lengths: list[int] = []
 
     def forward(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -385,17 +383,20 @@ def test_a_training_is_compared_whole_unless_that_takes_long_or_much_memory(
     assert (lengths, answer.rows) == (seen, rows)
 
 
-def test_a_model_of_one_batch_size_is_compared_whole() -> None:
+def test_a_model_for_a_fixed_batch_size_is_compared_on_the_whole_batch() -> None:
     answer = checked(batch=torch.randn(2 * ROWS, 4), forward=lambda m, x: (m(x).view(2 * ROWS, 1).square().mean(),))
     assert is_right(answer)
     assert answer.rows is None
 
 
-def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) -> tuple[Answer, list[int], list[int]]:
-    """The verdict on an inference with weight 2 and changed outputs, and the batch sizes that the task's model and the
-    exact model received.
+def checked_inference(
+    batch: torch.Tensor, change: Change = lambda outputs: outputs
+) -> tuple[Answer, list[int], list[int]]:
+    """Check an inference with weight 2 and changed outputs.
+
+    Returns the verdict, and the batch sizes that the task's model and the exact model received.
     """
-    ours: list[int] = []
+    timed: list[int] = []
     exact: list[int] = []
 
     def model(seen: list[int]) -> nn.Module:
@@ -403,19 +404,17 @@ def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) 
         layer.register_forward_hook(lambda _module, inputs, _outputs: seen.append(len(inputs[0])))
         return layer
 
-    task = TinyInference(with_outputs(change)(model(ours)), batch)
+    task = TinyInference(with_output_hook(change)(model(timed)), batch)
     answer = compare_with_reference(task, lambda: model(exact), "fp32")
     assert not task.seen
-    return answer, ours, exact
+    return answer, timed, exact
 
 
-def test_an_inference_runs_the_whole_batch_and_some_rows_stand_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exact model runs some rows only, and the task's model the whole batch, also to see that rows are
-    independent.
-    """
-    costing(monkeypatch, 1.0)
-    answer, ours, exact = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
-    assert (ours, exact) == ([1000] * 3, [ROWS] * 2)
+def test_an_inference_runs_the_whole_batch_but_is_compared_on_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task's model runs the whole batch three times, twice to show that rows are independent."""
+    set_reference_time(monkeypatch, 1.0)
+    answer, timed, exact = checked_inference(torch.arange(1.0, 1001).unsqueeze(1))
+    assert (timed, exact) == ([1000] * 3, [ROWS] * 2)
     assert answer == Answer({"result": 0.0}, rows=ROWS)
 
 
@@ -438,27 +437,25 @@ def wrong_row(row: int) -> Change:
 def test_wrong_rows_among_those_compared_are_found(
     monkeypatch: pytest.MonkeyPatch, change: Change, error: float
 ) -> None:
-    costing(monkeypatch, 1.0)
-    answer, _, _ = inference_of(torch.ones(1000, 1), change)
+    set_reference_time(monkeypatch, 1.0)
+    answer, _, _ = checked_inference(torch.ones(1000, 1), change)
     assert answer.errors["result"] == pytest.approx(error)
 
 
 def mixed(outputs: torch.Tensor) -> torch.Tensor:
-    """Outputs whose rows depend on each other."""
+    """Make the rows of the outputs depend on each other."""
     return outputs - outputs.mean(dim=0)
 
 
 @pytest.mark.parametrize("change", [mixed, lambda outputs: outputs.repeat(2, 1), lambda outputs: outputs.sum()])
 @pytest.mark.parametrize("seconds", [LIMIT_S, 0.1, 1.0])
-def test_outputs_without_a_row_per_sample_are_compared_whole_or_unchecked(
+def test_outputs_without_an_independent_row_per_sample_are_compared_whole_or_unchecked(
     monkeypatch: pytest.MonkeyPatch, change: Change, seconds: float
 ) -> None:
-    """Such outputs, for example flattened ones, are compared whole if that takes the reference up to 5 s, else not
-    checked.
-    """
-    costing(monkeypatch, seconds)
-    task = TinyInference(with_outputs(change)(model()), torch.randn(BATCH, 4))
-    answer = compare_with_reference(task, lambda: with_outputs(change)(model()), "fp32")
+    """They are compared whole if that takes the reference up to 5 s, and otherwise not checked."""
+    set_reference_time(monkeypatch, seconds)
+    task = TinyInference(with_output_hook(change)(model()), torch.randn(BATCH, 4))
+    answer = compare_with_reference(task, lambda: with_output_hook(change)(model()), "fp32")
     assert answer.wrong is None
     if seconds == 1.0:
         assert "the rows of a batch depend on each other" in str(answer.unchecked)
@@ -469,26 +466,26 @@ def test_outputs_without_a_row_per_sample_are_compared_whole_or_unchecked(
 
 
 class Fixed(TinyInference):
-    """Returns given outputs in double precision, and others in single precision."""
+    """Returns fixed outputs, different ones in double precision."""
 
-    def __init__(self, exact: list[Any], ours: list[Any]) -> None:
+    def __init__(self, exact: list[Any], timed: list[Any]) -> None:
         super().__init__(linear(1.0), torch.ones(2, 1))
-        self.exact, self.ours = exact, ours
+        self.exact, self.timed = exact, timed
 
     def forward(self, _model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        values = self.exact if inputs[0].dtype == torch.float64 else self.ours
+        values = self.exact if inputs[0].dtype == torch.float64 else self.timed
         return tuple(torch.as_tensor(value) for value in values)
 
 
-def answer_of_outputs(exact: list[Any], ours: list[Any]) -> Answer:
-    return compare_with_reference(Fixed(exact, ours), lambda: linear(1.0), "fp32")
+def checked_outputs(exact: list[Any], timed: list[Any]) -> Answer:
+    return compare_with_reference(Fixed(exact, timed), lambda: linear(1.0), "fp32")
 
 
 NAN, INF = math.nan, math.inf
 
 
 @pytest.mark.parametrize(
-    ("exact", "ours", "error"),
+    ("exact", "timed", "error"),
     [
         ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [12.0]], 0.0),
         ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [25.0]], 1.0),  # as one vector, an error of 13 for a norm of 13
@@ -496,29 +493,29 @@ NAN, INF = math.nan, math.inf
         ([[3.0, NAN, 4.0]], [[3.0, NAN, 9.0]], 1.0),
         ([[0.0]], [[1e-30]], math.inf),
         ([[3 + 4j]], [[3 + 9j]], 1.0),  # the imaginary part counts
-        ([[1, 2], [5.0]], [[9, 9], [5.0]], 0.0),  # integer outputs beside floating-point ones do not count
+        ([[1, 2], [5.0]], [[9, 9], [5.0]], 0.0),  # integers do not count next to floating-point outputs
     ],
 )
-def test_outputs_of_every_kind_are_compared(exact: list[Any], ours: list[Any], error: float) -> None:
-    answer = answer_of_outputs(exact, ours)
+def test_outputs_of_every_kind_are_compared(exact: list[Any], timed: list[Any], error: float) -> None:
+    answer = checked_outputs(exact, timed)
     assert answer.errors["result"] == pytest.approx(error)
     assert (answer.wrong is None) is (error == 0)
     assert answer.unchecked is None
 
 
 @pytest.mark.parametrize(
-    ("exact", "ours", "reason"),
+    ("exact", "timed", "reason"),
     [
         ([[3.0, 4.0]], [[3.0]], r"the outputs differ in size: [[1]], in double precision [[2]]"),
         ([[3.0], [4.0]], [[3.0]], "the outputs differ in size"),
         ([[NAN, INF]], [[NAN, INF]], "the result is not finite in double precision either"),
         ([[]], [[]], "the step returns no numbers to compare"),
         ([], [], "the step returns no numbers to compare"),
-        ([[1, 2]], [[2, 1]], "outputs in whole numbers may flip"),
+        ([[1, 2]], [[2, 1]], "integers may differ where two scores are nearly equal"),
     ],
 )
-def test_outputs_that_cannot_be_compared_are_unchecked(exact: list[Any], ours: list[Any], reason: str) -> None:
-    answer = answer_of_outputs(exact, ours)
+def test_outputs_that_cannot_be_compared_are_unchecked(exact: list[Any], timed: list[Any], reason: str) -> None:
+    answer = checked_outputs(exact, timed)
     assert answer.wrong is None
     assert reason in str(answer.unchecked)
 
@@ -528,7 +525,7 @@ def test_sparse_gradients_are_compared() -> None:
         return nn.Embedding(5, 3, sparse=True)
 
     rows = torch.tensor([1, 2, 2, 3])
-    for wrong, error in ((embedded(), 0.0), (with_outputs(HalfBackward.apply)(embedded()), 0.5)):
+    for wrong, error in ((embedded(), 0.0), (with_output_hook(HalfBackward.apply)(embedded()), 0.5)):
         task = TinyTraining(wrong, [rows], forward=mean_output)
         answer = compare_with_reference(task, embedded, "fp32")
         assert answer.errors["gradient"] == pytest.approx(error, abs=1e-6)
@@ -536,8 +533,8 @@ def test_sparse_gradients_are_compared() -> None:
 
 
 @pytest.mark.parametrize("factor", [2.0**-25, 1.0, 1000.0])
-def test_the_loss_is_scaled_as_the_step_scales_it_and_halved_on_overflow(factor: float) -> None:
-    """Losses too small for fp16 without the scaler, in its range, and too large for the first scale of 2^16."""
+def test_the_loss_is_scaled_as_in_the_step_and_the_scale_is_halved_on_overflow(factor: float) -> None:
+    """The loss is too small for fp16 without a scaler, within its range, or too large for the first scale of 2^16."""
     task = TinyTraining(
         linear(1.0),
         [torch.ones(1, 1)],

@@ -1,3 +1,5 @@
+"""Devices that torch can use, on fake backends."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 
 
 @pytest.mark.parametrize("uuid", ["1234-5678", "GPU-1234-5678"])
-def test_a_gpu_is_described_waited_for_and_marked(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
+def test_a_cuda_gpu_has_a_name_a_uuid_and_timestamps(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
     properties = SimpleNamespace(name="NVIDIA H200", uuid=uuid, total_memory=150_000_000_000)
     recorded = []
 
@@ -48,7 +50,7 @@ def test_other_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])
-def test_a_device_that_is_not_there_is_a_users_error(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_missing_device_is_a_user_error(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     for module in (torch.cuda, torch.backends.mps, torch.xpu):
         monkeypatch.setattr(module, "is_available", lambda: False)
     with pytest.raises(UserError, match=f"'{kind}' cannot be used here"):

@@ -81,13 +81,13 @@ STRANGE = RuntimeError("CUDA error: unknown")
     [
         (STRANGE, 19, "oom"),  # of 1000; below 2 %
         (STRANGE, 20, None),
-        (CUDNN, 900, None),  # libraries use this message for unsupported computations, too
+        (CUDNN, 900, None),  # this message may also mean that the computation is unsupported
         (CUDNN, RuntimeError("the context is broken"), "oom"),
         (torch.OutOfMemoryError("CUDA out of memory"), 900, "oom"),  # too little for one large tensor
         (UnsupportedError("no tf32"), 1, "unsupported"),
     ],
 )
-def test_unknown_errors_on_a_full_device_are_out_of_memory(
+def test_doubtful_errors_on_a_full_device_are_out_of_memory(
     memory: Any, error: Exception, free: int | Exception, status: str | None
 ) -> None:
     memory(free)
@@ -96,7 +96,7 @@ def test_unknown_errors_on_a_full_device_are_out_of_memory(
     assert end is None or "\n" not in end[1]
 
 
-def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
+def test_the_cause_of_a_user_error_counts(memory: Any) -> None:
     memory(1)
     mistake = UserError("net.py: line 3: its step fails")
     mistake.__cause__ = STRANGE
@@ -114,8 +114,8 @@ def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
         "shared memory. Please try to raise your shared memory limit.",
     ],
 )
-def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
-    """It is not an `oom` of the device, which would mislead a search for the largest batch."""
+def test_full_shared_memory_is_a_user_error_with_advice(text: str) -> None:
+    """`oom` would mislead a search for the largest batch."""
     with pytest.raises(UserError, match=r"enlarge /dev/shm .*num_workers=0"):
         ending(RuntimeError(text), GPU)
     assert early_end(RuntimeError(text)) not in (None, "oom")
@@ -132,11 +132,11 @@ def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
         ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", False),
     ],
 )
-def test_words_of_devices_that_lack_something(text: str, expected: bool) -> None:
+def test_messages_for_unsupported_operations(text: str, expected: bool) -> None:
     assert is_lacking(RuntimeError(text)) is expected
 
 
-def test_an_error_without_words_is_its_type() -> None:
+def test_the_first_line_of_an_error_or_its_type() -> None:
     assert first_line(KeyError()) == "KeyError"
     assert first_line(RuntimeError("\na\nb")) == "a"
     assert first_line(RuntimeError("backend='inductor' raised:\n\n  no g++\nb")) == "backend='inductor' raised: no g++"

@@ -1,4 +1,4 @@
-"""Executions: compiled steps compute the same as eager ones; a replay runs what was captured."""
+"""Executions: compiled steps compute the same as eager ones, and CUDA graphs are captured on a fake GPU."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Perceptron(nn.Module):
 
 
 def sequential() -> nn.Module:
-    """A model whose forward pass is torch's own."""
+    """A model whose `forward` is torch's own."""
     return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
 
 
 @pytest.fixture
 def dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Make torch.compile generate no code, which takes seconds, and forget what earlier tests compiled."""
+    """Let torch.compile generate no code, which takes seconds, and forget what earlier tests compiled."""
     compile_ = torch.compile
     monkeypatch.setattr(execution, "_compiler_missing", lambda _: None)
     monkeypatch.setattr(torch, "compile", lambda what, **options: compile_(what, backend="aot_eager", **options))
@@ -69,19 +69,19 @@ def check_compiled(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTrain
         eager.step()
     assert ready.compilations() - before == 1
     assert (ready.compile_s() or 0) > 0
-    for mine, theirs in zip(compiled.model.parameters(), eager.model.parameters(), strict=True):
-        assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-7)
+    for weights, expected in zip(compiled.model.parameters(), eager.model.parameters(), strict=True):
+        assert torch.allclose(weights, expected, rtol=1e-5, atol=1e-7)
     return compiled
 
 
 @pytest.mark.parametrize("model", [Perceptron, sequential])
 @pytest.mark.usefixtures("dynamo")
-def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn.Module]) -> None:
+def test_a_compiled_step_computes_the_same_as_the_eager_one(model: Callable[[], nn.Module]) -> None:
     check_compiled(model())
 
 
-def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> None:
-    """The check's smaller batch must not replace the timed graph by one for dynamic batch sizes."""
+def test_the_check_does_not_replace_the_timed_graph(dynamo: pytest.MonkeyPatch) -> None:
+    """The check's smaller batch must not lead to a graph for dynamic batch sizes."""
     shapes: list[Any] = []
 
     def backend(graph: Any, _example: Any) -> Any:
@@ -100,14 +100,12 @@ def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> 
     compiled = ready.compilations()
     ready.step()
     assert ready.compilations() == compiled
-    assert set(shapes) == {"as timed"}  # a graph for any batch also gets the number of rows
+    assert set(shapes) == {"as timed"}  # the arguments of a graph for any batch include the number of rows
 
 
 @pytest.mark.slow
-def test_generated_code_is_right_and_can_be_checked_when_scaled() -> None:
-    """The only test that generates code. It uses a loss scaler, since the check must not run backward twice through a
-    graph.
-    """
+def test_generated_code_is_right_and_can_be_checked_with_a_loss_scaler() -> None:
+    """The only test that generates code. With a scaler, the check must not run backward twice through a graph."""
     if (reason := execution._compiler_missing(CPU)) is not None:
         pytest.skip(reason)
     torch._dynamo.reset()
@@ -139,7 +137,7 @@ def test_compile_without_a_compiler_is_unsupported(monkeypatch: pytest.MonkeyPat
 
 
 def captured(arithmetic: Arithmetic = FP32, **attributes: Any) -> TinyTraining:
-    """A task on the CPU whose arithmetic names a GPU."""
+    """A task that runs on the CPU, although its device is a GPU."""
     task = TinyTraining(linear(1.0), [torch.full((2, 1), number) for number in (1.0, 2.0, 3.0)], arithmetic)
     task.arithmetic = replace(task.arithmetic, device=GPU)
     for name, value in attributes.items():
@@ -229,7 +227,7 @@ def test_a_step_that_draws_on_the_host_is_not_captured(cuda: list[str], draw: Ca
     assert "begin capture" not in cuda
 
 
-def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) -> None:
+def test_a_step_that_fails_only_during_the_capture_is_unsupported(cuda: list[str]) -> None:
     def run(*_: torch.Tensor) -> None:
         if "begin capture" in cuda:
             raise RuntimeError("operation not permitted when stream is capturing\nmore")
@@ -239,7 +237,7 @@ def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) ->
 
 
 class Lengths(TinyTraining):
-    """A task with batches of the given lengths, in turn."""
+    """A task whose batches have the given lengths, in turn."""
 
     def __init__(self, model: nn.Module, lengths: list[int]) -> None:
         super().__init__(model, [torch.randn(2, length, 3) for length in lengths], learning_rate=0.01)
@@ -252,7 +250,7 @@ class Lengths(TinyTraining):
 
 @pytest.mark.parametrize(("lengths", "dynamic"), [(list(range(4, 20)), True), ([4], False)])
 @pytest.mark.usefixtures("dynamo")
-def test_batches_of_changing_shapes_compile_once_or_twice_for_all(lengths: list[int], dynamic: bool) -> None:
+def test_batches_of_any_length_need_one_or_two_compilations(lengths: list[int], dynamic: bool) -> None:
     task = Lengths(Perceptron(), lengths)
     ready = prepare(task, "compile")
     assert ready.dynamic_shapes is dynamic
@@ -265,7 +263,7 @@ def test_batches_of_changing_shapes_compile_once_or_twice_for_all(lengths: list[
 
 
 class Counting(nn.Module):
-    """A model whose code depends on the number of steps, so that each step recompiles it."""
+    """A model whose code depends on the number of steps, so that each step is compiled anew."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,7 +277,7 @@ class Counting(nn.Module):
 
 
 @pytest.mark.usefixtures("dynamo")
-def test_a_step_that_is_compiled_again_and_again_is_refused_early() -> None:
+def test_a_step_that_is_recompiled_again_and_again_is_unsupported() -> None:
     ready = prepare(TinyTraining(Counting(), [torch.randn(4, 3)]), "compile")
     steps = 0
     with pytest.raises(UnsupportedError, match=r"recompiles the model in step after step \(5 times"):
@@ -292,22 +290,22 @@ def test_a_step_that_is_compiled_again_and_again_is_refused_early() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "later", "words"),
+    ("first", "later", "change"),
     [
         (torch.zeros(2, 3), torch.zeros(2, 4), r"shape \[2, 3\], then shape \[2, 4\]"),
         (torch.zeros(2, 3), torch.zeros(1, 3), r"shape \[2, 3\], then shape \[1, 3\]"),  # copy_ would broadcast it
         (7, 8, "7, then 8"),
     ],
 )
-def test_batches_that_change_are_no_cuda_graph(cuda: list[str], first: Any, later: Any, words: str) -> None:
+def test_batches_that_change_cannot_be_captured(cuda: list[str], first: Any, later: Any, change: str) -> None:
     batches = iter([(torch.zeros(1), first), *[(torch.zeros(1), later)] * 20])
     task = captured(next_inputs=lambda: next(batches))
-    with pytest.raises(UnsupportedError, match=f"cuda-graph cannot take batches that change: {words}; give all"):
+    with pytest.raises(UnsupportedError, match=f"cuda-graph cannot take batches that change: {change}; give all"):
         prepare(task, "cuda-graph")
     assert not cuda
 
 
-def test_a_batch_that_changes_later_ends_a_cuda_graph_in_words(cuda: list[str]) -> None:
+def test_a_batch_that_changes_later_is_not_copied_into_a_cuda_graph(cuda: list[str]) -> None:
     task = captured(run=lambda *_: None)
     ready = prepare(task, "cuda-graph")
     with pytest.raises(UnsupportedError, match=r"shape \[2, 1\], then shape \[1, 1\]"):

@@ -16,9 +16,8 @@ from crossover.errors import UnsupportedError
 from crossover.measurement import remedies, workloads
 from crossover.measurement.remedies import HostCopies, remedies_of
 from crossover.measurement.step.execution import Execution, prepare
-from crossover.measurement.step.host_batches import copy_each_step
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.tasks import Task, copy_each_step
 from crossover.measurement.workloads import build_task
 from tiny_tasks import FP32, TinyInference, TinyTraining, cell_of, linear
 
@@ -56,7 +55,9 @@ def from_host(task: Any, pinned: bool = True) -> Any:
 
 
 @pytest.mark.parametrize(("pinned", "how"), [(True, " without waiting"), (False, "")])
-def test_a_training_copies_each_batch_before_and_its_loss_after_it(log: list[str], pinned: bool, how: str) -> None:
+def test_a_training_copies_its_batch_before_a_step_and_its_loss_after_it(
+    log: list[str], pinned: bool, how: str
+) -> None:
     task = TinyTraining(linear(3.0), [torch.tensor([[2.0], [4.0]]), torch.tensor([[10.0]])])
     task.events = log
     from_host(task, pinned)
@@ -71,7 +72,7 @@ def test_a_training_copies_each_batch_before_and_its_loss_after_it(log: list[str
     assert task.model.weight.item() == -10
 
 
-def test_an_inference_brings_all_outputs_back_once(log: list[str]) -> None:
+def test_an_inference_copies_all_outputs_back_once(log: list[str]) -> None:
     task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0], [5.0]])))
     log.clear()
     task.step()
@@ -83,7 +84,7 @@ def test_an_inference_brings_all_outputs_back_once(log: list[str]) -> None:
     assert (task.on_device, [tensor.flatten().tolist() for tensor in task.resident]) == ((), [[2, 5]])
 
 
-def test_a_cuda_graph_is_fed_from_the_host_and_its_own_results_come_back(
+def test_a_cuda_graphs_batch_is_copied_from_the_host_and_its_results_are_copied_back(
     log: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])), pinned=True)
@@ -112,13 +113,13 @@ def test_a_cuda_graph_is_fed_from_the_host_and_its_own_results_come_back(
         lambda to, source, **options: (log.append(f"buffer {source.sum():g} {options}"), copy(to, source))[1],
     )
     ready.step()
-    # The host's batch, 4, is copied directly into the graph's buffer; `copy_` without options is done by the replay.
+    # The host's batch, 4, is copied directly into the graph's buffer; the replay calls `copy_` without options.
     assert log == ["buffer 4 {'non_blocking': True}", "replay", "buffer 12 {}", "out 12"]
 
 
-def test_a_held_batch_is_not_copied_and_its_results_stay(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The difference of `prepared_s` and `held_s`, the transfer, therefore includes both copies."""
-    monkeypatch.setattr(remedies, "_is_late", lambda _: False)  # the fake GPU's tensors are on the CPU
+def test_a_held_batch_and_its_results_are_not_copied(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transfer, the difference of `prepared_s` and `held_s`, therefore includes both copies."""
+    monkeypatch.setattr(remedies, "_is_on_host", lambda _: False)  # the fake GPU's tensors are on the CPU
     task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])))
     inputs = task.next_inputs()
     copies = HostCopies()
@@ -150,14 +151,14 @@ def test_a_held_batch_is_not_copied_and_its_results_stay(log: list[str], monkeyp
 def test_only_an_accelerator_copies(
     monkeypatch: pytest.MonkeyPatch, protocol: str, device: str, pinned: list[bool]
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(workloads, "copy_each_step", lambda _task, pinned: asked.append(pinned))
+    calls: list[bool] = []
+    monkeypatch.setattr(workloads, "copy_each_step", lambda _task, pinned: calls.append(pinned))
     data = {"features": torch.zeros(4, 2), "labels": torch.zeros(4, dtype=torch.int64)}
     build_task(cell_of("disc_mlp", 2, protocol=protocol), data, Arithmetic(torch.device(device)))
-    assert asked == pinned
+    assert calls == pinned
 
 
-def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tmp_path: Path) -> None:
+def test_a_user_step_without_a_loss_to_copy_and_sparse_batches_to_pin_are_unsupported(tmp_path: Path) -> None:
     (tmp_path / "served.py").write_text(
         "import torch\nfrom torch import nn\nfrom crossover import Step\n"
         "def build(size, batch_size):\n"
@@ -172,7 +173,7 @@ def test_a_run_of_ones_own_keeps_its_loss_and_sparse_batches_cannot_be_pinned(tm
         from_host(sparse)
 
 
-def test_a_workload_that_makes_its_batches_on_the_device_is_refused() -> None:
+def test_a_workload_that_makes_its_batches_on_the_device_is_unsupported() -> None:
     task = TinyInference(linear(1.0), torch.ones(1, 1))
     task.next_inputs = lambda: (torch.ones(1, 1, device="meta"),)  # type: ignore[method-assign]
     with pytest.raises(UnsupportedError, match="makes its batches on the device"):

@@ -1,4 +1,4 @@
-"""Operators of a step: FLOPs, bytes and times worked out by hand, and host work between operators on a fake clock."""
+"""FLOPs, bytes and times of a step's operators, worked out by hand, and the host's work between operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
-from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY, count_work, host_work_s
+from crossover.measurement.step.operators import CALLING_S, GAP_STEPS, TINY_OPERATORS, count_work, host_work_s
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, Applied, TinyInference, TinyTraining, flops_of
 
@@ -38,7 +38,7 @@ def test_linear_layers(precision: str) -> None:
 
 
 def derivative() -> nn.Module:
-    """A model whose forward pass takes derivatives with respect to its inputs."""
+    """A model whose forward pass computes derivatives with respect to its inputs."""
 
     def forward(model: Any, points: torch.Tensor) -> torch.Tensor:
         points = points.detach().requires_grad_()
@@ -48,7 +48,7 @@ def derivative() -> nn.Module:
 
 
 def attention() -> nn.Module:
-    """A model with attention over the inputs' heads, and a weight, so that there is a gradient."""
+    """A model with attention over the inputs' heads, and a weight to train."""
 
     def forward(model: Any, inputs: torch.Tensor) -> torch.Tensor:
         heads = inputs * model.scale
@@ -62,14 +62,14 @@ def checkpointed() -> nn.Module:
 
 
 HEADS = 2 * 2 * 4 * 16 * 16 * 8
-"""FLOP of one product in attention over 2 sequences of 16 tokens with 4 heads of width 8."""
+"""FLOPs of one product in attention over 2 sequences of 16 tokens with 4 heads of width 8."""
 
 
 @pytest.mark.parametrize(
     ("build", "shape", "trains", "flops"),
     [
         (mlp, (7, 2), False, MLP_FORWARD),
-        # 8 x 8 outputs, each of 27 products; as many for the weights' gradient.
+        # 8 x 8 outputs of 27 products each, and as many products for the gradient of the weights.
         (lambda: nn.Conv2d(3, 5, 3), (4, 3, 10, 10), True, 2 * (2 * 4 * 5 * 8 * 8 * 27)),
         # The layer, its derivative with respect to the points, and the gradient of that with respect to the weights.
         (derivative, (7, 2), True, 3 * 2 * 7 * 2 * 4),
@@ -102,7 +102,7 @@ def test_an_operator_moves_each_of_its_tensors_once() -> None:
     assert moved_by(lambda: left.to("meta")) == 0  # to another device
 
 
-def test_products_and_others_are_apart_and_by_their_bytes() -> None:
+def test_products_and_other_operators_are_counted_apart_and_by_working_set() -> None:
     left, right = torch.randn(16, 16), torch.randn(16, 16)
     columns = count_work(lambda: (left @ right).add_(1), "eager", open_device("cpu"))
     moved = {name: values for name, values in columns.items() if "bytes" in name}
@@ -111,29 +111,27 @@ def test_products_and_others_are_apart_and_by_their_bytes() -> None:
     assert columns["products_s"] >= 0 <= columns["others_s"]
 
 
-def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
+def test_the_time_of_a_tiny_operator_is_subtracted() -> None:
     """A tiny sum takes 2 s, a tiny product 3 s; the step's product 7 s and its sum 9 s."""
-    takes_s = iter([0, *[2, 3] * TINY, 7, 9])
+    durations_s = iter([0, *[2, 3] * TINY_OPERATORS, 7, 9])
     calls = iter(range(10**6))
     now = [0.0]
 
     def mark() -> float:
-        now[0] += next(takes_s) if next(calls) % 2 else 100
+        now[0] += next(durations_s) if next(calls) % 2 else 100
         return now[0]
 
     target = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
     left = torch.randn(16, 16)
     columns = count_work(lambda: (left @ left) + left, "eager", target)
     assert (columns["products_s"], columns["others_s"]) == (7.0 - 3.0, 9.0 - 2.0)
-    assert next(takes_s, None) is None
+    assert next(durations_s, None) is None
 
 
 @pytest.mark.parametrize("count", [3, 500])
-def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -> None:
-    """The host takes 50 us per operator and 400 us for the observing mode; the device 1 us for a tiny operator and 5 us
-    for others.
-    """
-    works_us = iter([1] * (1 + 2 * TINY) + [5] * count)
+def test_times_of_operators_are_those_of_the_device_however_many_there_are(count: int) -> None:
+    """The host takes 50 us per operator and 400 us for the other mode, the device 5 us, or 1 us if it is tiny."""
+    durations_us = iter([1] * (1 + 2 * TINY_OPERATORS) + [5] * count)
     calls = iter(range(10**6))
     host_us, done_us = [0], [0]
 
@@ -141,7 +139,7 @@ def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -
         """The time at which the device reaches this place in its queue."""
         if next(calls) % 2:
             host_us[0] += 20
-            done_us[0] = max(host_us[0], done_us[0]) + next(works_us)
+            done_us[0] = max(host_us[0], done_us[0]) + next(durations_us)
         else:
             host_us[0] += 30
         return max(host_us[0], done_us[0])
@@ -164,7 +162,7 @@ def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 4), lambda x: functional.bilinear(x, x, torch.ones(2, 3, 3))])
-def test_a_step_whose_products_are_not_counted_has_no_number(layer: Callable[[torch.Tensor], object]) -> None:
+def test_a_step_with_products_that_torch_does_not_count_has_no_count(layer: Callable[[torch.Tensor], object]) -> None:
     inputs = torch.ones(5, 2, 3)
     assert count_work(lambda: layer(inputs), "eager", open_device("cpu"))["flops_per_step"] is None
     gates = nn.GRU(3, 4)
@@ -172,7 +170,7 @@ def test_a_step_whose_products_are_not_counted_has_no_number(layer: Callable[[to
 
 
 class Host:
-    """Works on the host for given times, and adds numbers."""
+    """A host that works for given times and calls operators, on a fake clock."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -189,21 +187,21 @@ class Host:
 
 
 @pytest.mark.parametrize(
-    ("works_s", "stalls_s", "expected_s"),
+    ("gaps_s", "stalls_s", "expected_s"),
     [
         ([0.1, 0.02, 0.003], [0] * GAP_STEPS, 0.123 - 3 * CALLING_S),
         ([0.9 * CALLING_S] * 100, [0] * GAP_STEPS, 0.0),
         ([0.25], [0, 7, 0, 1, 3], 0.25 - CALLING_S),
     ],
 )
-def test_host_work_is_the_time_between_operators_but_for_calling_them(
-    works_s: list[float], stalls_s: list[float], expected_s: float
+def test_host_work_is_the_time_between_operators_less_that_for_calling_them(
+    gaps_s: list[float], stalls_s: list[float], expected_s: float
 ) -> None:
     host, stalls = Host(), iter(stalls_s)
 
     def step() -> None:
         host.work(next(stalls))
-        for seconds in works_s:
+        for seconds in gaps_s:
             host.work(seconds)
             host.operate()
 

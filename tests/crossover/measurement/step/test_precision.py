@@ -1,4 +1,4 @@
-"""Precisions: which ones a device supports, and what a CPU actually computes in."""
+"""Precisions that devices support, and updates with a loss scaler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CPU, GPU, METAL, INTEL = (torch.device(kind) for kind in ("cpu", "cuda:0", "mps"
 @pytest.mark.parametrize(
     ("capability", "hip", "supported"), [((7, 5), None, False), ((8, 0), None, True), ((9, 0), "6.4", False)]
 )
-def test_tf32_needs_an_ampere_gpu_of_nvidia(
+def test_tf32_needs_an_nvidia_gpu_since_ampere(
     monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hip: str | None, supported: bool
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
@@ -38,7 +38,7 @@ def test_bf16_must_not_be_emulated(monkeypatch: pytest.MonkeyPatch, name: str) -
     assert torch.bfloat16 in (arithmetic_of(name, GPU).dtype, arithmetic_of(name, GPU).autocast_dtype)
 
 
-def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fp64_is_unsupported_on_some_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=False))
     for device in (METAL, INTEL):
         with pytest.raises(UnsupportedError, match="fp64 is not supported by"):
@@ -50,7 +50,12 @@ def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("gradients", "scaled", "plain", "scale"),
     [
-        ([2.0**-26], -1, 0, 2.0**16),  # fp16's smallest number is 2^-24; scaled by 2^16, a gradient of 2^-26 is there
+        (
+            [2.0**-26],
+            -1,
+            0,
+            2.0**16,
+        ),  # fp16's smallest number is 2^-24; scaled by 2^16, a gradient of 2^-26 is not lost
         ([2.0**-26] * 2, -2, 0, 2.0**16),  # gradients of several backward passes add up in one update
         ([4.0], 0, -1, 2.0**15),  # 4 * 2^16 is more than fp16 holds: the update is skipped and the scale halved
     ],

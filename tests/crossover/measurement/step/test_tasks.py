@@ -1,4 +1,4 @@
-"""The parts of a step, and their order."""
+"""The parts of a task's step, and their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining, linear
 
 
-def test_a_training_step_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_a_training_step(monkeypatch: pytest.MonkeyPatch) -> None:
     task = TinyTraining(linear(3.0), [torch.tensor([[2.0], [4.0]]), torch.tensor([[10.0]])])
     (weight,) = task.model.parameters()
     weight.register_hook(lambda _: task.events.append("backward"))
@@ -51,7 +51,7 @@ def small_loss(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ..
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp-fp16"])
-def test_the_gradients_of_equal_parts_add_up_to_the_batchs(precision: str) -> None:
+def test_the_gradients_of_equal_parts_add_up_to_those_of_the_batch(precision: str) -> None:
     task = TinyTraining(linear(0.0), [torch.ones(4, 1)], arithmetic_of(precision, CPU), small_loss)
     for inputs in (1.0, 2.0, 3.0, 6.0):
         task.add_gradients(torch.full((1, 1), inputs), parts=4)
@@ -63,7 +63,7 @@ def test_the_gradients_of_equal_parts_add_up_to_the_batchs(precision: str) -> No
     assert (weight.item(), weight.grad) == (-3 * 2.0**-25, None)
 
 
-def test_an_inference_makes_no_graph_and_drops_nothing() -> None:
+def test_an_inference_records_no_gradients_and_drops_nothing() -> None:
     model = nn.Sequential(linear(3.0), nn.Dropout(0.999))
     task = TinyInference(model, torch.full((50, 1), 2.0))
     task.step()

@@ -1,4 +1,4 @@
-"""Timed steps compared with eager ones: a graph without frozen state passes, one with frozen state fails."""
+"""Timed steps against eager ones: a graph is wrong if and only if its results depend on frozen state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tiny_tasks import FP32, Applied, TinyInference, TinyTraining, squared
 
 
 class Graph:
-    """A CUDA graph on the CPU: the Python state of a model is frozen as it was when the step was recorded."""
+    """A fake CUDA graph, which freezes a model's Python state as it was at the capture."""
 
     def __init__(self, task: Task, model: Any, wrong: Callable[[], None] = lambda: None) -> None:
         self.task, self.model, self.wrong = task, model, wrong
@@ -84,7 +84,7 @@ def training(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTraining:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("mode", ["train", "infer"])
-def test_a_graph_that_freezes_pythons_state_is_wrong(rule: Callable[[Any], float], mode: str) -> None:
+def test_a_graph_is_wrong_if_results_depend_on_frozen_state(rule: Callable[[Any], float], mode: str) -> None:
     model = Stateful(rule)
     task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
     assert "keeps state in Python" in str(Graph(task, model).answer().wrong)
@@ -106,7 +106,7 @@ def scaled(weight: torch.Tensor) -> None:
         weight.mul_(1.001)
 
 
-def test_a_replay_that_moves_the_weights_otherwise_is_wrong() -> None:
+def test_a_replay_that_updates_the_weights_differently_is_wrong() -> None:
     """The first step's loss is the same, but its update differs."""
     model = Stateful(lambda _: 1.0)
     task = training(model)
@@ -124,12 +124,12 @@ def test_steps_that_differ_from_run_to_run_are_unchecked() -> None:
     assert "two runs of the step differ" in str(answer.unchecked)
 
 
-OWN = random.Random(3)
+GENERATOR = random.Random(3)
 
 
 def draw(weight: torch.Tensor) -> None:
     with torch.no_grad():
-        weight.mul_(OWN.uniform(0.5, 2))
+        weight.mul_(GENERATOR.uniform(0.5, 2))
 
 
 def dropped() -> nn.Module:
@@ -144,20 +144,20 @@ def test_both_sides_draw_the_same_numbers_or_are_unchecked() -> None:
     assert other.answer().unchecked == "timed and eager steps draw different random numbers"
 
 
-def test_weights_buffers_and_the_optimizers_state_are_set_back() -> None:
+def test_weights_buffers_and_optimizer_state_are_restored() -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     task = training(model)
     task.optimizer = torch.optim.Adam(model.parameters())
     task.step()
     before = [tensor.clone() for tensor in State(task).before]
-    assert len(before) == 4 + 3 + 3 * 4  # parameters, buffers, and of each parameter a count and two moments
+    assert len(before) == 4 + 3 + 3 * 4  # parameters, buffers, and a count and two moments for each parameter
     compare_with_eager(task, Execution(task.step, task.run), "fp32")
     assert all(torch.equal(now, then) for now, then in zip(State(task).before, before, strict=True))
     adam_state: Any = task.optimizer.state[model[0].weight]
     assert adam_state["step"] == 1
 
 
-def test_a_side_that_fails_is_unchecked() -> None:
+def test_a_comparison_that_fails_is_unchecked() -> None:
     def fails(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 

@@ -1,4 +1,4 @@
-"""Batches as pytrees: which values are tensors of a batch, and which stay unchanged."""
+"""Batches as nested containers: tensors are found in all of them, and other values stay unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rows:
 
 
 class Graph:
-    """A graph as in graph libraries, which is moved as a whole."""
+    """A graph that is moved as a whole, as in graph libraries."""
 
     def __init__(self, nodes: torch.Tensor, parts: list[Any]) -> None:
         self.nodes, self.parts = nodes, parts
@@ -47,15 +47,15 @@ class Record(dict[str, Any]):
         (Graph(ONE, [ONE, "kept"]), lambda batch: [batch.nodes, batch.parts[0]]),
     ],
 )
-def test_tensors_are_changed_wherever_they_lie(batch: Any, read: Any) -> None:
+def test_tensors_are_changed_in_every_container(batch: Any, read: Any) -> None:
     changed = map_tensors(lambda tensor: tensor + 1, batch)
     assert type(changed) is type(batch)
     assert [tensor.tolist() for tensor in read(changed)] == [[2.0, 2.0]] * len(read(batch))
-    assert all(mine is theirs for mine, theirs in zip(tensors_of(batch), read(batch), strict=True))
+    assert all(tensor is expected for tensor, expected in zip(tensors_of(batch), read(batch), strict=True))
     assert [tensor.tolist() for tensor in read(batch)] == [[1.0, 1.0]] * len(read(batch))  # the batch itself stays
 
 
-def test_what_is_no_tensor_stays_as_it_is() -> None:
+def test_other_values_stay_unchanged() -> None:
     module = torch.nn.Linear(2, 2)
     leaves = (3, "text", None, torch.Size([2]), torch.float32, module)
     assert map_tensors(lambda tensor: tensor + 1, leaves) == leaves
