@@ -41,7 +41,7 @@ from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
-from crossover.measurement.workloads import Tell, not_told
+from crossover.measurement.workloads import Tell, ignore
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -60,7 +60,7 @@ LEARNING_RATE = 1e-3
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell, tell: Tell = not_told) -> None:
+    def __init__(self, cell: Cell, tell: Tell = ignore) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell

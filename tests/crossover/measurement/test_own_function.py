@@ -19,7 +19,7 @@ from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, relative_error, results_of
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
-from crossover.measurement.trial import works_on
+from crossover.measurement.trial import is_still_computing
 from user_errors import error_line
 
 TESTS = Path(__file__).parents[2]
@@ -281,7 +281,7 @@ def test_a_process_that_computes_on_has_left_work_running(busy_s: float, works: 
         nonlocal now_ns
         now_ns += int(busy_s / 0.05 * seconds * 1e9)
 
-    assert works_on(lambda: now_ns, sleep) is works
+    assert is_still_computing(lambda: now_ns, sleep) is works
 
 
 def test_a_step_is_imported_outside_of_a_run_without_torch() -> None:

@@ -497,5 +497,5 @@ def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, 
 
 def test_times_of_operators_are_at_most_the_devices_work() -> None:
     work = {"products_s": 6.0, "others_s": 2.0, "flops_per_step": 5}
-    assert trial.within(work, 4.0) == {"products_s": 3.0, "others_s": 1.0}
-    assert trial.within(work, 8.0) == trial.within(work, None) == trial.within({"flops_per_step": 5}, 4.0) == {}
+    assert trial.limited_to(4.0, work) == {"products_s": 3.0, "others_s": 1.0}
+    assert all(trial.limited_to(*none) == {} for none in ((8.0, work), (None, work), (4.0, {"flops_per_step": 5})))

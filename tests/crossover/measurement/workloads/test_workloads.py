@@ -126,7 +126,7 @@ POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
         (lambda path: path.write_bytes(path.read_bytes()[:-8]), "is not a readable safetensors file"),
         (lambda path: path.unlink(), "is not a file"),
         (lambda path: (path.unlink(), path.mkdir()), "is not a file"),
-        (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
+        (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "contains 'higgs', but workload 'disc_mlp' reads"),
     ],
 )
 def test_only_the_workloads_dataset_is_read(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Setup common to all measuring commands: wait for a turn and a GPU, set threads, handle signals."""
+"""Reserve the host and a device for a measuring command, set its threads, and handle signals."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from crossover.machine.threads import export_threads, physical_cores, share_of_h
 from crossover.machine.turns import batch_job, host_turn
 from crossover.measurement.process.supervision import exit_statuses
 
-SLURM_PATIENCE_S = 10
+SLURM_LIMIT_S = 10
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Threads, GPU and CPUs of a command."""
+    """The resources that are reserved for a command."""
 
     threads: int
     uuid: str | None
-    """The leased GPU; None for another device."""
+    """The leased GPU; None if the device is not a GPU."""
     lease_wait_s: float | None
-    """Seconds waited for a turn on the host and for a GPU."""
+    """Time spent waiting for a turn on the host and for a GPU."""
     cpus: list[int] | None
-    """Logical CPUs of the measuring process; None: this process's."""
+    """Logical CPUs of the measuring process; None: those of this process."""
 
 
 @contextmanager
-def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
-    """Reserve a device while the block runs; `holder` is shown to others that wait for it. For the CPU, or if `alone`,
-    nothing else is measured on this host meanwhile. `cpu_threads` is a number, or auto for the usable cores (of a GPU,
-    those that `cpus_of_gpus` gives it); a CPU side has its own number. The affinity of this process, and so of a trial
-    server that it starts, is not changed. A signal, or a failed measuring process, ends the program with the status
-    that a shell expects. Raises UserError if a CPU is to be timed on all cores but the job has only part of the node.
+def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
+    """Reserve a device while the block runs; `holder` is shown to commands that wait for it.
+
+    For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
+    for all usable cores (for a GPU, its share by `cpus_of_gpus`); a device such as cpu-4 sets its own number. The
+    affinity of this process, which a trial server inherits, does not change. A signal or a failed measuring process
+    ends the program with the status that a shell expects. Raises UserError as `check_whole_node` does.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -63,7 +64,7 @@ def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    """The fields common to all jobs, from the command line and the reserved resources."""
+    """The fields that all jobs have, from the command line and the reserved resources."""
     return {
         "cell": cell,
         "seed": options.seed,
@@ -77,7 +78,8 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
 
 
 def choose_isolation(wanted: str) -> str:
-    """The isolation: for `auto`, the trial server on Linux outside of batch jobs, otherwise a fresh process."""
+    """The isolation of a trial; `auto` means the trial server on Linux outside of batch jobs, otherwise a fresh
+    process."""
     if wanted != "auto":
         return wanted
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
@@ -87,30 +89,32 @@ def ask_slurm(job: str) -> str:
     """Slurm's description of a job; empty if Slurm does not answer."""
     command = ["scontrol", "--oneliner", "show", "job", job]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_PATIENCE_S, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_LIMIT_S, check=True).stdout
     except (subprocess.SubprocessError, OSError):
         return ""
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has more CPUs of its node than its step may use, as in an exclusive job. CPUs
-    are counted as by Slurm, minus those on cores that are already in use (a request is rounded up to whole cores).
-    Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.
+    """Raise UserError if this Slurm job owns a core that its step may not use, as in an exclusive job: a CPU timed on
+    such a part of its node would look slow.
+
+    Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
+    Slurm, in a job on several nodes, or if Slurm does not answer.
     """
     job = os.environ.get("SLURM_JOB_ID")
-    answer = ask_slurm(job) if job else ""
-    cpus_of_job = re.search(r"\bNumCPUs=(\d+)", answer)
-    if cpus_of_job is None or not re.search(r"\bNumNodes=1\b", answer):
+    description = ask_slurm(job) if job else ""
+    job_cpus = re.search(r"\bNumCPUs=(\d+)", description)
+    if job_cpus is None or not re.search(r"\bNumNodes=1\b", description):
         return
-    machine, allowed = range(os.cpu_count() or 1), usable_cpus()
-    cores = physical_cores(machine)
+    node_cpus, allowed = range(os.cpu_count() or 1), usable_cpus()
+    cores = physical_cores(node_cpus)
     requested = os.environ.get("SLURM_CPUS_PER_TASK", "")
-    of_job, of_step = int(cpus_of_job[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
-    threads_per_core = len(machine) // cores
+    of_job, of_step = int(job_cpus[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
+    threads_per_core = len(node_cpus) // cores
     if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores:
         return
     raise UserError(
-        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "
-        f"timed on all; ask for {of_job}, by cluster.classes.<class>.cores in the config or cpus_per_task in the "
-        "profile, keep other nodes out by a partition or a constraint, or set cpu_threads in the config"
+        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use only {of_step}, and the CPU is to be "
+        f"timed on all cores; ask for {of_job}, by cluster.classes.<class>.cores in the config or cpus_per_task in the "
+        "profile, exclude other nodes by a partition or a constraint, or set cpu_threads in the config"
     )

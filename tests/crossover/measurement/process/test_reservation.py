@@ -12,12 +12,12 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine import threads
-from crossover.measurement.process import holding as module
-from crossover.measurement.process.holding import (
+from crossover.measurement.process import reservation
+from crossover.measurement.process.reservation import (
     ask_slurm,
     check_whole_node,
     choose_isolation,
-    holding,
+    reserve,
 )
 from fake_nvml import FakeGpu, FakeNvml
 
@@ -42,11 +42,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("machine")
 def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
-    with holding("cuda", "auto", "first") as first:
+    with reserve("cuda", "auto", "first") as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
         assert os.environ["OMP_NUM_THREADS"] == "8"
         os.environ.pop("CUDA_VISIBLE_DEVICES")  # as another command
-        with holding("cuda", 3, "second") as second:
+        with reserve("cuda", 3, "second") as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
 
@@ -62,7 +62,7 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
 def test_where_a_server_is_safe(
     monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
 ) -> None:
-    monkeypatch.setattr(module.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(reservation.platform, "system", lambda: "Linux")
     monkeypatch.setattr(os, "environ", environment)
     assert choose_isolation(wanted) == isolation
 
@@ -78,15 +78,15 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(module, "physical_cores", partial(threads.physical_cores, root=tmp_path))
-    monkeypatch.setattr(module, "usable_cores", partial(threads.usable_cores, root=tmp_path))
+    monkeypatch.setattr(reservation, "physical_cores", partial(threads.physical_cores, root=tmp_path))
+    monkeypatch.setattr(reservation, "usable_cores", partial(threads.usable_cores, root=tmp_path))
 
     def whole_node(of_job: int, requested: str, cpus: Collection[int], nodes: int = 1, job: str = "7") -> None:
         answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={requested}\n"
         monkeypatch.setenv("SLURM_JOB_ID", job)
         monkeypatch.setenv("SLURM_CPUS_PER_TASK", requested)
-        monkeypatch.setattr(module, "ask_slurm", lambda job: answer if job == "7" else "")
-        monkeypatch.setattr(module, "usable_cpus", lambda: set(cpus))
+        monkeypatch.setattr(reservation, "ask_slurm", lambda job: answer if job == "7" else "")
+        monkeypatch.setattr(reservation, "usable_cpus", lambda: set(cpus))
         check_whole_node()
 
     return whole_node
@@ -102,7 +102,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
 )
 def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     of_step = requested or str(len(cpus))
-    with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use {of_step}"):
+    with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use only {of_step}"):
         check(of_job, requested, cpus)
 
 
@@ -144,7 +144,7 @@ def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
 
         return end
 
-    monkeypatch.setattr(module, "check_whole_node", ending("checked"))
-    monkeypatch.setattr(module, "host_turn", ending("not checked"))
-    with pytest.raises(UserError, match="^checked" if expected else "not checked"), holding(device, cpu_threads, ""):
+    monkeypatch.setattr(reservation, "check_whole_node", ending("checked"))
+    monkeypatch.setattr(reservation, "host_turn", ending("not checked"))
+    with pytest.raises(UserError, match="^checked" if expected else "not checked"), reserve(device, cpu_threads, ""):
         pass
