@@ -76,7 +76,7 @@ def test_the_tutorials_workflow_uses_it_as_a_module(project: Path) -> None:
     assert "Failed: 2 jobs (measure_cell 2); see above." in output
 
 
-def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:
+def test_the_study_of_the_tutorial_finds_the_model_beside_it(project: Path) -> None:
     folder = project / "studies"
     folder.mkdir()
     (project / "my_net.py").rename(folder / "my_net.py")
@@ -85,7 +85,7 @@ def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:
     assert re.search(r"^measure_cell +16$", listed, re.MULTILINE)
 
 
-def test_a_table_of_ones_own_is_data(project: Path) -> None:
+def test_a_users_table_is_the_data(project: Path) -> None:
     rows = "".join(f"{row},{row * 2},{'yes' if row % 2 else 'no'}\n" for row in range(40))
     (project / "samples.csv").write_text(f"a,b,label\n{rows}")
     (project / "my_net.py").write_text("from torch import nn\ndef build(width):\n    return nn.Linear(2, 2)\n")
@@ -95,7 +95,7 @@ def test_a_table_of_ones_own_is_data(project: Path) -> None:
     assert pd.read_parquet(row)[["status", "parameters"]].values.tolist() == [["ok", 6]]
 
 
-def test_one_cell_by_hand_prints_its_answer(project: Path) -> None:
+def test_a_cell_measured_by_hand_prints_its_time(project: Path) -> None:
     command = block("python").replace("python", sys.executable, 1).split()
     short = [
         "--warmup-max-s=0.1",

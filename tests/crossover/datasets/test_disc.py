@@ -28,7 +28,7 @@ def test_positives_are_the_points_nearest_the_origin() -> None:
     assert (make_disc({"points": 500, "seed": 3})["labels"] == source).all()
 
 
-def test_the_seed_decides_and_a_single_point_is_a_dataset() -> None:
+def test_the_seed_sets_the_points_and_a_single_point_is_enough() -> None:
     first, again, other = (make_disc({"points": 50, "seed": seed})["features"] for seed in (5, 5, 6))
     assert (first == again).all()
     assert (first != other).any()

@@ -90,7 +90,7 @@ def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: s
     assert "\n" not in str(caught.value)
 
 
-def test_only_the_wanted_columns_are_read_block_by_block(csv: dict[str, Any]) -> None:
+def test_only_the_named_columns_are_read_in_blocks(csv: dict[str, Any]) -> None:
     """Other columns may hold Latin-1 text; a byte order mark is accepted, and a non-number far behind the first block
     is found.
     """

@@ -36,7 +36,7 @@ def test_labels_without_an_output_are_one_line(labels: list[int], outputs: int, 
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 2), (4, 2, 6)])
-def test_labels_with_outputs_pass(shape: tuple[int, ...]) -> None:
+def test_labels_that_have_an_output_are_accepted(shape: tuple[int, ...]) -> None:
     """Also if some labels are ignored, as in language models; six equal scores give ln 6."""
     targets = torch.tensor([0, 5, -100, 3])
     targets = targets if len(shape) == 2 else targets[:, None].expand(4, 2)
@@ -56,12 +56,12 @@ def test_whole_numbers_for_a_regression_are_one_line(scores: torch.Tensor) -> No
 
 
 @pytest.mark.parametrize("targets", [None, "text", torch.tensor([0.5]), torch.tensor([-100]), torch.tensor([1j])])
-def test_other_targets_have_no_labels(targets: object) -> None:
+def test_targets_that_are_not_whole_numbers_have_no_label_range(targets: object) -> None:
     assert ClassLabels.of_targets(targets) is None
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int32])
-def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
+def test_labels_of_any_integer_dtype_have_a_range(dtype: torch.dtype) -> None:
     """Also 156, which equals -100 (the ignored index) in eight bits."""
     labels = ClassLabels.of_targets(torch.tensor([156, 3]).to(dtype))
     assert labels is not None
@@ -69,7 +69,7 @@ def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
-def test_labels_of_any_whole_type_are_classes(dtype: torch.dtype) -> None:
+def test_labels_of_any_integer_dtype_are_classes(dtype: torch.dtype) -> None:
     loss = default_loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1], dtype=dtype))
     assert float(loss) == pytest.approx((math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2)
 
@@ -103,6 +103,6 @@ def test_the_default_loss_follows_outputs_and_targets(output: Any, targets: torc
         ({"boxes": ONE, "scores": torch.ones(4)}, torch.ones(4), "returns losses and other tensors in one dict"),
     ],
 )
-def test_outputs_without_a_default_loss_are_named(output: Any, targets: torch.Tensor, message: str) -> None:
+def test_outputs_without_a_default_loss_are_an_error(output: Any, targets: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         default_loss(output, targets)

@@ -101,7 +101,7 @@ def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> 
 
 
 @pytest.mark.parametrize(("elsewhere", "energy_j"), [(-0.5, 400), (-0.2, None), (0.0, None)])
-def test_packages_have_an_energy_if_others_used_none_of_their_cpus(
+def test_packages_have_an_energy_unless_others_used_their_cpus(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
 ) -> None:
     """Other programs use 0, 0.3 or 0.5 CPUs."""
@@ -163,7 +163,7 @@ def test_a_trial_on_a_gpu(
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
 
 
-def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
+def test_a_short_timing_reads_the_use_of_the_gpu_over_a_second(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
 ) -> None:
     """The timing is from 50 to 50.3 s: a sample at 49.4 s counts, one at 49.2 s does not."""
@@ -178,7 +178,7 @@ def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
 
 
 @pytest.mark.parametrize(("before", "after", "most"), [(2, 1, 2), (0, 3, 3)])
-def test_most_of_the_gpus_that_were_leased_beside_it_count(
+def test_the_larger_number_of_other_leased_gpus_counts(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int
 ) -> None:
     readings = iter([before, after])
@@ -197,14 +197,14 @@ def test_most_of_the_gpus_that_were_leased_beside_it_count(
         (-1.0, 10.0, 600, False, (None, None, None)),  # the driver was reloaded
     ],
 )
-def test_energy_of_a_step(
+def test_energy_columns(
     used_j: float | None, window_s: float, steps: int, shared: bool, expected: tuple[Any, ...]
 ) -> None:
     columns = energy_columns(used_j, "NVML", window_s, steps, shared)
     assert columns == dict(zip(("energy_j", "energy_per_step_j", "energy_source"), expected, strict=True))
 
 
-def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> None:
+def test_energy_is_read_only_for_a_whole_gpu(fake_nvml: Callable[..., Any]) -> None:
     instance = {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "GPU-1", "nvmlDeviceGetTotalEnergyConsumption": 9}
     nvml = fake_nvml({"GPU-1": {"nvmlDeviceGetTotalEnergyConsumption": 77}, "GPU-2": {}, "MIG-3": instance})
     energies_mj = [read_gpu_energy_mj(uuid, nvml) for uuid in ("GPU-1", "GPU-2", "MIG-3", "GPU-4", None)]
@@ -256,7 +256,7 @@ def packages(*energies_j: float) -> dict[str, RaplCounter]:
         (packages(1), packages(2), 31.0, None),  # at 1000 W, 30 000 J pass in 30 s
     ],
 )
-def test_packages_are_added_and_a_counter_that_wrapped_is_carried_on(
+def test_packages_are_added_up_and_a_counter_may_wrap_once(
     before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, joules: float | None
 ) -> None:
     assert package_joules(before, after, window_s) == joules

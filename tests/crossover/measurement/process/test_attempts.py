@@ -46,7 +46,7 @@ HEAT = outcome("invalid", "heat", transient=True)
         [outcome("oom", "full")],
     ],
 )
-def test_only_what_may_pass_is_measured_once_more(
+def test_only_a_trial_with_a_temporary_cause_is_measured_once_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: list[Outcome]
 ) -> None:
     made: list[int] = []

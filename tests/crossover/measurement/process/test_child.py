@@ -45,7 +45,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
-def test_files_named_as_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
+def test_files_named_like_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
     for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
         Path(f"{name}.py").write_text("raise RuntimeError('imported')")
     measure(replace(job, isolation=isolation))
@@ -66,7 +66,7 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )
-def test_an_error_is_told_and_a_users_mistake_is_one_line(
+def test_an_error_is_reported_and_a_users_mistake_is_one_line(
     job: TrialJob, error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(*_: Any) -> None:
@@ -129,7 +129,7 @@ for old in (False, True):
 """
 
 
-def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
+def test_a_fork_shares_no_page_of_its_copied_heap() -> None:
     """Otherwise a step that writes to a shared page waits for its copy, and so do all other threads."""
     command = [sys.executable, "-c", SHARED_HEAP]
     printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout

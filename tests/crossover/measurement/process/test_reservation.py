@@ -40,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
+def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
     with reserve("cuda", "auto", "first") as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
@@ -59,7 +59,7 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
         ("server", {"SLURM_JOB_ID": "7"}, "server"),
     ],
 )
-def test_where_a_server_is_safe(
+def test_auto_means_a_server_outside_of_batch_jobs(
     monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
 ) -> None:
     monkeypatch.setattr(reservation.platform, "system", lambda: "Linux")
@@ -100,7 +100,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],
 )
-def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
+def test_a_part_of_the_node_is_rejected(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     of_step = requested or str(len(cpus))
     with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use only {of_step}"):
         check(of_job, requested, cpus)
@@ -114,11 +114,11 @@ def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str
         (4, "3", {0, 1, 4, 5}),  # rounded up to whole cores
     ],
 )
-def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
+def test_all_cores_of_the_job_are_accepted(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     check(of_job, requested, cpus)
 
 
-def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_checked_outside_of_a_job_on_one_node(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     check(16, "2", {0, 4}, nodes=2)
     check(8, "2", {0, 4}, job="8")
     check(8, "2", {0, 4}, job="")
@@ -135,7 +135,7 @@ def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monk
         ("cuda", "auto", False),
     ],
 )
-def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
+def test_the_node_is_checked_before_a_cpu_is_timed_on_all_cores(
     monkeypatch: pytest.MonkeyPatch, device: str, cpu_threads: int | str, expected: bool
 ) -> None:
     def ending(text: str) -> Callable[..., None]:

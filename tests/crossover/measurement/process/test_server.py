@@ -97,9 +97,7 @@ def test_a_server_that_was_started_early_serves_the_first_trial(
 
 
 @pytest.mark.parametrize("isolation", ["server", "process"])
-def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
-    runtime: Path, job: TrialJob, isolation: str
-) -> None:
+def test_a_trial_runs_on_the_cpus_of_its_gpu_and_the_next_on_all(runtime: Path, job: TrialJob, isolation: str) -> None:
     """A server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
     bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]))
@@ -170,6 +168,6 @@ def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob)
         *((name, False) for name in ("CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE")),
     ],
 )
-def test_the_key_holds_what_a_fork_inherits_and_cannot_set(name: str, changes: bool) -> None:
+def test_the_key_depends_on_variables_that_a_fork_cannot_change(name: str, changes: bool) -> None:
     assert (server_key({}, PRELOADED) != server_key({name: "7"}, PRELOADED)) is changes
     assert server_key({}, PRELOADED) != server_key({}, "another")

@@ -34,7 +34,7 @@ def task(variant: str = "plain", precision: str = "fp32") -> Any:
     return ours
 
 
-def test_a_step_of_the_sources_loop() -> None:
+def test_a_step_is_that_of_the_source() -> None:
     """A plain loop with loss, backward, and AdamW at 5e-5 without weight decay gives the same weights after two
     steps.
     """
@@ -66,7 +66,7 @@ def gradients(ours: Any) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("variant", [name for name in bert.VARIANTS if name != "plain"])
-def test_every_variant_has_the_gradients_of_the_plain_step(variant: str) -> None:
+def test_every_variant_computes_the_gradients_of_the_plain_step(variant: str) -> None:
     plain = gradients(task())
     assert float(plain.norm()) > 0.1
     assert float((gradients(task(variant)) - plain).norm() / plain.norm()) < 1e-6

@@ -15,7 +15,7 @@ DATA = {
 }
 
 
-def test_the_eight_layer_model_is_the_sources() -> None:
+def test_the_model_with_eight_layers_is_that_of_the_source() -> None:
     widths = [(2, 4), (4, 8), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256), (256, 2)]
     layers = list(build_model(8))
     assert [(layer.in_features, layer.out_features) for layer in layers if isinstance(layer, nn.Linear)] == widths

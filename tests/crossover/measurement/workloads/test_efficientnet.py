@@ -20,7 +20,7 @@ def plain() -> Any:
 
 
 @pytest.mark.parametrize("side", [SIDE, 224])
-def test_the_pooling_computes_the_same_as_that_of_transformers(side: int) -> None:
+def test_the_replaced_pooling_computes_the_same_logits(side: int) -> None:
     """The whole network is compared with the original with the same weights, with a last map of 1 or 7 x 7
     positions.
     """
@@ -38,7 +38,7 @@ def test_the_pooling_computes_the_same_as_that_of_transformers(side: int) -> Non
     assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_channels_last_is_stored_so_and_computes_the_same(plain: Any) -> None:
+def test_channels_last_changes_the_layout_and_not_the_result(plain: Any) -> None:
     last = task_of(cell_of("efficientnet", SIDE, variant="channels_last"))
     (images,) = last.next_inputs()
     assert images.stride() == (3 * SIDE * SIDE, 1, 3 * SIDE, 3)  # by hand: a pixel's channels are neighbours

@@ -28,7 +28,7 @@ def restated(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
     return hidden + inner @ block.mlp.c_proj.weight + block.mlp.c_proj.bias
 
 
-def test_a_step_is_that_of_the_block_restated() -> None:
+def test_a_step_is_that_of_a_block_in_plain_operations() -> None:
     ours = task_of(cell_of("gpt_block", 128))
     hidden, targets = ours.next_inputs()
     assert hidden.shape == targets.shape == (2, 256, 128)

@@ -38,7 +38,7 @@ def test_training_as_the_recipe_does(precision: str, steps: int) -> None:
     assert not any(torch.equal(a, b) for a, b in zip(net.parameters(), before, strict=True))
 
 
-def test_the_published_resident_bytes_by_arithmetic() -> None:
+def test_the_published_bytes_follow_from_the_shapes() -> None:
     """Data, weights and gradients; the published 1,350,681,600 bytes are nearly these plus 13 activations of 8 MiB."""
     with torch.device("meta"):
         ours: Any = build_task(cell_of("linear_stack", 4096, 512), {}, Arithmetic(torch.device("meta")))

@@ -22,7 +22,7 @@ def test_a_prompt_gives_the_logits_of_the_plain_model(batch_size: int, tokens: t
         assert torch.allclose(prefill(tokens), plain, atol=1e-5)
 
 
-def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(tokens: torch.Tensor) -> None:
+def test_decoding_after_a_cached_context_gives_the_logits_of_the_whole_prompt(tokens: torch.Tensor) -> None:
     prefill, decode = Llama(0, 12, 3), Llama(11, 1, 3)
     decode.load_state_dict(prefill.state_dict())
     with torch.no_grad():
@@ -56,7 +56,7 @@ def test_tokens_are_counted(workload: str, size: int, counted: int) -> None:
     assert (cell.batch_size if task.samples_taken is None else task.samples_taken) == counted
 
 
-def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
+def test_the_size_of_the_cache() -> None:
     """Keys and values: 2 x 8 layers x 8 heads x 64 numbers a token."""
     model = Llama(9, 1, 4)
     assert model.keys.nbytes + model.values.nbytes == 2 * 8 * 8 * 64 * 10 * 4 * 4

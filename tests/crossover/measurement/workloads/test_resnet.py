@@ -12,7 +12,7 @@ from tiny_tasks import answer_of, cell_of, same_weights, task_of
 
 
 @pytest.mark.parametrize("layers", resnet.SIZES)
-def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
+def test_layers_and_strides_are_those_of_the_paper(layers: int) -> None:
     """He et al. count convolutions and the last layer, but not projections of shortcuts; strides are in 3x3
     convolutions.
     """
@@ -26,7 +26,7 @@ def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
     assert {c.kernel_size for c in convolutions[1:] if c.stride == (2, 2)} == {(3, 3)}
 
 
-def test_a_step_is_both_passes_and_drops_the_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_both_passes_and_discards_the_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resnet, "SIDE", 32)
     cell = cell_of("resnet", 18, 4)
     ours: Any = task_of(cell)
