@@ -78,10 +78,10 @@ def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     ("content", "message"),
     [
         (b"", "begins with 0x; allowed: IDX bytes of 3 dimensions"),
-        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28"),
+        (idx(PIXELS)[:-1], "has 3919 values, but its header says 5 x 28 x 28"),
         (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
         (idx(PIXELS[:4]), "5 labels for 4 images"),
-        (None, f"holds neither {IMAGES} nor {IMAGES}.gz; fix the path in datasets.mnist.folder"),
+        (None, f"contains neither {IMAGES} nor {IMAGES}.gz; fix the path in datasets.mnist.folder"),
     ],
 )
 def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes | None, message: str) -> None:
