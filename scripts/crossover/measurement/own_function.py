@@ -105,22 +105,22 @@ class FunctionTask(Task):
 
     is_function = True
 
-    def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
-        self.user_step, self.source = step, source
+    def __init__(self, step: Step, builder: OwnFunction, arithmetic: Arithmetic) -> None:
+        self.user_step, self.builder = step, builder
         threadpool_limits(torch.get_num_threads())  # the threads of the libraries of NumPy and SciPy
         self.waits_for_results: bool | None = None
         """True if the step's results are computed in the background; None before the first step."""
         self.samples_taken: int = 0
         super().__init__(nn.Module(), arithmetic)
         self.samples = self._count_samples()
-        counted = step.samples is not None or "batch_size" in self.source.model.takes
+        counted = step.samples is not None or "batch_size" in self.builder.model.takes
         self.sample_name = step.unit or ("samples" if counted else "calls")
 
     def _count_samples(self) -> int:
-        step, model = self.user_step, self.source.model
+        step, model = self.user_step, self.builder.model
         if not callable(step.samples):
-            return step.samples or (self.source.cell.batch_size if "batch_size" in model.takes else 1)
-        with as_user_error(model, "the count of its samples fails", certain=True):
+            return step.samples or (self.builder.cell.batch_size if "batch_size" in model.takes else 1)
+        with as_user_error(model, "the count of its samples fails", is_mistake=True):
             samples = step.samples()
         if type(samples) is not int or samples < 1:
             raise UserError(f"{model.shown}: samples returns {samples!r}; allowed: a whole number of at least 1")
@@ -136,7 +136,7 @@ class FunctionTask(Task):
             if self.waits_for_results is not False:
                 self._wait_for_results(returned)
         except Exception:
-            with as_user_error(self.source.model):  # around each step, it would take as long as a short step
+            with as_user_error(self.builder.model):  # around each step, it would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -151,7 +151,7 @@ class FunctionTask(Task):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns about a coroutine that was never awaited
             raise UserError(
-                f"{self.source.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
+                f"{self.builder.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
                 "that does its work before it returns"
             )
         waits = [
@@ -165,11 +165,11 @@ class FunctionTask(Task):
         """Compare the results of a first step with those of the same function built for the CPU. Both are built anew,
         since a later step may depend on earlier ones; on the device twice, to find out if results are reproducible.
         """
-        model = self.source.model
+        model = self.builder.model
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        results, repeated = (results_of(self.source.step_on(device), model) for _ in range(2))
+        results, repeated = (results_of(self.builder.step_on(device), model) for _ in range(2))
         if not results:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) can return some"
@@ -181,7 +181,7 @@ class FunctionTask(Task):
             )
         if device == "cpu":
             return Answer()
-        expected = results_of(self.source.step_on("cpu"), model)
+        expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
             errors = [relative_error(a.values, b.values) for a, b in zip(results, expected, strict=True)]
             return Answer({"result": max(errors)})
@@ -219,7 +219,7 @@ def results_of(step: Step, model: Model) -> list[Result]:
     returned = step.run()
     if step.result is not None:
         try:
-            with as_user_error(model, "its result fails", certain=True):
+            with as_user_error(model, "its result fails", is_mistake=True):
                 returned = step.result()
         except UserError as mistake:
             raise InvalidError(str(mistake)) from mistake

@@ -92,7 +92,7 @@ class OwnModel:
         return step
 
     def _infer_lazy_shapes(self, step: Step) -> None:
-        with as_user_error(self.model, "its data fail", certain=True):
+        with as_user_error(self.model, "loading its data fails", is_mistake=True):
             inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
         was_training = step.model.training
         with as_user_error(self.model, "the first forward pass, needed for its lazy modules, fails"):
@@ -261,12 +261,12 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 
 @contextmanager
 def as_user_error(
-    model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
+    model: Model, what: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
     """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
 
     `what` describes what failed. The error stays as the cause, since it may be due to the device; `process.attempts`
-    finds out by a step on the CPU. With `certain`, for code that uses no device, the cause is dropped.
+    finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is dropped.
     """
     try:
         yield
@@ -274,21 +274,21 @@ def as_user_error(
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
         mistake = user_error(error, model, what if isinstance(what, str) else what(error))
-        raise mistake from (None if certain else error)
+        raise mistake from (None if is_mistake else error)
 
 
 class _OwnTask(Task):
     """Takes batches from the user's inputs, for training and inference."""
 
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.user_step, self.source = step, model
+        self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(step.inputs, Dataset | DataLoader):
             raise UserError(
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded needs; use resident"
             )
         batches = batches_of(step, cell.batch_size, model.shown)
-        with as_user_error(model, "its data fail", certain=True):
+        with as_user_error(model, "loading its data fails", is_mistake=True):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
         self.count_samples = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
@@ -327,7 +327,7 @@ class _OwnTask(Task):
 
     def next_inputs(self) -> Batch:
         if self.loaded:
-            with as_user_error(self.source, "its data fail", certain=True):
+            with as_user_error(self.spec, "loading its data fails", is_mistake=True):
                 batch = next(self.batches)
                 self.samples = self.count_samples(*batch)
             self.samples_taken += self.samples
@@ -416,7 +416,7 @@ class OwnTraining(_OwnTask, TrainingTask):
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         """The Step's optimizer, by default SGD; raises UserError if it trains other parameters or needs a closure."""
-        shown = self.source.shown
+        shown = self.spec.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
             groups = getattr(optimizer, "param_groups", [])
@@ -427,7 +427,7 @@ class OwnTraining(_OwnTask, TrainingTask):
                 # Moves state that was created on the host, such as Adagrad's, to the device.
                 optimizer.load_state_dict(optimizer.state_dict())
         else:
-            with as_user_error(self.source, "its optimizer fails"):
+            with as_user_error(self.spec, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {OPTIMIZER}")
@@ -463,7 +463,7 @@ class OwnTraining(_OwnTask, TrainingTask):
         return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.source, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_short):
             if self.user_step.run is None:
                 super().run(*inputs)
             else:
@@ -496,7 +496,7 @@ class OwnInference(_OwnTask, InferenceTask):
         return tuple(outputs_of(_call(model, inputs[0])))
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.source, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_short):
             try:
                 super().run(*inputs)
             except Exception as error:

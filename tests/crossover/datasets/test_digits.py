@@ -32,7 +32,7 @@ def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np
 
 
 def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
-    """The nearest mean image of the source digits, enlarged pixel by pixel to the box of 20 x 20, finds most labels."""
+    """Most images have the label of the nearest mean image of the source's digits, which are enlarged to 20 x 20."""
     digits = load_digits()
     enlarged = np.kron(digits.images, np.ones((1, 5, 5))).reshape(-1, 20, 2, 20, 2).mean(axis=(2, 4))
     means = np.stack([enlarged[digits.target == label].mean(axis=0) for label in range(10)])
@@ -120,7 +120,7 @@ def test_each_image_of_scikit_learn_occurs_once() -> None:
 
 
 def test_the_seed_sets_a_random_order() -> None:
-    """In scikit-learn's order, labels repeat 0, 1, 2, ..."""
+    """In scikit-learn's order, labels repeat as 0, 1, 2, ..."""
     first, again, other = (make_digits({"seed": seed})["labels"] for seed in (1, 1, 2))
     assert (first == again).all()
     assert 0.05 < (first == other).mean() < 0.15

@@ -22,7 +22,7 @@ def test_an_eighth_of_the_points_is_positive() -> None:
 
 
 def test_positives_are_the_points_nearest_the_origin() -> None:
-    """The source's formula, written out on the points before their normalisation."""
+    """The labels follow from the source's formula, applied to the points before their normalisation."""
     points = np.random.default_rng(3).random((500, 2), dtype=np.float32)
     source = np.ceil((-np.sign((points**2).sum(1) - 1 / (2 * math.pi)) + 1) / 2).astype(np.int64)
     assert (make_disc({"points": 500, "seed": 3})["labels"] == source).all()

@@ -98,7 +98,7 @@ class Stream(IterableDataset[Any]):
 
 
 class TestLoaders:
-    def test_a_later_epoch_without_a_batch_is_one_line(self) -> None:
+    def test_data_that_can_be_read_only_once_are_one_line(self) -> None:
         batches = batches_of(step(Stream(9)), 4, "here")
         assert [next(batches)[0].tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with pytest.raises(UserError, match="here: its loader gave no batch in epoch 2: its data can be read only"):

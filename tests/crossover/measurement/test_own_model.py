@@ -184,7 +184,7 @@ def test_a_batch_whose_rows_are_not_samples_is_compared_whole(build: Build) -> N
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
             "def build(): return nn.Linear(1, 1), Data(range(9))",
-            "line 7: its data fail: ZeroDivisionError",
+            "line 7: loading its data fails: ZeroDivisionError",
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",

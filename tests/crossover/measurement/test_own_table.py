@@ -1,4 +1,4 @@
-"""A user's table as samples."""
+"""A user's table as samples: its classes, its numbers, and columns that are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of single trials run in this process: columns, statuses and reasons."""
+"""Single trials in this process: the columns, statuses and reasons of their rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> TrialJob:
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Change each task after it is built, but not the model that the numerical check builds."""
+    """Change the trial's task after it is built, but not the model that the numerical check builds."""
 
     def change_by(change: Change) -> None:
         def build(*arguments: Any) -> Task:
@@ -151,7 +151,7 @@ def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJo
 
 
 def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) -> None:
-    """Batches alternate between 4 and 1 samples: 5 per pair of steps, and 1 or 4 in a remaining step."""
+    """Batches have 4 and 1 samples in turn: two steps have 5, and a remaining step 1 or 4."""
     row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))
     assert row.status == "ok"
     steps = row.timed_steps or 0
@@ -176,7 +176,7 @@ def test_the_message_begun_is_sent_before_anything_is_built(job: TrialJob, monke
 def test_latencies_are_timed_after_the_cold_steps(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], tmp_path: Path, mistakes: bool
 ) -> None:
-    """The cold steps are the very first ones; on a CPU no other mistake is possible."""
+    """The cold steps are the first steps of the process; on a CPU no other mistake is possible."""
     log: list[str] = []
 
     def logged(task: Task) -> None:
@@ -268,7 +268,7 @@ def test_the_first_trial_has_all_passes_and_later_trials_remedies_for_short_step
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
 
 
-LATER = {
+PASSES = {
     "measure_latencies": ("latencies", "latencies_s"),
     "compare_with_reference": ("numerical check", "relative_error"),
     "measure_memory": ("memory pass", "peak_rss_bytes"),
@@ -277,7 +277,7 @@ LATER = {
     "count_work": ("count of operations", "flops_per_step"),
     "time_remedies": ("remedies", "held_s"),
 }
-"""The passes after the timing, by the function that does the work: the pass's name, and one of its columns."""
+"""Name and one column of each pass after the timing, by the function that does its work."""
 
 
 BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
@@ -286,7 +286,7 @@ BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
 @pytest.mark.parametrize(
     ("work", "error"),
     [
-        *((work, BUG) for work in LATER),
+        *((work, BUG) for work in PASSES),
         ("measure_memory", torch.AcceleratorError("CUDA error: out of memory\nmore")),
         ("compare_with_reference", SystemExit("the model's own exit")),
         ("profile_device", UnsupportedError("an operation")),
@@ -295,18 +295,18 @@ BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
 def test_an_error_in_a_pass_keeps_the_time_and_the_other_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, error: BaseException
 ) -> None:
-    name, missing = LATER[work]
+    name, missing = PASSES[work]
     monkeypatch.setattr(trial, work, failing(error))
     if work == "measure_memory":
         monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # the split needs the peak
     row = run_trial(replace(job, latency_steps=3))
-    is_result = isinstance(error, torch.AcceleratorError | UnsupportedError)  # whose message names the cause
-    kind = "" if is_result else f"{type(error).__name__}: "
+    has_status = isinstance(error, torch.AcceleratorError | UnsupportedError)
+    kind = "" if has_status else f"{type(error).__name__}: "
     assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
     assert "incomplete" in (row.flags or [])
     assert ("not_checked" in (row.flags or [])) is (name == "numerical check")
     assert row.step_time_s is not None
-    for _, column in LATER.values():
+    for _, column in PASSES.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
     assert name in json.loads(row.spent_s or "")
 
@@ -336,7 +336,7 @@ def test_a_failed_reading_after_the_timing_keeps_the_time(
 
 def test_the_row_so_far_is_sent_before_each_pass(job: TrialJob) -> None:
     row, told = with_messages(replace(job, latency_steps=3))
-    names = [name for name, _ in LATER.values()]
+    names = [name for name, _ in PASSES.values()]
     assert [message["passing"] for message in told] == [names[number:] for number in range(len(names))]
     assert not any(message["transient"] for message in told)
     rows = [message["row"] for message in told]
@@ -421,7 +421,7 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
 def test_a_compiled_cell_must_be_compiled_before_its_timing(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, counts: list[int], status: str, reason: str
 ) -> None:
-    """Checked with an execution that reports how often it compiled."""
+    """`counts` are the numbers of compilations before the timing, after it, and at the end."""
     left = iter(counts)
     monkeypatch.setattr(
         trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left))
@@ -452,9 +452,8 @@ def set_benchmark(*_: Any) -> None:
 def test_a_changed_setting_is_invalid(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """The change happens when the workload is imported to count parameters, in a step, or in a pass after the
-    timing.
-    """
+    """The setting changes when the workload is imported to count parameters, in a step, or in a pass after the
+    timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:

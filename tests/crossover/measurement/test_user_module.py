@@ -123,21 +123,22 @@ def test_an_import_that_fails_is_one_line(
     assert "usage" not in capfd.readouterr().err
 
 
-def test_an_assertion_on_the_gpu_is_explained() -> None:
-    """The error is raised by a later step, which waits for the device."""
-    text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
-    assert cause_of(RuntimeError(text)) == f"CUDA error: device-side assert triggered; {ASSERTION}"
+ASSERTED = "CUDA error: device-side assert triggered"
+FULL = "unable to write to file </torch_12_345_0>: No space left on device (28)"
+WORKER = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
 
 
-def test_full_shared_memory_is_explained() -> None:
-    text = "unable to write to file </torch_12_345_0>: No space left on device (28)"
-    assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
-
-
-def test_an_error_in_a_data_loaders_worker_has_its_last_line() -> None:
-    text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
-    assert cause_of(OSError(text)) == "no img37.png"
-    assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # if torch cannot create the original type
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (RuntimeError(f"{ASSERTED}\nSearch for `cudaErrorAssert'"), f"{ASSERTED}; {ASSERTION}"),
+        (RuntimeError(FULL), f"{FULL}; {SHARED_MEMORY_ADVICE}"),
+        (OSError(WORKER), "no img37.png"),
+        (RuntimeError(WORKER), "OSError: no img37.png"),  # torch cannot create every type of error
+    ],
+)
+def test_known_errors_are_explained(error: Exception, line: str) -> None:
+    assert cause_of(error) == line
 
 
 def test_a_missing_module_is_located_in_a_folder_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

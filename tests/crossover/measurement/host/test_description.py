@@ -1,3 +1,5 @@
+"""The columns that describe a host, from fake files of the kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

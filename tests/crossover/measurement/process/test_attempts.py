@@ -1,4 +1,4 @@
-"""Second attempts, statuses of refused steps, and temporary files of a measuring process."""
+"""Second attempts, tries of failed steps on the CPU, and temporary files of a measuring process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trials import CELL, read_row, trial_job, write_points
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
 def test_a_trial_leaves_no_temporary_files(isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch makes a folder for its compiler as soon as an optimizer is built."""
+    """torch makes a temporary folder for its compiler as soon as an optimizer is built."""
     monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)

@@ -1,4 +1,4 @@
-"""Measuring processes with the user's code, unexpected errors, and the copy of the heap."""
+"""Measuring processes: imports of the user's code, unexpected errors, a full disk, and the copy of the heap."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(width, batch_size):
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
-    """A trial of a model file in a temporary folder."""
+    """A trial of a user's model in the working folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -89,7 +89,7 @@ def test_an_error_is_reported_and_a_users_mistake_is_one_line(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk; a row has more than 2 kB."""
+    """A limit of 2 kB on the size of files, which a row exceeds, stands for a full disk."""
     cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
     output = tmp_path / "row.parquet"
     options = [*trial_options(cell, EFFORT), "--isolation=process", f"--output={output}"]
@@ -130,7 +130,7 @@ for old in (False, True):
 
 
 def test_a_fork_shares_no_page_of_its_copied_heap() -> None:
-    """Otherwise a step that writes to a shared page waits for its copy, and so do all other threads."""
+    """A step that writes to a shared page would wait for the page's copy, and so would all other threads."""
     command = [sys.executable, "-c", SHARED_HEAP]
     printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout
     new, old = (tuple(map(int, line.split())) for line in printed.splitlines())

@@ -1,3 +1,5 @@
+"""Jobs as JSON, and messages on pipes."""
+
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""How the parent judges the end of fake children; test_planted_faults.py has real ones."""
+"""The outcome for each way in which a fake child may end; test_planted_faults.py has real children."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = {"parameters": 6}
 
 
 class FakeChild:
-    """A child that has sent some messages and ends as given, or else runs until it is killed."""
+    """A child that has sent these messages and has ended with `end`, or runs until it is killed if that is None."""
 
     def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
         reader, self.writer = os.pipe()
@@ -99,11 +99,11 @@ def test_an_end_by_a_signal(
 
 
 TIMED = {"step_time_s": 0.5, "flags": ["drift", "not_checked"], "status": "ok", "reason": None}
-LATER = ["numerical check", "memory pass", "profile"]
+PASSES = ["numerical check", "memory pass", "profile"]
 
 
-def timed(passing: list[str] = LATER, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
-    """Messages of a child that has reached a pass after its timing."""
+def timed(passing: list[str] = PASSES, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
+    """The messages of a child that has begun a pass after its timing."""
     return [{"begun": FACTS}, {"passing": passing, "row": {**TIMED, **row}, "transient": transient}]
 
 
@@ -136,7 +136,7 @@ def test_an_invalid_time_stays_invalid_if_a_pass_ends_early(transient: bool) -> 
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_user_code_that_ends_the_process_is_named(status: int) -> None:
-    """As after `os._exit` in the user's file."""
+    """The user's file may call `os._exit`."""
     messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
     with pytest.raises(ChildFailedError) as failure:
         watch(FakeChild(messages, Ending(exit_code=status)))
@@ -160,7 +160,7 @@ def test_user_code_that_takes_too_long_is_named(messages: list[dict[str, Any]], 
 
 
 def test_a_child_that_is_gone_without_a_report_is_lost() -> None:
-    """Its pipe is closed, but the server does not report how it ended."""
+    """The child's pipe is closed, but its server does not report how the child ended."""
     child = FakeChild([{"begun": FACTS}], None)
     os.close(child.writer)
     with pytest.raises(ChildLostError, match="closed its messages"):

@@ -1,4 +1,4 @@
-"""Torch's warnings about its internals are hidden; those that a user can act on are shown."""
+"""Torch's warnings about its internals are hidden; warnings that a user can act on are shown."""
 
 from __future__ import annotations
 

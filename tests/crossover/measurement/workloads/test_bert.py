@@ -35,9 +35,7 @@ def task(variant: str = "plain", precision: str = "fp32") -> Any:
 
 
 def test_a_step_is_that_of_the_source() -> None:
-    """A plain loop with loss, backward, and AdamW at 5e-5 without weight decay gives the same weights after two
-    steps.
-    """
+    """Loss, backward and AdamW at 5e-5 without weight decay give the same weights after two steps."""
     ours = task()
     tokens, labels = ours.next_inputs()
     assert (tokens.shape, labels.shape) == ((4, 16), (4,))
@@ -83,7 +81,7 @@ def test_every_variant_computes_the_gradients_of_the_plain_step(variant: str) ->
     ],
 )
 def test_passes_and_optimizer_of_a_variant(variant: str, sequences: list[int], layers: int) -> None:
-    """Checks the sequences per embedding call, the number of calls of layers, and the optimizer's state."""
+    """Check the sequences per call of the embedding, the calls of layers, and the optimizer's state."""
     ours = task(variant)
     embedded: list[int] = []
     attended: list[int] = []

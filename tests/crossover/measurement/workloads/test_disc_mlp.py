@@ -23,7 +23,7 @@ def test_the_model_with_eight_layers_is_that_of_the_source() -> None:
 
 
 def test_two_epochs_train_as_the_source_does() -> None:
-    """The source's loop, written out plainly, gives the same weights and output."""
+    """The source's loop gives the same weights and the same text."""
     ours: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
     assert ours.cycle_steps == 10
     progress = []

@@ -21,9 +21,7 @@ def plain() -> Any:
 
 @pytest.mark.parametrize("side", [SIDE, 224])
 def test_the_replaced_pooling_computes_the_same_logits(side: int) -> None:
-    """The whole network is compared with the original with the same weights, with a last map of 1 or 7 x 7
-    positions.
-    """
+    """The network is compared with the original at the same weights; its last map has 1 or 7 x 7 positions."""
     torch.manual_seed(0)
     ours: Any = build_model(cell_of("efficientnet", side)).eval()
     # torch.compile unrolls the whole pooling window, even beyond the map, so no such pooling module may remain.

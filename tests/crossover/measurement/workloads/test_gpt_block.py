@@ -10,8 +10,8 @@ from crossover.measurement.workloads import gpt_block
 from tiny_tasks import cell_of, task_of
 
 
-def restated(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
-    """GPT-2's block with plain operations: pre-norm, causal attention, perceptron with the tanh GELU."""
+def plain_block(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
+    """GPT-2's block in plain operations: pre-norm, causal attention, perceptron with the tanh GELU."""
     batch, tokens, width = hidden.shape
     split = functional.layer_norm(hidden, (width,), block.ln_1.weight, block.ln_1.bias) @ block.attn.c_attn.weight
     query, key, value = (
@@ -38,7 +38,7 @@ def test_a_step_is_that_of_a_block_in_plain_operations() -> None:
         dropout.p = 0.0
     model: Any = gpt_block.build_model(128)
     model.load_state_dict(ours.model.state_dict())
-    output = restated(model.block, hidden, heads=2)
+    output = plain_block(model.block, hidden, heads=2)
     assert torch.allclose(ours.model(hidden), output, rtol=1e-4, atol=1e-4)
     loss = (output - targets).square().sum() / (2 * 256)
     loss.backward()

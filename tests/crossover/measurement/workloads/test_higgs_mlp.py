@@ -19,7 +19,7 @@ DATA = {  # three full batches of 32, and one of four rows
 
 
 def test_as_published_trains_as_the_lesson_does() -> None:
-    """The lesson's loop, written out plainly over two epochs with the same shuffling, gives the same weights."""
+    """The lesson's loop over two epochs, with the same shuffling, gives the same weights."""
     ours: Any = task_of(cell_of("higgs_mlp", 8, 32, protocol="as_published"), DATA)
     torch.manual_seed(7)
     for _ in range(8):

@@ -14,7 +14,7 @@ from tiny_tasks import cell_of, same_weights, task_of
 
 @pytest.mark.parametrize(("precision", "steps"), [("fp32", 100), ("amp-fp16", 10)])
 def test_training_as_the_recipe_does(precision: str, steps: int) -> None:
-    """The recipe's script, written out plainly from its first random number on, gives the same weights."""
+    """The recipe's script gives the same weights from the same random numbers."""
     ours = task_of(cell_of("linear_stack", 16, 8, precision=precision))
     assert ours.cycle_steps == 1
     for _ in range(steps):
@@ -39,7 +39,7 @@ def test_training_as_the_recipe_does(precision: str, steps: int) -> None:
 
 
 def test_the_published_bytes_follow_from_the_shapes() -> None:
-    """Data, weights and gradients; the published 1,350,681,600 bytes are nearly these plus 13 activations of 8 MiB."""
+    """The published 1,350,681,600 bytes are nearly those of data, weights, gradients and 13 activations of 8 MiB."""
     with torch.device("meta"):
         ours: Any = build_task(cell_of("linear_stack", 4096, 512), {}, Arithmetic(torch.device("meta")))
     assert sum(tensor.nbytes for tensor in ours.resident) == 838_860_800

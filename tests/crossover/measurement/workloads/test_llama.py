@@ -15,7 +15,7 @@ def tokens() -> torch.Tensor:
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_prompt_gives_the_logits_of_the_plain_model(batch_size: int, tokens: torch.Tensor) -> None:
-    """Also with a model whose cache is for one sequence, as in the numerical check."""
+    """A cache of one sequence, as in the numerical check, also serves a larger batch."""
     prefill = Llama(0, 12, batch_size)
     with torch.no_grad():
         plain = prefill.model(tokens).logits[:, -1]
@@ -35,7 +35,7 @@ def test_decoding_after_a_cached_context_gives_the_logits_of_the_whole_prompt(to
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_token_of_an_answer_has_the_logits_of_the_plain_model(rows: int) -> None:
-    """Also after a longer answer: an answer does not depend on those before it."""
+    """An answer does not depend on a longer one before it."""
     answering = Answering()
     tokens = torch.randint(VOCABULARY, (rows, PROMPT + 3))
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_tokens_are_counted(workload: str, size: int, counted: int) -> None:
 
 
 def test_the_size_of_the_cache() -> None:
-    """Keys and values: 2 x 8 layers x 8 heads x 64 numbers a token."""
+    """Keys and values are 2 x 8 layers x 8 heads x 64 numbers per token."""
     model = Llama(9, 1, 4)
     assert model.keys.nbytes + model.values.nbytes == 2 * 8 * 8 * 64 * 10 * 4 * 4
     model.bfloat16()

@@ -58,7 +58,7 @@ def train(net: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor
 
 @forks
 def test_as_published_trains_as_the_source_does() -> None:
-    """The source's loop over two epochs with two workers, written out, gives the same weights and loss."""
+    """The source's loop over two epochs with two workers gives the same weights and loss."""
     ours = task_of(PUBLISHED, DATA)
     torch.manual_seed(7)
     for _ in range(5):
@@ -109,9 +109,7 @@ def children() -> set[int]:
 
 @forks
 def test_a_cycle_is_an_epoch_with_its_own_workers() -> None:
-    """Two workers start with the first step of a cycle, and have ended after its last step, which has a partial
-    batch.
-    """
+    """Two workers start with the first step of a cycle and have ended after its last step, whose batch is partial."""
     ours = task_of(PUBLISHED, DATA)
     assert ours.cycle_steps == 3
     before = children()

@@ -13,9 +13,8 @@ from tiny_tasks import answer_of, cell_of, same_weights, task_of
 
 @pytest.mark.parametrize("layers", resnet.SIZES)
 def test_layers_and_strides_are_those_of_the_paper(layers: int) -> None:
-    """He et al. count convolutions and the last layer, but not projections of shortcuts; strides are in 3x3
-    convolutions.
-    """
+    """He et al. count the last layer and the convolutions, without projections of shortcuts; strides are in 3x3
+    convolutions."""
     with torch.device("meta"):
         model = build_model(cell_of("resnet", layers))
     counted = [

@@ -1,4 +1,4 @@
-"""All workloads: parameters and operations worked out by hand, correct results in every precision, rejected batches."""
+"""Parameters and operations of all workloads, worked out by hand, correct results in every precision, and datasets."""
 
 from __future__ import annotations
 
