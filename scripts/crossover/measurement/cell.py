@@ -42,8 +42,8 @@ class OpenCell:
     """Columns about the job, the host, the device and the versions of software."""
 
     def arithmetic(self) -> Arithmetic:
-        """The cell's arithmetic on its device; raises UnsupportedError if the device lacks the precision, or the host
-        the cores."""
+        """The cell's arithmetic on its device; raises UnsupportedError if the device lacks the precision, or if the
+        host has too few cores."""
         if reason := lacking_cores(self.job.cell.device, usable_cores()):
             raise UnsupportedError(reason)
         return arithmetic_of(self.job.cell.precision, self.target.device)

@@ -1,6 +1,6 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A forward pass on torch's meta device, which computes nothing, shows if a model accepts its inputs.
+A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers has no effect, or if the model needs inputs other than `_inputs`."""
+    """Raise UserError if the number of layers has no effect, or if the model needs inputs other than those of
+    `_inputs`."""
     with torch.device("meta"):
         networks = [_transformers_network(name, layers)]
         inputs = _inputs(networks[0], name, PROBED_ROWS)
@@ -182,8 +183,7 @@ def _extent(network: nn.Module) -> tuple[int, int]:
 
 
 def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:
-    """Number of calls of modules in a forward pass, which grows with the number of layers even if they share
-    weights."""
+    """Number of module calls in a forward pass, which grows with the number of layers even if they share weights."""
     calls = 0
 
     def count(*_: object) -> None:

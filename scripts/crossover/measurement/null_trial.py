@@ -28,7 +28,8 @@ NO_EFFORT = Effort(
 
 
 def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None]) -> Measurement:
-    """Time an empty step briefly, whatever the config's effort; no pass follows. `tell` is that of `run_trial`."""
+    """Time an empty step briefly, whatever the config's effort; no pass follows. `tell` receives messages as in
+    `run_trial`."""
     machine = describe_machine()
     facts = {
         **job.columns(),

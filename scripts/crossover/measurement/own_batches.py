@@ -25,8 +25,8 @@ COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """Yield the Step's batches without end, a Dataset's in a new order in each epoch. Raises a UserError that begins
-    with `shown` if an epoch has no batch.
+    """Yield the Step's batches endlessly; a Dataset is shuffled anew in each epoch. Raises a UserError that begins with
+    `shown` if an epoch has no batch.
     """
     loader = step.inputs
     if isinstance(loader, Dataset):
@@ -51,7 +51,7 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated` if torch's default collation has turned tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated` says that torch's collation has turned tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -73,7 +73,7 @@ def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
     """A function that counts the samples of a batch: the Step's `samples`, or the length of the part that has
-    `batch_size` rows in the first batch. Raises a UserError that begins with `shown` if no part has.
+    `batch_size` rows in the first batch. Raises a UserError that begins with `shown` if no part has that many.
     """
     samples = step.samples
     if callable(samples):

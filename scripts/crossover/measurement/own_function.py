@@ -136,7 +136,7 @@ class FunctionTask(Task):
             if self.waits_for_results is not False:
                 self._wait_for_results(returned)
         except Exception:
-            with as_user_error(self.builder.model):  # around each step, it would take as long as a short step
+            with as_user_error(self.builder.model):  # entered in each step, it would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -162,8 +162,10 @@ class FunctionTask(Task):
             wait()
 
     def check(self) -> Answer:
-        """Compare the results of a first step with those of the same function built for the CPU. Both are built anew,
-        since a later step may depend on earlier ones; on the device twice, to find out if results are reproducible.
+        """Compare the results of a first step with those of the same function built for the CPU.
+
+        The function is built anew for this, since a later step may depend on earlier ones, and twice on the device,
+        which shows whether its results are reproducible.
         """
         model = self.builder.model
         if not model.checked:

@@ -66,8 +66,11 @@ def outputs_of(output: Any) -> list[torch.Tensor]:
 
 
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The loss that the output contains, or else a default loss: cross entropy for whole numbers as targets, mean
-    squared error for other targets, the output's mean square without targets, which costs about as much.
+    """The loss that the output contains, or else a default loss:
+
+    - cross entropy if the targets are whole numbers
+    - mean squared error for other targets
+    - the output's mean square without targets, which costs about as much
 
     Raises UserError if the model has too few outputs for `labels`, ValueError if no default loss applies.
     """

@@ -44,7 +44,7 @@ from crossover.measurement.workloads import Tell, ignore
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one from them"
 LEARNING_RATE = 1e-3
-"""Learning rate of the default optimizer, so small that weights stay finite after many steps on the same batch."""
+"""Learning rate of the default optimizer; small, so that weights stay finite over many steps on the same batch."""
 
 
 class OwnModel:
@@ -78,10 +78,14 @@ class OwnModel:
         """Call the user's function and return its Step; raises UserError with file and line if it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        with _default_dtype_of(self.model):
-            returned = call_user(
-                self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
-            )
+        # The default dtype that the user's file sets applies to the user's code only.
+        with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
+            try:
+                returned = call_user(
+                    self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
+                )
+            finally:
+                _default_dtypes[self.model] = torch.get_default_dtype()
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
@@ -102,16 +106,6 @@ class OwnModel:
 
 _default_dtypes: dict[Model, torch.dtype] = {}
 """Torch's default dtype as set by each model's file."""
-
-
-@contextmanager
-def _default_dtype_of(model: Model) -> Iterator[None]:
-    """Limit the default dtype that a user's file sets in torch to that file's code."""
-    with default_dtype(_default_dtypes.get(model, torch.get_default_dtype())):
-        try:
-            yield
-        finally:
-            _default_dtypes[model] = torch.get_default_dtype()
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -194,8 +188,8 @@ def _as_step(returned: Any, where: str) -> Step:
 
 
 def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Check the optional parts of a Step, each given with the result of its check and with what is allowed. A UserError
-    begins with `where`."""
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` gives for each name
+    whether the Step's value is allowed, and in words what is; None is always allowed."""
     for name, (is_allowed, allowed) in parts.items():
         value = getattr(step, name)
         if value is not None and not is_allowed:
@@ -208,13 +202,10 @@ def counts_samples(step: Step) -> bool:
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:
-    if isinstance(returned, Step):
-        return replace(returned, inputs=samples_of(table))
-    if not isinstance(returned, nn.Module):
-        raise UserError(
-            f"{where} returns {kind_of(returned)}; allowed with a table: the model alone, or a crossover.Step"
-        )
-    return Step(model=returned, inputs=samples_of(table))
+    step = Step(model=returned) if isinstance(returned, nn.Module) else returned
+    if not isinstance(step, Step):
+        raise UserError(f"{where} returns {kind_of(step)}; allowed with a table: the model alone, or a crossover.Step")
+    return replace(step, inputs=samples_of(table))
 
 
 def _is_optimizer(value: Any) -> bool:
@@ -236,16 +227,15 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 
 
 def user_error(error: BaseException, model: Model, what: str) -> Exception:
-    """An error of the user's code as a UserError with file and line. It is an UnsupportedError instead if it may be the
-    rejection of a size that the user did not choose.
-    """
+    """A UserError with file and line for an error of the user's code, or an UnsupportedError if that code may have
+    rejected a default size."""
     text = f"{location_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls the user's function; `call` is that call in
-    messages. Raises UserError with file and line if either fails.
+    """Import the user's module and return the result of `make`, which calls the user's function; messages describe this
+    as `call`. Raises UserError with file and line if the import or the call fails.
     """
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
@@ -265,8 +255,9 @@ def as_user_error(
 ) -> Iterator[None]:
     """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
 
-    `what` describes what failed. The error stays as the cause, since it may be due to the device; `process.attempts`
-    finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is dropped.
+    `what` describes what failed. The error stays as the cause, since the device may be to blame, which
+    `process.attempts` finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is
+    dropped.
     """
     try:
         yield
@@ -278,7 +269,7 @@ def as_user_error(
 
 
 class _OwnTask(Task):
-    """Takes batches from the user's inputs, for training and inference."""
+    """The batches of a user's Step, for training and inference."""
 
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         self.user_step, self.spec = step, model
@@ -366,12 +357,12 @@ def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if the user's model, or all its inputs, have another precision than the measured one; otherwise None."""
-    dtypes_of = {
-        "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
-        "its inputs are": _only_dtype(tensors_of(inputs)),
-    }
-    for subject, dtypes in dtypes_of.items():
+    """A note if the user's model or all its inputs have a precision other than the measured one, otherwise None."""
+    of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
+    of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
+    if len(of_inputs) > 1:  # a loader makes doubles of Python numbers
+        of_inputs = set()
+    for subject, dtypes in {"the model is": of_model, "its inputs are": of_inputs}.items():
         if torch.complex128 in dtypes:
             dtypes.add(torch.float64)
         for name, dtype in PURE.items():
@@ -379,12 +370,6 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
                 kind = str(dtype).removeprefix("torch.")
                 return f"{subject} in {kind} and measured in {precision}; precisions: [{name}] measures it as it is"
     return None
-
-
-def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The dtype of the floating-point tensors, empty if they have several: a loader makes doubles of Python numbers."""
-    dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
-    return dtypes if len(dtypes) == 1 else set()
 
 
 class OwnTraining(_OwnTask, TrainingTask):
@@ -440,8 +425,8 @@ class OwnTraining(_OwnTask, TrainingTask):
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run` if it takes it; otherwise run the forward pass under autocast, and raise
-        UnsupportedError if the precision needs a loss scaler."""
+        """Pass `amp` to the Step's `run` if it has that argument; otherwise run the forward pass under autocast,
+        or raise UnsupportedError if the precision needs a loss scaler."""
         arithmetic = self.arithmetic
         if len(positional(run)) > 4:  # more than model, inputs, targets and optimizer
             self.amp = (arithmetic,)

@@ -20,7 +20,7 @@ TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
 class TableSamples(TensorDataset):
-    """Inputs, float32 (rows, columns), and targets (rows): float32, or classes numbered from 0 as int64."""
+    """Inputs (rows, columns) in float32, and targets (rows,): numbers in float32 or classes from 0 in int64."""
 
     def __init__(self, inputs: npt.NDArray[np.float32], targets: npt.NDArray[np.generic], labels: ClassLabels | None):
         super().__init__(torch.from_numpy(inputs), torch.from_numpy(targets))

@@ -326,7 +326,8 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""How long to wait, since threads of numerical libraries may spin for 0.2 s after their work, and then to watch."""
+"""How long to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and how long to
+watch the process then."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:

@@ -40,7 +40,7 @@ FOLDERS: list[Path] = []
 GUARD = 'put script code under `if __name__ == "__main__":`'
 
 WORKER = "in DataLoader worker process"
-"""Text in the message of an error in a DataLoader's worker; the worker's traceback follows it."""
+"""Text in the message of an error from a DataLoader's worker, which also contains the worker's traceback."""
 WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
@@ -55,8 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """File and line of the user's code where an error occurred: the last in the model's file, or else in another file
-    of the user's."""
+    """File and line at which the user's code raised an error, in the model's file if its traceback includes that."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -139,7 +138,7 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
 
 
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
-    """Call a user's plain function with a size, and by name with those axes that it takes."""
+    """Call a user's plain function with a size and, by name, with the axes that it takes."""
     function = _named(model)
     with _as_a_library(model):
         return function(size, **{name: axes[name] for name in model.takes if name in axes})
@@ -151,7 +150,7 @@ def takes_batch_size(model: Model) -> bool:
 
 
 def _named(model: Model) -> Callable[..., Any]:
-    """The user's function; raises UserError if the module has none of that name."""
+    """The user's function; raises UserError if the module has no plain function of that name."""
     module = _module(model)
     if not hasattr(module, model.name):
         names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))

@@ -28,7 +28,7 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
-    """Columns of `Measurement` about the host for which torch is not needed."""
+    """Columns of `Measurement` about the host, without importing torch."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),

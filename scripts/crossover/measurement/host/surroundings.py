@@ -26,7 +26,7 @@ MILLI = 1e-3
 MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""Maximum power of a CPU package, at which its counter must not wrap twice within the window."""
+"""Upper bound of a CPU package's power. If its counter could wrap twice within a window, there is no energy."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ class Surroundings:
         """Read all counters; called right before and right after the timed blocks. Returns the counters whose increase
         is a column.
 
-        Energy is read closest to the blocks, and next to it the host's counters, so that both exclude the other
-        readings.
+        Energy is read closest to the blocks, then the host's counters, so that neither includes the other readings.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()

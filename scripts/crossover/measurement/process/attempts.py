@@ -17,7 +17,7 @@ from crossover.measurement.process.supervision import ChildFailedError, ChildLos
 from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
-"""Time limit of the try on the CPU if the step failed too late to leave more."""
+"""Minimum time limit of the try on the CPU, for a step that fails late."""
 
 
 def measure(job: RowJob) -> Outcome:

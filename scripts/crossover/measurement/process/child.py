@@ -45,7 +45,7 @@ INTERNAL = (
     "Attempting to run cuBLAS, but there was no current CUDA context",
     "The CUDA Graph is empty",
 )
-"""Patterns of torch's warnings about which a user can do nothing."""
+"""Patterns of torch's warnings that users cannot act on."""
 
 
 def end_with_parent(lifeline: int) -> None:
@@ -66,9 +66,9 @@ def end_with_parent(lifeline: int) -> None:
 
 def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
-    Otherwise it would copy a page at the first write to it, within a timed step, since pybind11 links its objects into
-    a table that is spread over the heap. A copy interrupts every thread of the process, which made steps of 0.2 ms on
-    two threads 1.09x slower. To be called while there is only one thread.
+    Otherwise the kernel would copy a page at the first write to it, within a timed step, since pybind11 links its
+    objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
+    of 0.2 ms on two threads 1.09x slower. To be called while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -80,7 +80,7 @@ def copy_heap() -> None:
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Run a job and send the parent its last message; raises UserError for a mistake of the user's.
+    """Run a job and send the parent its last message; raises UserError for the user's mistakes.
 
     A job whose step fails other than on the CPU in fp32 ends as REFUSED, and the parent finds out why.
     """

@@ -31,8 +31,8 @@ ANSWER_LIMIT_S = 10.0
 """Maximum time until the server answers an order; a server that takes longer hangs."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
-"""Servers that this process has started and that outlive it. Python would warn about a running process without a
-reference."""
+"""Servers that this process has started and that outlive it. Without a reference to them, Python would warn that they
+still run."""
 
 
 class NoServerError(Exception):

@@ -102,12 +102,12 @@ class TrainingJob(RowJob):
 
     epochs: int
     test_share: float
-    """Share of the dataset's rows that is held out, from its end."""
+    """Share of the dataset's rows that is held out: its last rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """Run a few steps of a cell at its batch size to see whether they fit into memory; writes no file."""
+    """A try to run a few steps of a cell, which shows whether its batch size fits into memory. Writes no file."""
 
     kind = "batch_try"
 
@@ -122,7 +122,7 @@ class TryJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """Measure a device's peak rates; only the cell's device matters. Writes no file."""
+    """A measurement of a device's peak rates; of its cell, only the device matters. Writes no file."""
 
     kind = "probe"
 

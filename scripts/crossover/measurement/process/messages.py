@@ -28,7 +28,7 @@ class Inbox:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.closed = False
-        """Whether the other end is closed."""
+        """True once the other end is closed."""
         self._rest = b""
         self._lines: list[bytes] = []
 

@@ -53,7 +53,7 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         check_whole_node()
     with (
         exit_statuses(),
-        # The turn is taken first, so that a waiting trial holds no GPU.
+        # The turn comes first, so that a trial that waits for it leases no GPU.
         host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
@@ -95,8 +95,8 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job owns a core that its step may not use, as in an exclusive job: a CPU timed on
-    such a part of its node would look slow.
+    """Raise UserError if this Slurm job owns a core that its step may not use, as an exclusive job may. The CPU would
+    look slow if only a part of it were timed.
 
     Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
     Slurm, in a job on several nodes, or if Slurm does not answer.

@@ -186,14 +186,14 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
 
 
 def preload(modules: Sequence[str]) -> None:
-    """Import these modules and do what takes longer the first time, so that forks need not.
+    """Import these modules, and do other work that is slow the first time, so that forks are fast.
 
-    Other imports of a workload happen in its trials, since they may start threads, open the GPU or set variables.
+    Workloads are imported in their trials, since they may start threads, open the GPU or set variables.
     """
     for name in modules:
         importlib.import_module(name)
     write_record(Measurement(), Path(os.devnull))
-    code_of("trial", NULL)  # caches the digests of files
+    code_of("trial", NULL)  # caches the digests of the files
     if "torch" in sys.modules:
         from torch import nn, optim, zeros
 

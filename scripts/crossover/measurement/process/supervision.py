@@ -89,17 +89,19 @@ def _wait(
                 raise ChildLostError("the measuring process closed its messages, and its server did not report why")
             ended = True
         while (message := child.inbox.next(0)) is not None:
-            if "begun" in message:
-                facts, deadline = message["begun"], clock() + time_limit_s
-            if "known" in message:
-                facts = {**(facts or {}), **message["known"]}
-            if "doing" in message:
-                doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
-            has_failed = has_failed or "failed" in message
-            if "passing" in message:
-                passing = message
-            if "done" in message:
-                done = message
+            match message:
+                case {"begun": facts}:
+                    deadline = clock() + time_limit_s
+                case {"known": columns}:
+                    facts = {**(facts or {}), **columns}
+                case {"doing": doing}:
+                    remedy = message.get("remedy", "raise time_limit_s")
+                case {"failed": _}:
+                    has_failed = True
+                case {"passing": _}:
+                    passing = message
+                case {"done": _}:
+                    done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         status, transient = done["done"], done.get("transient", False)
@@ -145,8 +147,8 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """Clean up and end the program with the status that a shell expects: 128 plus a signal's number, or the status of
-    the measuring process."""
+    """End the program, after cleaning up, with 128 plus a signal's number or with the status of a failed measuring
+    process."""
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

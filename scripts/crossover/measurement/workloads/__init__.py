@@ -13,8 +13,8 @@ VARIANTS (in addition to the plain one), CLASSES (of the dataset's labels) and P
 takes long to import).
 
 The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
-a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which too is read without importing
-the module.
+a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is likewise read without
+importing the module.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` contains the model's inputs and the
 labels, in the dataset's order. Its model returns the scores of the classes, or a tuple that starts with them.
@@ -47,7 +47,7 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def ignore(_message: Mapping[str, Any]) -> None:
-    """The `tell` of a job without a parent process."""
+    """Ignore a message; the `tell` of a job without a parent process."""
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:

@@ -42,7 +42,7 @@ def build_model(hidden_width: int) -> nn.Sequential:
 
 
 class DigitsTraining(TrainingTask):
-    """Training with cross entropy and SGD on the dataset's whole batches, over and over."""
+    """Training with cross entropy and SGD on the dataset's whole batches, repeatedly."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))

@@ -26,7 +26,7 @@ PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256
-"""Side in pixels of a square; the batch norms are calibrated on as many random images as fit into it, at least two."""
+"""The batch norms are calibrated on as many random images as fit into a square of this side in pixels, at least two."""
 
 
 def build_model(side: int) -> nn.Module:

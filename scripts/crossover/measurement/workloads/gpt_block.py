@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small enough to converge at every width: the curvature grows with the width."""
+"""Small enough to converge at every width, since the curvature grows with the width."""
 
 
 class Block(nn.Module):
