@@ -62,8 +62,8 @@ class OwnFunction:
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
-        given = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
-        call = f"{model.name}({size!r}{given})"
+        axes_text = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
+        call = f"{model.name}({size!r}{axes_text})"
 
         def make() -> Any:
             with SameDraws():

@@ -226,10 +226,10 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 """Errors with which a function or model may reject a size; any other error is a mistake."""
 
 
-def user_error(error: BaseException, model: Model, what: str) -> Exception:
+def user_error(error: BaseException, model: Model, failure: str) -> Exception:
     """A UserError with file and line for an error of the user's code, or an UnsupportedError if that code may have
     rejected a default size."""
-    text = f"{location_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
+    text = f"{location_of(error, model)}: {failure}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
@@ -251,11 +251,11 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 
 @contextmanager
 def as_user_error(
-    model: Model, what: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
+    model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
     """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
 
-    `what` describes what failed. The error stays as the cause, since the device may be to blame, which
+    `failure` describes what failed. The error stays as the cause, since the device may be to blame, which
     `process.attempts` finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is
     dropped.
     """
@@ -264,7 +264,7 @@ def as_user_error(
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        mistake = user_error(error, model, what if isinstance(what, str) else what(error))
+        mistake = user_error(error, model, failure if isinstance(failure, str) else failure(error))
         raise mistake from (None if is_mistake else error)
 
 
@@ -337,15 +337,15 @@ class _OwnTask(Task):
 
     def failure(self, error: Exception) -> str:
         """Describe what failed, with advice for known errors."""
-        what = "its step fails"
+        text = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
-            what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
+            text += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            what += ", since lengths must stay in host memory: name their argument in Step(host=...)"
+            text += ", since lengths must stay in host memory: name their argument in Step(host=...)"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
-            what += ", since its loss is not a tensor with a single number"
-        return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
+            text += ", since its loss is not a tensor with a single number"
+        return text if not self.notes else f"{text} ({'; '.join(self.notes)})"
 
 
 def _has_sample_rows(batch: Batch, batch_size: int) -> bool:

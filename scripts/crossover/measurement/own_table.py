@@ -64,7 +64,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
-        raise UserError(f"{where} contains {_what(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
+        raise UserError(f"{where} contains {_kind(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)  # a missing number becomes NaN
     _check_present(column, int(np.isnan(values).sum()), where)
     with np.errstate(over="ignore"):
@@ -85,11 +85,11 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
         )
 
 
-def _what(column: pa.ChunkedArray) -> str:
-    """The content of a column that is not numeric: the first text and its row, or the column's type."""
+def _kind(column: pa.ChunkedArray) -> str:
+    """The content of a column that is not numeric: its first text that is no number, with the row, or its type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))
-    words = ((row, text) for row, text in texts if text and not text.lstrip("-").replace(".", "", 1).isdigit())
-    row, text = next(words, texts[0])
+    no_numbers = ((row, text) for row, text in texts if text and not text.lstrip("-").replace(".", "", 1).isdigit())
+    row, text = next(no_numbers, texts[0])
     return f"text, {shown_value(text)} in row {row}"

@@ -94,8 +94,8 @@ def _shadowed(name: str) -> str | None:
     for folder in FOLDERS:
         for file in (folder / f"{top}.py", folder / top / "__init__.py"):
             if file.is_file() and (origin is None or not file.samefile(origin)):
-                whose = "Python" if top in sys.stdlib_module_names else "an installed package"
-                return f"{os.path.relpath(file)} is hidden by the module {top} of {whose}: rename it"
+                owner = "Python" if top in sys.stdlib_module_names else "an installed package"
+                return f"{os.path.relpath(file)} is hidden by the module {top} of {owner}: rename it"
     return None
 
 
@@ -206,8 +206,8 @@ def _module(model: Model) -> ModuleType:
 
 def _import_file(file: Path) -> ModuleType:
     """Import a file as a module that has the file's name, unless another module has it."""
-    taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
-    spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if taken else file.stem, file)
+    is_taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
+    spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if is_taken else file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -82,8 +82,8 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 @pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
 def test_the_cpu_and_the_accelerator_version_of_a_function_agree(name: str) -> None:
     """NumPy computes on the CPU; cpu:0 stands for an accelerator, on which torch computes."""
-    ours = OwnFunction(cell_of(name), lambda _message: None)
-    both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
+    function = OwnFunction(cell_of(name), lambda _message: None)
+    both = [results_of(function.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
 
 

@@ -161,11 +161,11 @@ def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) ->
 
 
 def test_the_message_begun_is_sent_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     error = MemoryError("no room")
-    monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
-    row = run_trial(job, told.append)
-    ((_, facts),) = told[0].items()
+    monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if messages else pytest.fail("too early"))
+    row = run_trial(job, messages.append)
+    ((_, facts),) = messages[0].items()
     assert (row.status, row.reason, row.parameters, row.step_time_s) == ("oom", "no room", 70, None)
     assert {name: getattr(row, name) for name in facts} == facts
     assert {"parameters", "threads", "device_name", "backend_settings", "started_at", "load_before"} <= set(facts)
@@ -335,11 +335,11 @@ def test_a_failed_reading_after_the_timing_keeps_the_time(
 
 
 def test_the_row_so_far_is_sent_before_each_pass(job: TrialJob) -> None:
-    row, told = with_messages(replace(job, latency_steps=3))
+    row, messages = with_messages(replace(job, latency_steps=3))
     names = [name for name, _ in PASSES.values()]
-    assert [message["passing"] for message in told] == [names[number:] for number in range(len(names))]
-    assert not any(message["transient"] for message in told)
-    rows = [message["row"] for message in told]
+    assert [message["passing"] for message in messages] == [names[number:] for number in range(len(names))]
+    assert not any(message["transient"] for message in messages)
+    rows = [message["row"] for message in messages]
     assert {(so_far["status"], so_far["step_time_s"]) for so_far in rows} == {("ok", row.step_time_s)}
     assert ["latencies_s" in so_far for so_far in rows] == [False, *[True] * 6]
     assert ["relative_error" in so_far for so_far in rows] == [False, False, *[True] * 5]
@@ -353,8 +353,8 @@ def test_work_of_others_on_the_gpu_makes_the_row_invalid_before_the_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob
 ) -> None:
     monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_gpu_share": 0.5})
-    _, told = with_messages(job)
-    assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
+    _, messages = with_messages(job)
+    assert {(message["row"]["status"], message["transient"]) for message in messages} == {("invalid", True)}
 
 
 @pytest.mark.parametrize(("module", "work"), [(prepared, "build_task"), (trial, "time_steps")])
@@ -388,14 +388,14 @@ def test_a_wrong_result_is_invalid_in_the_row_sent_before_the_next_pass(
     job: TrialJob, changed: Callable[..., None], tmp_path: Path, factor: float, reason: str, has_error: bool
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
-    row, told = with_messages(job)
+    row, messages = with_messages(job)
     assert (row.status, row.check) == ("invalid", "failed")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
     assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
     assert "not_checked" not in (row.flags or [])
-    assert [message["row"]["status"] for message in told] == ["ok", *["invalid"] * 5]
+    assert [message["row"]["status"] for message in messages] == ["ok", *["invalid"] * 5]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
 
@@ -461,11 +461,11 @@ def test_a_changed_setting_is_invalid(
         monkeypatch.setattr(trial, when, lambda *given: (set_benchmark(), real(*given))[1])
     if not timed:
         monkeypatch.setattr(trial, "prepare", lambda *_: pytest.fail("a step was prepared"))
-    row, told = with_messages(replace(job, latency_steps=3))
+    row, messages = with_messages(replace(job, latency_steps=3))
     assert (row.status, row.step_time_s is not None) == ("invalid", timed)
     assert (row.reason or "").startswith("cudnn.benchmark changed from False to True: the workload")
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is timed
-    assert len(told) == (when == "measure_latencies")
+    assert len(messages) == (when == "measure_latencies")
 
 
 def test_a_setting_that_a_step_changes_and_restores_is_invalid(job: TrialJob, changed: Callable[..., None]) -> None:

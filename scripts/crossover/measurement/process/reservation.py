@@ -77,11 +77,11 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
     }
 
 
-def choose_isolation(wanted: str) -> str:
+def choose_isolation(requested: str) -> str:
     """The isolation of a trial; `auto` means the trial server on Linux outside of batch jobs, otherwise a fresh
     process."""
-    if wanted != "auto":
-        return wanted
+    if requested != "auto":
+        return requested
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
 
 
@@ -103,18 +103,19 @@ def check_whole_node() -> None:
     """
     job = os.environ.get("SLURM_JOB_ID")
     description = ask_slurm(job) if job else ""
-    job_cpus = re.search(r"\bNumCPUs=(\d+)", description)
-    if job_cpus is None or not re.search(r"\bNumNodes=1\b", description):
+    match = re.search(r"\bNumCPUs=(\d+)", description)
+    if match is None or not re.search(r"\bNumNodes=1\b", description):
         return
     node_cpus, allowed = range(os.cpu_count() or 1), usable_cpus()
     cores = physical_cores(node_cpus)
     requested = os.environ.get("SLURM_CPUS_PER_TASK", "")
-    of_job, of_step = int(job_cpus[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
+    job_cpus, step_cpus = int(match[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
     threads_per_core = len(node_cpus) // cores
-    if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores:
+    if job_cpus - step_cpus < threads_per_core or usable_cores(allowed) >= cores:
         return
     raise UserError(
-        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use only {of_step}, and the CPU is to be "
-        f"timed on all cores; ask for {of_job}, by cluster.classes.<class>.cores in the config or cpus_per_task in the "
-        "profile, exclude other nodes by a partition or a constraint, or set cpu_threads in the config"
+        f"Slurm job {job}: it has {job_cpus} CPUs of its node, but its step may use only {step_cpus}, and the CPU is "
+        f"to be timed on all cores; ask for {job_cpus}, by cluster.classes.<class>.cores in the config or "
+        "cpus_per_task in the profile, exclude other nodes by a partition or a constraint, or set cpu_threads in the "
+        "config"
     )

@@ -24,14 +24,14 @@ def test_the_model_with_eight_layers_is_that_of_the_source() -> None:
 
 def test_two_epochs_train_as_the_source_does() -> None:
     """The source's loop gives the same weights and the same text."""
-    ours: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
-    assert ours.cycle_steps == 10
+    task: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
+    assert task.cycle_steps == 10
     progress = []
     for step in range(20):
-        ours.step()
+        task.step()
         if step % 10 == 9:
-            progress.append(ours.progress)
-            assert not ours.accumulated_loss.requires_grad  # autograd's graph of an epoch is freed at its end
+            progress.append(task.progress)
+            assert not task.accumulated_loss.requires_grad  # autograd's graph of an epoch is freed at its end
 
     torch.manual_seed(0)
     model = build_model(4)
@@ -50,4 +50,4 @@ def test_two_epochs_train_as_the_source_does() -> None:
         printed.append(f"Train Loss {total:6.2f}, Train Error {wrong / 1000:5.2%}")
     assert progress == printed
     assert printed[0] != printed[1]
-    assert same_weights(ours.model, model)
+    assert same_weights(task.model, model)

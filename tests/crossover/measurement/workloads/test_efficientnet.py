@@ -23,15 +23,15 @@ def plain() -> Any:
 def test_the_replaced_pooling_computes_the_same_logits(side: int) -> None:
     """The network is compared with the original at the same weights; its last map has 1 or 7 x 7 positions."""
     torch.manual_seed(0)
-    ours: Any = build_model(cell_of("efficientnet", side)).eval()
+    model: Any = build_model(cell_of("efficientnet", side)).eval()
     # torch.compile unrolls the whole pooling window, even beyond the map, so no such pooling module may remain.
-    assert not [module for module in ours.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
-    original = EfficientNetForImageClassification(ours.config).eval()
+    assert not [module for module in model.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
+    original = EfficientNetForImageClassification(model.config).eval()
     assert isinstance(original.efficientnet.pooler, nn.AvgPool2d)
-    original.load_state_dict(ours.state_dict())  # strict: the same names and shapes
+    original.load_state_dict(model.state_dict())  # strict: the same names and shapes
     images = torch.randn(2, 3, side, side)
     with torch.no_grad():
-        logits, expected = ours(images).logits, original(images).logits
+        logits, expected = model(images).logits, original(images).logits
     assert float(expected.std()) > 0.01
     assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
