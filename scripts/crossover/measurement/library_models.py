@@ -222,5 +222,5 @@ def _library(name: str) -> Any:
         return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:
         raise UserError(
-            f"{name} cannot be imported ({_shown(error)}); install the one for this torch: pip install {name}"
+            f"{name} cannot be imported ({_shown(error)}); install the version for this torch: pip install {name}"
         ) from None

@@ -92,7 +92,10 @@ def checked_step(returned: Any, where: str) -> Step:
         "samples": (counts_samples(step), "a whole number, or a function without arguments"),
         "unit": (isinstance(step.unit, str), 'a string, such as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
-        "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, such as 1e-3"),
+        "tolerance": (
+            isinstance(step.tolerance, int | float) and step.tolerance >= 0,
+            "a number of at least 0, such as 1e-3",
+        ),
     }
     check_parts(step, parts, where)
     if unused := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:

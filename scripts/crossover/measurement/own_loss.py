@@ -95,7 +95,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
         return _cross_entropy(scores, targets, labels)
     elif scores.dim() > 1 and scores.shape == targets.shape:
         raise ValueError(
-            "targets in whole numbers have the shape of the outputs: make them floats, or give a crossover.Step with a "
+            "whole numbers as targets have the shape of the outputs; make them floats, or give a crossover.Step with a "
             "loss, such as nn.BCEWithLogitsLoss()"
         )
     elif scores.numel() == targets.numel() and labels is not None:
@@ -125,7 +125,7 @@ def _scores(output: Any) -> torch.Tensor:
         if tensor.is_floating_point() or tensor.is_complex():
             return tensor
     raise ValueError(
-        f"the model returns {kind_of(output)} without a tensor of floating point; give a crossover.Step with a loss"
+        f"the model returns {kind_of(output)} without a floating-point tensor; give a crossover.Step with a loss"
     )
 
 

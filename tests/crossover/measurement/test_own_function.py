@@ -131,31 +131,19 @@ def test_results_that_cannot_be_compared_are_not_checked(function: str, text: st
 
 
 @pytest.mark.parametrize(
-    ("value", "array"),
+    ("value", "array", "tolerance"),
     [
-        (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0]),
-        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]]),
-        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]]),
-        (torch.ones(2, requires_grad=True), [1.0, 1.0]),
+        (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0], 3e-2),
+        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]], 1e-3),
+        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]], 1e-6),
+        (torch.ones(2, requires_grad=True), [1.0, 1.0], 1e-3),
+        (1.5, 1.5, 1e-3),
+        (np.arange(2), [0, 1], 0.0),
     ],
 )
-def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any) -> None:
+def test_results_are_compared_with_the_tolerance_of_their_type(value: Any, array: Any, tolerance: float) -> None:
     (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}), PLAIN_MODEL)
-    assert result.values.tolist() == array
-
-
-@pytest.mark.parametrize(
-    ("value", "tolerance"),
-    [
-        (torch.ones(2, dtype=torch.bfloat16), 3e-2),
-        (np.ones(2), 1e-6),
-        (1.5, 1e-3),
-        (np.arange(2), 0.0),
-    ],
-)
-def test_the_default_tolerance_follows_the_type_of_a_result(value: Any, tolerance: float) -> None:
-    (result,) = results_of(Step(run=lambda: value), PLAIN_MODEL)
-    assert result.tolerance == tolerance
+    assert (result.values.tolist(), result.tolerance) == (array, tolerance)
 
 
 def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
@@ -234,7 +222,7 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
         ("return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
         ("return Step(run=print, unit=3)", "an int as unit; allowed: a string"),
         ("return Step(run=print, result=3)", "an int as result; allowed: a function"),
-        ("return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a share"),
+        ("return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a number of at least 0"),
         ("return Step(run=print, loss=print)", "a Step with loss"),
         ("return np.ones(n)[device]", "mine.py: line 7: build(64, device='cpu') fails"),
         ("raise SystemExit(1)", "must not end the program"),

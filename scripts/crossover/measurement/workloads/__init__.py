@@ -101,7 +101,7 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
     if path is None:
         return {}
     if not Path(path).is_file():
-        raise UserError(f"--dataset: {path} is not a file; make it with scripts/make_dataset.py's rule")
+        raise UserError(f"--dataset: {path} is not a file; the rule make_dataset makes it")
     try:
         with safe_open(path, framework="pt") as file:
             dataset = (file.metadata() or {}).get("dataset")
