@@ -105,13 +105,8 @@ def open_cell(job: Job) -> OpenCell:
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
     """The dataset with its rows repeated in order, so that it has at least `rows`. Allocates only the result."""
-    return {name: tensor if len(tensor) >= rows else _repeated(tensor, rows) for name, tensor in data.items()}
-
-
-def _repeated(tensor: torch.Tensor, rows: int) -> torch.Tensor:
-    times = rows // len(tensor)
-    whole = times * len(tensor)
-    result = tensor.new_empty(rows, *tensor.shape[1:])
-    result[:whole].view(times, *tensor.shape).copy_(tensor.expand(times, *tensor.shape))
-    result[whole:] = tensor[: rows - whole]
-    return result
+    repeated = dict(data)
+    for name, tensor in data.items():
+        if len(tensor) < rows:
+            repeated[name] = torch.cat([*[tensor] * (rows // len(tensor)), tensor[: rows % len(tensor)]])
+    return repeated

@@ -43,10 +43,9 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
 
 def write(**texts: str) -> None:
-    """Write files into the working folder: `pkg__net` is pkg/net.py."""
+    """Write files into the working folder, named without their suffix."""
     for name, text in texts.items():
-        file = Path(*name.split("__")).with_suffix(".py") if not name.endswith("__init__") else None
-        file = file or Path(name.removesuffix("__init__").rstrip("_"), "__init__.py")
+        file = Path(f"{name}.py")
         file.parent.mkdir(exist_ok=True)
         file.write_text(dedent(text))
 
@@ -142,7 +141,7 @@ def test_known_errors_are_explained(error: Exception, line: str) -> None:
 
 
 def test_a_missing_module_is_located_in_a_folder_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(sub__net="import common", common="VALUE = 1")
+    write(**{"sub/net": "import common", "common": "VALUE = 1"})
     monkeypatch.chdir("sub")
     assert complaint("net.py:build").endswith(
         f"; common is in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
@@ -152,8 +151,8 @@ def test_a_missing_module_is_located_in_a_folder_above(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("files", "folder", "named", "advice"),
     [
-        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
+        ({"pkg/__init__": "", "pkg/net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg/net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
     ],
 )
 def test_a_file_with_relative_imports_should_be_named_as_a_module(
