@@ -28,8 +28,7 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Draw momenta in GeV, the larger one first, from spectra that fall above a threshold; the signal's mean is
-    higher."""
+    """Draw two momenta in GeV for each row, the larger first; the signal's mean is higher than the background's."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
     labels = np.zeros(rows, dtype=np.int64)

@@ -23,7 +23,7 @@ class ClassLabels:
     least: int
     most: int
     shown: str
-    """The labels and where they come from, in error messages."""
+    """The beginning of an error message about the labels."""
     advice: str
 
     @classmethod

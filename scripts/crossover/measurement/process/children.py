@@ -119,7 +119,7 @@ def preloaded_by(job: Job) -> str:
 
 
 class ForkedProcess(Child):
-    """A measuring process forked by the trial server; raises NoServerError if there is none and none can be started."""
+    """A measuring process forked by the trial server; raises NoServerError if no server can be used."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
