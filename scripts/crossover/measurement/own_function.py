@@ -48,10 +48,6 @@ class OwnFunction:
         self.cell = cell
         self.tell = tell
 
-    def build_model(self, _size: int) -> nn.Module:
-        """A stand-in without weights, since a plain function has no model."""
-        return nn.Module()
-
     def build(self, _cell: Cell, _data: object, arithmetic: Arithmetic) -> FunctionTask:
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
