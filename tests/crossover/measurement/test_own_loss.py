@@ -28,7 +28,7 @@ def test_labels_without_an_output_are_one_line(labels: list[int], outputs: int, 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 2), (4, 2, 6)])
 def test_labels_that_have_an_output_are_accepted(shape: tuple[int, ...]) -> None:
-    """Also if some labels are ignored, as in language models; six equal scores give ln 6."""
+    """Some labels are ignored, as in language models. Six equal scores give ln 6."""
     targets = torch.tensor([0, 5, -100, 3])
     targets = targets if len(shape) == 2 else targets[:, None].expand(4, 2)
     loss = default_loss(torch.zeros(shape), targets, ClassLabels.of_targets(targets))

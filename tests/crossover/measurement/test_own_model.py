@@ -156,7 +156,7 @@ def test_a_default_size_that_the_function_rejects_is_unsupported(build: Build) -
 
 
 def test_a_batch_whose_rows_are_not_samples_is_compared_whole(build: Build) -> None:
-    """For example the edges of a graph, whose two rows are not samples."""
+    """The edges of a graph, for example, have two rows that are not samples."""
     task = build(
         """
         def forward(net, nodes, edges):

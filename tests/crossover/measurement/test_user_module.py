@@ -86,7 +86,7 @@ def test_a_file_hidden_by_a_module_of_python_is_named() -> None:
 
 
 def test_a_file_beside_the_model_is_preferred_to_an_installed_package_and_a_script() -> None:
-    """The neighbour may be a modified copy of a package; the measuring process also has `scripts/` on its path."""
+    """The file may be a modified copy of a package. The measuring process has `scripts/` on its path too."""
     sys.path.insert(0, str(user_module.LIBRARY))
     write(jsonschema="VALUE = 1", make_dataset="VALUE = 2")
     for name in ("jsonschema", "make_dataset"):

@@ -40,7 +40,7 @@ def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     with reserve("cuda", "auto", "first") as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
         assert os.environ["OMP_NUM_THREADS"] == "8"
-        os.environ.pop("CUDA_VISIBLE_DEVICES")  # as another command
+        os.environ.pop("CUDA_VISIBLE_DEVICES")  # so that the next lease is that of another command
         with reserve("cuda", 3, "second") as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
