@@ -69,7 +69,7 @@ onstart:
                 hand_down_gpus()
         # A dry-run need not wait for these modules.
         from crossover.measurement.process.children import start_early
-        from crossover.measurement.process.holding import choose_isolation
+        from crossover.measurement.process.reservation import choose_isolation
 
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))

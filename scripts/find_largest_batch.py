@@ -78,11 +78,11 @@ def main(arguments: list[str]) -> None:
 
     from crossover.machine.kernel import available_bytes
     from crossover.measurement.process.attempts import run_supervised
-    from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TryJob
+    from crossover.measurement.process.reservation import job_fields, reserve
     from crossover.measurement.search import describe, search_largest, time_largest
 
-    with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as host:
+    with reserve(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as host:
         memory_limit = options.memory_limit
         if memory_limit is None and is_cpu(cell.device):
             memory_limit = int(CPU_SHARE * available_bytes())

@@ -77,11 +77,11 @@ def main(arguments: list[str]) -> None:
     check_writable(options.output)
 
     from crossover.measurement.process.attempts import measure
-    from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrialJob
+    from crossover.measurement.process.reservation import job_fields, reserve
 
     holder = f"{cell.path}, trial {options.trial}"
-    with holding(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as host:
+    with reserve(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as host:
         job = TrialJob(
             **job_fields(cell, options, host),
             trial=options.trial,

@@ -49,11 +49,11 @@ def main(arguments: list[str]) -> None:
     check_writable(options.output, begins=b"[")
 
     from crossover.measurement.process.attempts import run_supervised
-    from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import ProbeJob
+    from crossover.measurement.process.reservation import job_fields, reserve
 
     cell = Cell("roofs", NULL, "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
-    with holding(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
+    with reserve(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
         outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")

@@ -61,10 +61,10 @@ def main(arguments: list[str]) -> None:
     check_writable(options.output)
 
     from crossover.measurement.process.attempts import measure
-    from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrainingJob
+    from crossover.measurement.process.reservation import job_fields, reserve
 
-    with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as host:
+    with reserve(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as host:
         job = TrainingJob(
             **job_fields(cell, options, host),
             epochs=options.epochs,

@@ -30,11 +30,11 @@ options, _ = parser.parse_known_args()
 hold, notes, gpus = Path("hold"), Path("notes"), Path("gpus")
 lease = ExitStack()
 if gpus.exists():
-    from crossover.measurement.process.holding import holding
+    from crossover.measurement.process.reservation import reserve
     from fake_nvml import FakeGpu, FakeNvml
 
     sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))
-    lease.enter_context(holding(options.device, "auto", "a stand-in", alone=options.repeat > 0))
+    lease.enter_context(reserve(options.device, "auto", "a stand-in", alone=options.repeat > 0))
 note = {
     "size": options.size,
     "device": options.device,

@@ -1,4 +1,4 @@
-"""A user's model, run from an otherwise empty folder and within the user's workflow."""
+"""A user's model, run from a folder that contains nothing else, and within the user's workflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
 
 
 def block(begins: str) -> str:
-    """The tutorial's example that begins with this line, with the path of this checkout."""
+    """The example of the tutorial that begins with this text, with the path of this checkout."""
     blocks = re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL)
     return next(text for text in blocks if text.startswith(begins)).replace("CROSSOVER", str(ROOT))
 

@@ -10,7 +10,7 @@ from pairs import check_cell, dataset_file, pair_table
 from crossover.config.options import device, new_parser, positive
 from crossover.config.words import BASELINE
 from crossover.machine.threads import confine
-from crossover.measurement.process.holding import holding
+from crossover.measurement.process.reservation import reserve
 from crossover.tables.frames import write_csv
 
 CELLS = (("disc_mlp", 100, (3, 8, 10)), ("higgs_mlp", 32, (100, 1000)))
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", type=Path, help="CSV file to write (default: results/checks/timer-DEVICE.csv)")
     options = parser.parse_args(arguments)
     output = options.output or Path(f"results/checks/timer-{options.device}.csv")
-    with holding(options.device, "auto", "check_timer") as lease:
+    with reserve(options.device, "auto", "check_timer") as lease:
         confine(lease.cpus)
         samples = measure(options.device, output.parent, options.pairs, lease.threads)
     by, margin = ["device", "workload", "size"], MARGINS[options.device == BASELINE]

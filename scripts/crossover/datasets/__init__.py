@@ -1,4 +1,4 @@
-"""Datasets as NumPy arrays: `features`, whose first dimension counts rows, and `labels`, int64 of shape (rows,)."""
+"""Datasets as NumPy arrays: `features`, with rows as the first dimension, and `labels`, int64 of shape (rows,)."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
 
 
 def is_generated(name: str, options: Mapping[str, Any]) -> bool:
-    """Whether a dataset's rows are generated, rather than real or from the user's dataset."""
+    """Return True if a dataset's rows are generated, False if they are real or the user's."""
     return name in ("disc", "higgs", "mnist") and not (options.get("csv") or options.get("folder"))

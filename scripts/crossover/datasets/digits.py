@@ -1,10 +1,10 @@
 """Images of handwritten digits: scikit-learn's, of 8 x 8 pixels, and MNIST's training set.
 
-Of the classification data in scikit-learn, `digits` (Alpaydin and Kaynak, UCI, 1998) has the most rows: 1,797 against
-569 (breast cancer), 178 (wine) and 150 (iris). Holding out half of them resolves a percentage point of accuracy.
+With 1,797 rows, `digits` (Alpaydin and Kaynak, UCI, 1998) is the largest classification dataset that comes with
+scikit-learn. Holding out half of its rows resolves a percentage point of accuracy.
 
-If the config does not name the folder of MNIST's files, these digits are enlarged to MNIST's shape, type and number:
-run time depends only on these properties.
+If the config does not name the folder of MNIST's files, scikit-learn's digits are enlarged to MNIST's shape, type and
+number, since run time depends only on these.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from crossover.errors import UserError
 
 SIDE = 28
 DIGIT_SIDE = 20
-"""Pixels of the box that holds the digit, as in MNIST."""
+"""Side in pixels of the box that contains the digit, as in MNIST."""
 CLASSES = 10
 UNSIGNED_BYTES = 8
-"""IDX type code of unsigned bytes, the only type read here."""
+"""Code of unsigned bytes in an IDX file."""
 
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
@@ -37,11 +37,12 @@ LARGEST_SHIFT = 2.0
 """Maximum shift of a generated digit in pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
-"""Number of images computed at once, which takes tens of MB."""
+"""Number of images that are computed at once, in tens of MB."""
 
 
 def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """`features`, float32 of shape (1797, 64), from 0 to 1, and `labels` from 0 to 9, shuffled with `seed`."""
+    """scikit-learn's digits, shuffled with `seed`: `features`, float32 of shape (1797, 64), from 0 to 1, and `labels`
+    from 0 to 9."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -51,10 +52,10 @@ def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """`features`, uint8 of shape (rows, 28, 28), and `labels`, int64 of shape (rows,), from 0 to 9.
+    """MNIST's training files in `folder`, in their order; without a folder, `rows` images generated with `seed`.
 
-    All rows of MNIST's training files in `folder`, in their order; without a folder, `rows` images generated with
-    `seed`, in random order. Raises UserError for a missing or malformed file.
+    `features` are uint8 of shape (rows, 28, 28), `labels` int64 of shape (rows,), from 0 to 9. Raises UserError for a
+    missing or malformed file.
     """
     if options["folder"]:
         return _read(Path(options["folder"]))
@@ -62,8 +63,8 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    """Use each of scikit-learn's digits equally often (to within one), each time slightly rotated, shifted and
-    scaled."""
+    """Images in random order. Each of scikit-learn's digits is used about equally often, each time slightly rotated,
+    shifted and scaled."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)
@@ -78,7 +79,7 @@ def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
 
 
 def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Images of shape (digits, 8, 8) as (digits, 28, 28), with an empty margin around a box of 20 x 20."""
+    """Enlarge images of shape (digits, 8, 8) to (digits, 28, 28), with an empty margin around a box of 20 x 20."""
     from scipy import ndimage
 
     zoom = DIGIT_SIDE / digits.shape[-1]
@@ -88,9 +89,9 @@ def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
-    """The selected images, each randomly rotated, scaled and shifted, as bytes.
+    """The chosen images, randomly rotated, scaled and shifted, as bytes.
 
-    All are interpolated in one call, from a tall image in which they are stacked. A pixel from outside an image is
+    A single call interpolates them all from one tall image in which the images are stacked. A pixel beyond an image is
     taken from the image's edge, which is empty.
     """
     from scipy import ndimage
@@ -126,12 +127,12 @@ def _read(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    """Find a file, compressed or not; raises UserError if neither exists."""
+    """The path of a file, compressed or not; raises UserError if there is neither."""
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
     raise UserError(
-        f"{folder}: holds neither {name} nor {name}.gz; fix the path in datasets.mnist.folder of the config"
+        f"{folder}: contains neither {name} nor {name}.gz; fix the path in datasets.mnist.folder of the config"
     )
 
 
@@ -152,5 +153,5 @@ def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     sizes = struct.unpack(f">{dimensions}I", content[4:header])
     if len(content) != header + math.prod(sizes):
         shape = " x ".join(map(str, sizes))
-        raise UserError(f"{path}: holds {len(content) - header} values, but its header says {shape}; copy it again")
+        raise UserError(f"{path}: has {len(content) - header} values, but its header says {shape}; copy it again")
     return np.frombuffer(content, np.uint8, offset=header).reshape(sizes)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 SQUARED_RADIUS = 1 / (2 * math.pi)
-"""A quarter of the disc lies in the square, so that an eighth of the points are positive."""
+"""With a quarter of the disc in the square, an eighth of the points are positive."""
 
 
 def make_disc(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """Draw `points` points uniformly in [0, 1)^2 with `seed`; label 1 inside the disc.
+    """Draw `points` points uniformly from [0, 1)^2 with `seed`; points inside the disc have label 1.
 
-    The features are normalised by the mean and standard deviation of all values together, as the source does.
+    As in the source, features are normalised by the mean and standard deviation of all values together.
     """
     points = np.random.default_rng(options["seed"]).random((options["points"], 2), dtype=np.float32)
     labels = (np.square(points).sum(axis=1) <= SQUARED_RADIUS).astype(np.int64)

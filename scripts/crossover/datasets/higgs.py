@@ -1,7 +1,7 @@
-"""Two lepton transverse momenta of Higgs signal and background (HSF Training, "Machine Learning on GPU").
+"""Transverse momenta of two leptons in Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
 The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
-shape, number and class balance are generated: run time depends only on these properties.
+shape, number and class balance are generated, since run time depends only on these.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from crossover.errors import UserError, shown_text
 
 
 def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The training set: two features, standardised; label 1 for signal; rows in random order.
-
-    Raises UserError for a missing or malformed CSV file.
-    """
+    """The training set in random order: two standardised features, and label 1 for signal. Raises UserError if a CSV
+    file is missing or malformed."""
     if options["csv"]:
         features, labels = _read(options["csv"], options["seed"])
     else:
@@ -30,8 +28,7 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Draw momenta in GeV from spectra falling above a threshold, the leading lepton first; the signal's spectrum is
-    harder."""
+    """Draw two momenta in GeV for each row, the larger first; the signal's mean is higher than the background's."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
     labels = np.zeros(rows, dtype=np.int64)
@@ -58,7 +55,7 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArr
 
 
 def _read_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float32]:
-    """Read columns of a CSV file in blocks, since the file may be larger than memory."""
+    """Read these columns of a CSV file in blocks, since the whole file may not fit into memory."""
     from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv
 
@@ -76,5 +73,5 @@ def _read_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float32]:
         raise UserError(f"{path}: not a readable CSV file with numbers in {', '.join(columns)}: {why}") from None
     values = np.concatenate([np.empty((0, len(columns))), *blocks]).astype(np.float32)
     if len(values) == 0 or not np.isfinite(values).all():
-        raise UserError(f"{path}: columns {', '.join(columns)} must hold finite numbers in at least one row")
+        raise UserError(f"{path}: columns {', '.join(columns)} must have finite numbers, in at least one row")
     return values

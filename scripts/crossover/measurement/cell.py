@@ -1,5 +1,5 @@
-"""Prepare a cell for a job: set torch's settings and the seed, open the device, build the task, and read the settings
-back."""
+"""Prepare a cell for its job: apply torch's settings and the seed, open the device, build the task, and check the
+settings again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.endings import ending, is_mistake, refusal
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.workloads import Tell, build_task, not_told, read_dataset
+from crossover.measurement.workloads import Tell, build_task, ignore, read_dataset
 
 THREADS = ("threads", "interop_threads")
 
@@ -30,19 +30,20 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell whose settings are set and whose device is open."""
+    """A cell with its settings applied and its device open."""
 
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
-    """Settings and threads as they were set, which must not change."""
+    """Torch's settings and numbers of threads, which must not change."""
     board: str | None
-    """UUID of the leased GPU, or of the GPU of the leased MIG instance; None if it is not known."""
+    """UUID of the leased GPU, or of the GPU that contains the leased MIG instance; None if unknown."""
     columns: Columns
-    """Columns about job, host, device and versions."""
+    """Columns about the job, the host, the device and the versions of software."""
 
     def arithmetic(self) -> Arithmetic:
-        """The cell's arithmetic on its device; raises UnsupportedError without that precision or enough cores."""
+        """The cell's arithmetic on its device; raises UnsupportedError if the device lacks the precision, or if the
+        host has too few cores."""
         if reason := lacking_cores(self.job.cell.device, usable_cores()):
             raise UnsupportedError(reason)
         return arithmetic_of(self.job.cell.precision, self.target.device)
@@ -50,16 +51,16 @@ class OpenCell:
     def data(self) -> dict[str, torch.Tensor]:
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
-    def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int, tell: Tell = not_told) -> Task:
-        """Build the cell's task from a seed; raises InvalidError if it is on another device or changed a setting."""
+    def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int, tell: Tell = ignore) -> Task:
+        """Build the cell's task with this seed. Raises InvalidError as `check` does."""
         seed_all(seed)
         task = build_task(self.job.cell, data, arithmetic, tell)
         self.check(task)
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task is on another device, or if a setting of torch or the number of threads
-        changed."""
+        """Raise InvalidError if the task is on another device than requested, or if a setting of torch or a number of
+        threads has changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
@@ -67,26 +68,26 @@ class OpenCell:
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
     def ending(self, error: Exception) -> tuple[str, str]:
-        """The status and reason for an error of the step. Raises the error if it is the user's mistake or a bug, or
-        RefusedError if only a step on the CPU in fp32 can tell.
+        """The status and reason of a trial that an error ended. Raises the error itself if it is the user's mistake or
+        a bug, and RefusedError if that is only clear after a try on the CPU in fp32.
         """
-        if (end := ending(error, self.target.device)) is not None:
-            return end
+        if (status_and_reason := ending(error, self.target.device)) is not None:
+            return status_and_reason
         if self.job.cell == plain_cell(self.job.cell) or is_mistake(error):
             raise error
         raise refusal(error) from error
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set threads and torch's settings and open the device, before a workload is imported, so that its changes are
-    noticed.
+    """Set torch's settings and numbers of threads, and open the device. The workload is imported later, so that any
+    setting that it changes is noticed.
 
     Raises UserError if torch cannot use the device.
     """
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # a data loader's pinning thread sets it, and no step runs in that thread
+    if target.device.type != "cpu":  # a data loader's pinning thread changes them, and no step runs in that thread
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {
@@ -103,14 +104,9 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """The dataset, with its rows repeated in order up to `rows`. Needs no more memory than the result."""
-    return {name: tensor if len(tensor) >= rows else _repeated(tensor, rows) for name, tensor in data.items()}
-
-
-def _repeated(tensor: torch.Tensor, rows: int) -> torch.Tensor:
-    times = rows // len(tensor)
-    whole = times * len(tensor)
-    result = tensor.new_empty(rows, *tensor.shape[1:])
-    result[:whole].view(times, *tensor.shape).copy_(tensor.expand(times, *tensor.shape))
-    result[whole:] = tensor[: rows - whole]
-    return result
+    """The dataset with its rows repeated in order, so that it has at least `rows`. Allocates only the result."""
+    repeated = dict(data)
+    for name, tensor in data.items():
+        if len(tensor) < rows:
+            repeated[name] = torch.cat([*[tensor] * (rows // len(tensor)), tensor[: rows % len(tensor)]])
+    return repeated

@@ -1,6 +1,6 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-Whether a model accepts its inputs is tested by a forward pass on torch's meta device, which computes nothing.
+A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LONGEST_REASON = 200
 OWN_FILE = "build it in your own file"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
-"""Keys of configs that count the decoder's layers separately."""
+"""The config keys for the number of layers in a separate decoder."""
 
 
 def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
-    """A model on random images, with random labels if it scores classes."""
+    """A model with random images, and with random labels if its outputs are scores of classes."""
     name = size if isinstance(size, str) else model.name
     network = NETWORKS[library](name)
     default_pixels = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
@@ -67,8 +67,8 @@ NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
 
 @cache
 def _classes(library: str, name: str, pixels: int) -> int | None:
-    """Number of classes that a model scores for each image; None if it has another kind of output. Raises UserError if
-    it does not accept such images.
+    """Number of classes for which a model returns scores; None if it has another kind of output. Raises UserError if it
+    does not accept images of that size.
     """
     make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
     try:
@@ -77,16 +77,17 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
     except UserError:
         raise
     except Exception:  # the meta device may lack an operator
-        shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
+        shown = f"{library}:{name}: a first forward pass on images of {pixels} x {pixels} pixels"
         output = _on_cpu(make, shown, f"use other sizes, or {OWN_FILE}", images)
     if isinstance(output, list):
-        raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
+        raise UserError(f"{library}:{name}: its output is a list, like that of a detector; {OWN_FILE}")
     scores = getattr(output, "logits", output)
     return scores.shape[1] if isinstance(scores, torch.Tensor) and scores.dim() == 2 else None
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """Model of a config's class with `size` layers, or with the default number if `size` names the config."""
+    """The model of a config's class, with `size` layers, or with the config's default if `size` is the config's
+    name."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
     _check_transformers(name, layers)
     network = _transformers_network(name, layers)
@@ -95,25 +96,26 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers changes nothing, or if the model needs inputs that are not given."""
-    make = partial(_transformers_network, name)
+    """Raise UserError if the number of layers has no effect, or if the model needs inputs other than those of
+    `_inputs`."""
     with torch.device("meta"):
-        network = make(layers)
-        inputs = _inputs(network, name, PROBED_ROWS)
-        larger = None if layers is None else make(layers + 1)
-    calls: list[int] = []
-    for probed in filter(None, (network, larger)):
+        networks = [_transformers_network(name, layers)]
+        inputs = _inputs(networks[0], name, PROBED_ROWS)
+        networks += [] if layers is None else [_transformers_network(name, layers + 1)]
+    calls: set[int] = set()
+    for network in networks:
         try:
-            calls.append(_calls(probed, inputs))
+            calls.add(_calls(network, inputs))
         except RuntimeError:  # the meta device may lack an operator; wrong inputs will fail in the step
             break
         except Exception:
-            texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
-            shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
-            _on_cpu(partial(make, layers), shown, f"it may need other inputs: {OWN_FILE}", **texts)
+            zeros = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
+            shown = f"transformers:{name}: a first forward pass with {' and '.join(inputs)}"
+            make = partial(_transformers_network, name, layers)
+            _on_cpu(make, shown, f"it may need other inputs: {OWN_FILE}", **zeros)
             break
-    if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
-        raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
+    if len(networks) == 2 and len(set(map(_extent, networks))) == 1 and len(calls) < 2:
+        raise UserError(f"transformers:{name}: {LAYERS} has no effect on its network; {OWN_FILE}, or give no sizes")
 
 
 def _transformers_network(name: str, layers: int | None) -> nn.Module:
@@ -134,15 +136,14 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
     except UserError:
         raise
     except Exception as error:
-        of_layers = "" if layers is None else f" with {LAYERS}={layers}"
-        raise UserError(
-            f"transformers:{name}: no model can be built{of_layers} ({_shown(error)}); {OWN_FILE}"
-        ) from None
+        options = "" if layers is None else f" with {LAYERS}={layers}"
+        raise UserError(f"transformers:{name}: no model can be built{options} ({_shown(error)}); {OWN_FILE}") from None
     return network
 
 
 def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
-    """Random images or texts as described by a model's config. Raises UserError if it describes neither."""
+    """Random images or texts with the shape that a model's config describes. Raises UserError if it describes neither,
+    or if the model needs further inputs."""
     config, main = network.config, network.main_input_name
     needed = inspect.signature(network.forward).parameters
     if main == "pixel_values":
@@ -158,14 +159,13 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
         raise UserError(f"transformers:{name}: its config does not describe its inputs ({main}); {OWN_FILE}")
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     required = [key for key, value in needed.items() if value.default is value.empty and value.kind in kinds]
-    lacking = [key for key in required if key not in inputs]
-    if lacking:
-        raise UserError(f"transformers:{name}: it needs {', '.join(lacking)} beside {main}; {OWN_FILE}")
+    if missing := [key for key in required if key not in inputs]:
+        raise UserError(f"transformers:{name}: it needs {', '.join(missing)} in addition to {main}; {OWN_FILE}")
     return inputs
 
 
 def _on_cpu(make: Callable[[], nn.Module], shown: str, advice: str, *arguments: Any, **keywords: Any) -> Any:
-    """Run a model's forward pass; a UserError for a failure begins with `shown`."""
+    """The output of a model's forward pass on the CPU. If that fails, raises a UserError that begins with `shown`."""
     try:
         return _forward(make(), *arguments, **keywords)
     except Exception as error:
@@ -183,7 +183,7 @@ def _extent(network: nn.Module) -> tuple[int, int]:
 
 
 def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:
-    """Number of modules that a forward pass calls, which grows with the layers even if they share weights."""
+    """Number of module calls in a forward pass, which grows with the number of layers even if they share weights."""
     calls = 0
 
     def count(*_: object) -> None:
@@ -212,8 +212,8 @@ def _unknown(library: str, name: str, names: Sequence[str]) -> UserError:
 
 
 def _shown(error: Exception) -> str:
-    words = textwrap.shorten(str(error), LONGEST_REASON, placeholder="...")
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+    message = textwrap.shorten(str(error), LONGEST_REASON, placeholder="...")
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _library(name: str) -> Any:
@@ -222,5 +222,5 @@ def _library(name: str) -> Any:
         return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:
         raise UserError(
-            f"{name} cannot be imported ({_shown(error)}); install the one for this torch: pip install {name}"
+            f"{name} cannot be imported ({_shown(error)}); install the version for this torch: pip install {name}"
         ) from None

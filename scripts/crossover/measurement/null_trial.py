@@ -1,4 +1,5 @@
-"""A trial of workload `null`, which does nothing; it writes a row like any other trial but does not import torch."""
+"""A trial of workload `null`, whose step does nothing. It writes a row like any other trial but does not import
+torch."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ NO_EFFORT = Effort(
 
 
 def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None]) -> Measurement:
-    """Time an empty step briefly, regardless of the config's effort; `tell` as in `run_trial`. No pass follows."""
+    """Time an empty step briefly, whatever the config's effort; no pass follows. `tell` receives messages as in
+    `run_trial`."""
     machine = describe_machine()
     facts = {
         **job.columns(),

@@ -1,4 +1,5 @@
-"""The batches of a user's model: their source, their number of samples, and the inputs that stay in host memory."""
+"""The batches of a user's model: where they come from, how many samples they have, and which inputs stay in host
+memory."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """Yield the step's batches endlessly; a Dataset is shuffled in each epoch. For a Dataset or loader without
-    batches, raises a UserError that begins with `shown`.
+    """Yield the Step's batches endlessly; a Dataset is shuffled anew in each epoch. Raises a UserError that begins with
+    `shown` if an epoch has no batch.
     """
     loader = step.inputs
     if isinstance(loader, Dataset):
@@ -50,7 +51,7 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated`: whether torch collated it, which turns tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated` says that torch's collation has turned tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -71,8 +72,8 @@ def is_list_of_dicts(values: Any) -> bool:
 def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """A function that counts a batch's samples: the Step's, or the length of the part that has `batch_size` rows in
-    the first batch. If no part has that many rows, raises a UserError that begins with `shown`.
+    """A function that counts the samples of a batch: the Step's `samples`, or the length of the part that has
+    `batch_size` rows in the first batch. Raises a UserError that begins with `shown` if no part has that many.
     """
     samples = step.samples
     if callable(samples):
@@ -101,7 +102,7 @@ def sample_counter(
 
 
 def sample_counts(batch: Batch) -> list[int]:
-    """Possible numbers of samples in a batch: lengths of its lists, packed sequences, graphs and tensors."""
+    """The numbers of samples that a batch may have: the lengths of its lists, packed sequences, graphs and tensors."""
     lists = [length for part in batch for length in _lists(part)]
     leaves = tree_leaves(batch, is_leaf=lambda value: isinstance(value, PackedSequence))
     packed = [int(leaf.batch_sizes[0]) for leaf in leaves if isinstance(leaf, PackedSequence)]
@@ -111,7 +112,7 @@ def sample_counts(batch: Batch) -> list[int]:
 
 
 def _lists(values: Any) -> Iterator[int]:
-    """Lengths of the lists whose items are samples."""
+    """Lengths of lists whose items all contain tensors."""
     if isinstance(values, list):
         if values and all(tensors_of(value) for value in values):
             yield len(values)
@@ -129,9 +130,8 @@ def _second_lengths(batch: Batch) -> list[int]:
 
 
 def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
-    """A function that returns the input tensors that stay in host memory according to the Step's `host`.
-
-    Raises UserError, which begins with `shown`, for a name that the inputs do not have.
+    """A function that returns those tensors of the inputs that the Step's `host` names. Raises a UserError that begins
+    with `shown` for a name that the inputs do not have.
     """
     names = (step.host,) if isinstance(step.host, str) else tuple(step.host)
     allowed = _names(step.model, first[0]) if names else []
@@ -144,24 +144,13 @@ def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[to
 
 
 def _names(model: nn.Module, inputs: Any) -> list[str]:
-    """Names of inputs: a dict's keys, the arguments that a tuple fills, an object's fields."""
+    """The names of a model's inputs: the keys of a dict, the arguments for a tuple, the fields of an object."""
     if hasattr(inputs, "keys"):
         return [str(key) for key in inputs.keys()]  # noqa: SIM118 - not every such object iterates over its keys
     if type(inputs) is tuple:
         return list(inspect.signature(model.forward).parameters)[: len(inputs)]
     fields = getattr(inputs, "_fields", None)
     return list(fields) if fields else list(getattr(inputs, "__dict__", {}))
-
-
-def lengths_among(model: nn.Module, inputs: Any) -> list[str]:
-    """Names of inputs that may be sequence lengths: one-dimensional integer tensors."""
-    names = _names(model, inputs)
-    parts = inputs if type(inputs) is tuple else [_field(inputs, name) for name in names]
-    return [
-        name
-        for name, part in zip(names, parts, strict=False)
-        if isinstance(part, torch.Tensor) and part.dtype == torch.int64 and part.dim() == 1
-    ]
 
 
 def _field(inputs: Any, name: str) -> Any:

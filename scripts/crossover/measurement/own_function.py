@@ -1,6 +1,7 @@
-"""A user's plain function as a step, which runs unchanged on the device for which it was built. Its results on an
-accelerator are compared with those of the same function built for the CPU, at the same size. Both are built from the
-same seed, and random tensors are drawn on the host, so that both have the same data.
+"""A user's plain function as a step, which runs unchanged on the device for which it was built.
+
+Its results on an accelerator are compared with those of the same function built for the CPU. Both have the same data,
+since they are built from the same seed and random tensors are drawn on the host.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import call_user, counts_samples, explaining
+from crossover.measurement.own_model import as_user_error, call_user, check_parts, counts_samples
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
@@ -35,7 +36,7 @@ from crossover.measurement.workloads import Tell
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
 TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: HALF_TOLERANCE}
-"""Largest relative difference of results by their type; 0 for whole numbers and booleans."""
+"""Largest relative difference that is allowed between results, by dtype; 0 for whole numbers and booleans."""
 
 
 class OwnFunction:
@@ -47,22 +48,18 @@ class OwnFunction:
         self.cell = cell
         self.tell = tell
 
-    def build_model(self, _size: int) -> nn.Module:
-        """Stands in for the model of a function, without weights."""
-        return nn.Module()
-
     def build(self, _cell: Cell, _data: object, arithmetic: Arithmetic) -> FunctionTask:
-        """The task that calls the function on its device."""
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
-        """Call the user's function for a device and return a Step; raises UserError with file and line."""
+        """Call the user's function for a device and return its Step; raises UserError with file and line if that
+        fails."""
         cell, model = self.cell, self.model
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
-        given = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
-        call = f"{model.name}({size!r}{given})"
+        axes_text = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
+        call = f"{model.name}({size!r}{axes_text})"
 
         def make() -> Any:
             with SameDraws():
@@ -74,7 +71,7 @@ class OwnFunction:
 
 
 def checked_step(returned: Any, where: str) -> Step:
-    """Convert a function's return value to a Step without a model; a UserError begins with `where`."""
+    """The return value of the user's function as a Step without a model; a UserError begins with `where`."""
     if isinstance(returned, nn.Module) or (
         isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
     ):
@@ -87,43 +84,42 @@ def checked_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns a Step with a model or inputs; remove the argument device, or leave them out")
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
-    allowed = {
+    parts = {
         "samples": (counts_samples(step), "a whole number, or a function without arguments"),
         "unit": (isinstance(step.unit, str), 'a string, such as "rows"'),
         "result": (callable(step.result), "a function without arguments"),
-        "tolerance": (isinstance(step.tolerance, int | float) and step.tolerance >= 0, "a share, as 1e-3"),
+        "tolerance": (
+            isinstance(step.tolerance, int | float) and step.tolerance >= 0,
+            "a number of at least 0, such as 1e-3",
+        ),
     }
-    for part, (is_allowed, what) in allowed.items():
-        value = getattr(step, part)
-        if value is not None and not is_allowed:
-            raise UserError(f"{where} returns {kind_of(value)} as {part}; allowed: {what}")
-    if parts := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
-        raise UserError(f"{where} returns a Step with {', '.join(parts)}, which a step without a model does not use")
+    check_parts(step, parts, where)
+    if unused := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
+        raise UserError(f"{where} returns a Step with {', '.join(unused)}, which a step without a model does not use")
     return step
 
 
 class FunctionTask(Task):
-    """Calls the user's function and discards its result, as a loop would."""
+    """Calls the user's function and discards its result."""
 
     is_function = True
 
-    def __init__(self, step: Step, source: OwnFunction, arithmetic: Arithmetic) -> None:
-        self.user_step, self.source = step, source
-        # Sets the threads of NumPy's and SciPy's libraries, which torch does not.
-        threadpool_limits(torch.get_num_threads())
-        self.awaits: bool | None = None
-        """Whether results are computed in the background; None before the first step."""
+    def __init__(self, step: Step, builder: OwnFunction, arithmetic: Arithmetic) -> None:
+        self.user_step, self.builder = step, builder
+        threadpool_limits(torch.get_num_threads())  # the threads of the libraries of NumPy and SciPy
+        self.waits_for_results: bool | None = None
+        """True if the step's results are computed in the background; None before the first step."""
         self.samples_taken: int = 0
         super().__init__(nn.Module(), arithmetic)
         self.samples = self._count_samples()
-        counted = step.samples is not None or "batch_size" in self.source.model.takes
+        counted = step.samples is not None or "batch_size" in self.builder.model.takes
         self.sample_name = step.unit or ("samples" if counted else "calls")
 
     def _count_samples(self) -> int:
-        step, model = self.user_step, self.source.model
+        step, model = self.user_step, self.builder.model
         if not callable(step.samples):
-            return step.samples or (self.source.cell.batch_size if "batch_size" in model.takes else 1)
-        with explaining(model, "the count of its samples fails", certain=True):
+            return step.samples or (self.builder.cell.batch_size if "batch_size" in model.takes else 1)
+        with as_user_error(model, "the count of its samples fails", is_mistake=True):
             samples = step.samples()
         if type(samples) is not int or samples < 1:
             raise UserError(f"{model.shown}: samples returns {samples!r}; allowed: a whole number of at least 1")
@@ -136,43 +132,45 @@ class FunctionTask(Task):
         assert self.user_step.run is not None
         try:
             returned = self.user_step.run()
-            if self.awaits is not False:
-                self._await(returned)
+            if self.waits_for_results is not False:
+                self._wait_for_results(returned)
         except Exception:
-            with explaining(self.source.model):  # checking this in each step would take as long as a short step
+            with as_user_error(self.builder.model):  # entered in each step, it would take as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
         self.samples_taken += self.samples
         return ()
 
-    def _await(self, returned: Any) -> None:
-        """Wait for results computed in the background, such as JAX's; only if the first step returns any. Raises
-        UserError for a result that is not computed yet.
+    def _wait_for_results(self, returned: Any) -> None:
+        """Wait for results that are computed in the background, as JAX does. Later steps wait only if the first step
+        returns such results. Raises UserError if the first step returns something that is yet to be computed.
         """
-        if self.awaits is None and (kind := unfinished(returned)):
+        if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
-                returned.close()  # otherwise Python warns that the coroutine was never awaited
+                returned.close()  # otherwise Python warns about a coroutine that was never awaited
             raise UserError(
-                f"{self.source.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
+                f"{self.builder.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
                 "that does its work before it returns"
             )
         waits = [
             wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
         ]
-        self.awaits = bool(waits)
+        self.waits_for_results = bool(waits)
         for wait in waits:
             wait()
 
     def check(self) -> Answer:
-        """Compare the results with those of the same function built for the CPU. Both are rebuilt and take one step,
-        since later steps may depend on earlier ones. On the device this is done twice, and both results must agree.
+        """Compare the results of a first step with those of the same function built for the CPU.
+
+        The function is built anew for this, since a later step may depend on earlier ones, and twice on the device,
+        which shows whether its results are reproducible.
         """
-        model = self.source.model
+        model = self.builder.model
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        results, repeated = (results_of(self.source.step_on(device), model) for _ in range(2))
+        results, repeated = (results_of(self.builder.step_on(device), model) for _ in range(2))
         if not results:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) can return some"
@@ -184,7 +182,7 @@ class FunctionTask(Task):
             )
         if device == "cpu":
             return Answer()
-        expected = results_of(self.source.step_on("cpu"), model)
+        expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
             errors = [relative_error(a.values, b.values) for a, b in zip(results, expected, strict=True)]
             return Answer({"result": max(errors)})
@@ -194,9 +192,8 @@ class FunctionTask(Task):
         )
 
 
-def unfinished(returned: Any) -> str | None:
-    """The kind of lazy object (such as a generator) that a step returned instead of results; None for anything
-    else."""
+def pending_kind(returned: Any) -> str | None:
+    """The kind of an object that is yet to be computed, such as a generator; None for a result."""
     if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
         return "a coroutine"
     if isinstance(returned, Iterator):
@@ -210,29 +207,29 @@ def unfinished(returned: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Result:
-    """An array returned by a step, and the largest relative difference that rounding in its type may cause."""
+    """An array that a step returned, and the largest relative difference that its dtype allows."""
 
     values: np.ndarray
     tolerance: float
 
 
 def results_of(step: Step, model: Model) -> list[Result]:
-    """Run one step and return its numbers and arrays in host memory; raises InvalidError if the step's `result`
+    """Run one step and return its numbers and arrays in host memory; raises InvalidError if the Step's `result`
     fails."""
     assert step.run is not None
     returned = step.run()
     if step.result is not None:
         try:
-            with explaining(model, "its result fails", certain=True):
+            with as_user_error(model, "its result fails", is_mistake=True):
                 returned = step.result()
         except UserError as mistake:
             raise InvalidError(str(mistake)) from mistake
     leaves, _ = tree_flatten(dict(returned) if isinstance(returned, Mapping) else returned)
-    return [result for leaf in leaves if (result := as_result(leaf)) is not None]
+    return [result for leaf in leaves if (result := _result_of(leaf)) is not None]
 
 
-def as_result(value: Any) -> Result | None:
-    """Convert a number, array, tensor or sparse matrix to an array in host memory; None for anything else."""
+def _result_of(value: Any) -> Result | None:
+    """A number, array, tensor or sparse matrix as an array in host memory; None for anything else."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout != torch.strided else value
@@ -255,7 +252,7 @@ def _of_array(array: np.ndarray) -> Result | None:
 
 
 def difference(results: list[Result], expected: list[Result], tolerance: float | None) -> str | None:
-    """Describe results that differ by more than the tolerance; None if they agree."""
+    """The first difference beyond the tolerance, in words; None if the results agree."""
     if len(results) != len(expected):
         return f"{len(results)} arrays and {len(expected)}"
     for number, (a, b) in enumerate(zip(results, expected, strict=True), 1):
@@ -270,7 +267,8 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
 
 
 def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
-    """Euclidean norm of the difference over that of `expected`; infinite where only one value is finite."""
+    """Euclidean norm of the difference divided by that of `expected`; infinite if a value is finite in only one of
+    them."""
     kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
     first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

@@ -1,4 +1,4 @@
-"""The default loss of a user's model, and the check that it has an output for each class label."""
+"""The default loss of a user's model, and the check that the model has an output for each class label."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ IGNORED_LABEL = -100
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """The range of class labels, if known before a step."""
+    """The range of the class labels."""
 
     least: int
     most: int
     shown: str
-    """The first half of an error message about the labels."""
+    """The beginning of an error message about the labels."""
     advice: str
 
     @classmethod
     def of_table(cls, column: str, classes: int, numeric: bool) -> ClassLabels:
-        """Range of the labels of a table's column, numbered from 0."""
+        """The range of a table's labels, which are numbered from 0."""
         what = "different whole numbers, which are treated as classes" if numeric else "classes"
         regression = "for a regression write them as 1.0; for classes " if numeric else ""
         return cls(0, classes - 1, f"{column} has {classes} {what}", f"{regression}give it {classes} outputs")
 
     @classmethod
     def of_targets(cls, targets: Any) -> ClassLabels | None:
-        """Range of the labels of a batch on the host; None if its targets are not whole numbers."""
+        """The range of a batch's labels; None if its targets are not whole numbers."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
         targets = targets.long()  # torch cannot compute the minimum of uint16
@@ -47,28 +47,32 @@ class ClassLabels:
         return cls(least, most, f"its targets are class labels from {least} to {most}", advice)
 
     def check(self, outputs: int) -> None:
-        """Raise UserError if a label exceeds the number of a model's outputs."""
+        """Raise UserError if a label has no output."""
         if self.least < 0 or self.most >= outputs:
             have = f"{outputs} outputs, for labels 0 to {outputs - 1}" if outputs > 1 else "1 output, for label 0"
             raise UserError(f"{self.shown}, but the model has {have}; {self.advice}")
 
 
 def kind_of(value: Any) -> str:
-    """A value's type, for error messages."""
+    """A value's type with its article, for error messages: "an int", "a tuple of 3", "None"."""
     count = f" of {len(value)}" if isinstance(value, tuple) else ""
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}{count}"
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:
-    """All tensors in a model's output, including attributes of objects."""
+    """All tensors in a model's output, which may be an object with tensors as attributes."""
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The output's own loss, or a default for the targets: cross entropy or mean squared error. Without targets, the
-    mean square of the output, which costs about as much. Raises UserError if the model has too few outputs for
-    `labels`, ValueError if no default loss applies.
+    """The loss that the output contains, or else a default loss:
+
+    - cross entropy if the targets are whole numbers
+    - mean squared error for other targets
+    - the output's mean square without targets, which costs about as much
+
+    Raises UserError if the model has too few outputs for `labels`, ValueError if no default loss applies.
     """
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(loss, torch.Tensor):
@@ -91,7 +95,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
         return _cross_entropy(scores, targets, labels)
     elif scores.dim() > 1 and scores.shape == targets.shape:
         raise ValueError(
-            "targets in whole numbers have the shape of the outputs: make them floats, or give a crossover.Step with a "
+            "whole numbers as targets have the shape of the outputs; make them floats, or give a crossover.Step with a "
             "loss, such as nn.BCEWithLogitsLoss()"
         )
     elif scores.numel() == targets.numel() and labels is not None:
@@ -103,7 +107,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
 
 
 def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
-    """The losses in a model's output dict: its scalars that require gradients."""
+    """The losses in a dict of outputs, which are the scalars that require gradients."""
     values = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
     losses = [value for value in values if value.dim() == 0 and value.requires_grad]
     if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in values):
@@ -112,21 +116,21 @@ def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
 
 
 def _scores(output: Any) -> torch.Tensor:
-    """The output's logits, or else its first tensor of floating-point or complex numbers."""
+    """The output's `logits`, or else its first tensor of floating-point or complex numbers."""
     if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
         return logits
-    if hasattr(output, "to_tuple"):  # outputs of transformers' models have logits
+    if hasattr(output, "to_tuple"):  # an output of transformers
         output = output.to_tuple()
     for tensor in tensors_of(output):
         if tensor.is_floating_point() or tensor.is_complex():
             return tensor
     raise ValueError(
-        f"the model returns {kind_of(output)} without a tensor of floating point; give a crossover.Step with a loss"
+        f"the model returns {kind_of(output)} without a floating-point tensor; give a crossover.Step with a loss"
     )
 
 
 def _cross_entropy(scores: torch.Tensor, targets: torch.Tensor, labels: ClassLabels | None) -> torch.Tensor:
-    """Cross entropy of (batch, classes, ...) scores, for labels of any whole type."""
+    """Cross entropy of (batch, classes, ...) scores, for labels of any integer dtype."""
     if labels is not None:
         labels.check(scores.shape[1])
     return functional.cross_entropy(scores, targets.long())

@@ -1,12 +1,11 @@
-"""A user's model as a workload: the Step that its function returns, and the training or inference task."""
+"""A user's model as a workload: the Step that the user's function returns, and the training or inference task."""
 
 from __future__ import annotations
 
 import copy
 import sys
-import traceback
 from collections import UserDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -31,7 +30,6 @@ from crossover.measurement.own_batches import (
     batches_of,
     host_reader,
     is_list_of_dicts,
-    lengths_among,
     sample_counter,
 )
 from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
@@ -40,38 +38,30 @@ from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
-from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
-from crossover.measurement.workloads import Tell, not_told
+from crossover.measurement.user_module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
+from crossover.measurement.workloads import Tell, ignore
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
-PARTS = {
-    "loss": "a function of the model's output, and of the targets if there are any",
-    "optimizer": "an optimizer of the model's parameters, or a function that makes one of them",
-    "run": "a function of model, inputs, targets and optimizer",
-    "samples": "a number, or a function of inputs and targets",
-    "host": "names of the model's arguments",
-}
-"""The optional parts of a Step, as error messages describe them."""
-GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
+OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one from them"
 LEARNING_RATE = 1e-3
-"""Learning rate of the default optimizer; small, so that many steps on the same batch stay finite."""
+"""Learning rate of the default optimizer; small, so that weights stay finite over many steps on the same batch."""
 
 
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell, tell: Tell = not_told) -> None:
+    def __init__(self, cell: Cell, tell: Tell = ignore) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
         self.tell = tell
 
     def build_model(self, _size: int) -> nn.Module:
-        """The model on the host, in the types that the function gave it."""
+        """The model on the host, with the dtypes that the user's function gave it."""
         return module_of(self._user_step(), self.model.mode)
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
-        """The training or inference task, by the study's `mode`."""
+        """The training or the inference task, according to the study's `mode`."""
         step = self._user_step()
         self.tell({"known": {"parameters": trainable_parameters(step.model)}})
         task = (OwnTraining if self.model.mode == "train" else OwnInference)(step, self.model, cell, arithmetic)
@@ -85,13 +75,17 @@ class OwnModel:
         return task
 
     def _user_step(self) -> Step:
-        """Call the user's function and return a Step; raises UserError with file and line if it fails."""
+        """Call the user's function and return its Step; raises UserError with file and line if it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        with _default_dtype_of(self.model):
-            returned = call_user(
-                self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
-            )
+        # The default dtype that the user's file sets applies to the user's code only.
+        with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
+            try:
+                returned = call_user(
+                    self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
+                )
+            finally:
+                _default_dtypes[self.model] = torch.get_default_dtype()
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
@@ -102,28 +96,16 @@ class OwnModel:
         return step
 
     def _infer_lazy_shapes(self, step: Step) -> None:
-        with explaining(self.model, "its data fail", certain=True):
+        with as_user_error(self.model, "loading its data fails", is_mistake=True):
             inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
         was_training = step.model.training
-        with explaining(self.model, "the first forward pass, needed for its lazy modules, fails"):
+        with as_user_error(self.model, "the first forward pass, needed for its lazy modules, fails"):
             _call(step.model.eval(), inputs, targets if step.loss is None else None)
         step.model.train(was_training)
 
 
 _default_dtypes: dict[Model, torch.dtype] = {}
-"""Torch's default type as set by each model's file."""
-
-
-@contextmanager
-def _default_dtype_of(model: Model) -> Iterator[None]:
-    """Apply the default type that a user's file sets in torch to that file's code only; a step has the type of its
-    precision.
-    """
-    with default_dtype(_default_dtypes.get(model, torch.get_default_dtype())):
-        try:
-            yield
-        finally:
-            _default_dtypes[model] = torch.get_default_dtype()
+"""Torch's default dtype as set by each model's file."""
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -131,7 +113,8 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step; with a copy of model, loss and optimizer if a cached function returned the same weights before."""
+    """The step, with copies of model, loss and optimizer if the user's function has returned the same weights
+    before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -141,7 +124,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # a compiled forward would use the first model's weights
+        for module in model.modules():  # a compiled forward pass would use the weights of the first model
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -156,7 +139,7 @@ def _tensors_in(step: Step) -> list[torch.Tensor]:
 
 
 class ModelWithLoss(nn.Module):
-    """A model and a loss with weights, which are moved, cast and trained together."""
+    """A model and its loss with weights, which are moved, cast and trained together."""
 
     def __init__(self, model: nn.Module, loss: nn.Module) -> None:
         super().__init__()
@@ -167,7 +150,7 @@ class ModelWithLoss(nn.Module):
 
 
 def module_of(step: Step, mode: str) -> nn.Module:
-    """The module that a task moves and casts: the model; in a training, with its loss if that has weights."""
+    """The module that a task moves and casts: the model, and for a training also its loss if that has weights."""
     model: nn.Module = step.model
     if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -189,38 +172,40 @@ def _as_step(returned: Any, where: str) -> Step:
             f"{where} returns {kind_of(step.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
             "Dataset or a DataLoader"
         )
-    allowed = {
-        "loss": callable(step.loss),
-        "optimizer": callable(step.optimizer) or _is_optimizer(step.optimizer),
-        "run": callable(step.run),
-        "samples": counts_samples(step),
-        "host": isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host),
-    }
     if isinstance(step.loss, type):
         raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
-    for part, is_allowed in allowed.items():
-        value = getattr(step, part)
-        if value is not None and not is_allowed:
-            raise UserError(f"{where} returns {kind_of(value)} as the {part}; allowed: {PARTS[part]}")
-    if step.targets is not None and not tensors_of(step.targets):
-        kind = kind_of(step.targets)
-        raise UserError(f"{where} returns {kind} as the targets; allowed: a tensor, a list or dict of them, or none")
+    is_names = isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host)
+    parts = {
+        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or none"),
+        "loss": (callable(step.loss), "a function of the model's output, and of the targets if there are any"),
+        "optimizer": (callable(step.optimizer) or _is_optimizer(step.optimizer), OPTIMIZER),
+        "run": (callable(step.run), "a function of model, inputs, targets and optimizer"),
+        "samples": (counts_samples(step), "a number, or a function of inputs and targets"),
+        "host": (is_names, "names of the model's arguments"),
+    }
+    check_parts(step, parts, where)
     return step
 
 
+def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` gives for each name
+    whether the Step's value is allowed, and in words what is; None is always allowed."""
+    for name, (is_allowed, allowed) in parts.items():
+        value = getattr(step, name)
+        if value is not None and not is_allowed:
+            raise UserError(f"{where} returns {kind_of(value)} as {name}; allowed: {allowed}")
+
+
 def counts_samples(step: Step) -> bool:
-    """Whether a Step's `samples` is a function or a count."""
+    """Return True if a Step's `samples` is a function or a positive number."""
     return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:
-    if isinstance(returned, Step):
-        return replace(returned, inputs=samples_of(table))
-    if not isinstance(returned, nn.Module):
-        raise UserError(
-            f"{where} returns {kind_of(returned)}; allowed with a table: the model alone, or a crossover.Step"
-        )
-    return Step(model=returned, inputs=samples_of(table))
+    step = Step(model=returned) if isinstance(returned, nn.Module) else returned
+    if not isinstance(step, Step):
+        raise UserError(f"{where} returns {kind_of(step)}; allowed with a table: the model alone, or a crossover.Step")
+    return replace(step, inputs=samples_of(table))
 
 
 def _is_optimizer(value: Any) -> bool:
@@ -228,29 +213,29 @@ def _is_optimizer(value: Any) -> bool:
 
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
-    """Call the model: a dict becomes keywords, a tuple several arguments, anything else is a single argument.
-
-    Targets that are a list of dicts become the last argument, as detectors expect.
+    """Call the model with its inputs: a dict as keyword arguments, a tuple as positional ones, anything else as one
+    argument. Targets that are a list of dicts are the last argument, as detectors expect.
     """
-    of_targets = {"targets": targets} if is_list_of_dicts(targets) else {}
+    last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
-        return model(**inputs, **of_targets)
-    return model(*(inputs if type(inputs) is tuple else (inputs,)), *of_targets.values())
+        return model(**inputs, **last)
+    return model(*(inputs if type(inputs) is tuple else (inputs,)), *last.values())
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
 """Errors with which a function or model may reject a size; any other error is a mistake."""
 
 
-def refused(error: BaseException, model: Model, what: str) -> Exception:
-    """The user's mistake with file and line, or `unsupported` if the size is a default rather than the user's."""
-    text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
+def user_error(error: BaseException, model: Model, failure: str) -> Exception:
+    """A UserError with file and line for an error of the user's code, or an UnsupportedError if that code may have
+    rejected a default size."""
+    text = f"{location_of(error, model)}: {failure}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls its function as shown in `call`. Raises
-    UserError with file and line if that fails.
+    """Import the user's module and return the result of `make`, which calls the user's function; messages describe this
+    as `call`. Raises UserError with file and line if the import or the call fails.
     """
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
@@ -261,47 +246,48 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise refused(error, model, f"{call} fails") from error
+        raise user_error(error, model, f"{call} fails") from error
 
 
 @contextmanager
-def explaining(
-    model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
+def as_user_error(
+    model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
-    """Raise an error as the user's mistake, with file and line, unless it stands for a status such as `oom`.
+    """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
 
-    `what` says what failed. The error is kept as the cause: the device may lack something, which `process.attempts`
-    finds out with a step on the CPU. With `certain`, for code that uses no device, the cause is dropped.
+    `failure` describes what failed. The error stays as the cause, since the device may be to blame, which
+    `process.attempts` finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is
+    dropped.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        mistake = refused(error, model, what if isinstance(what, str) else what(error))
-        raise mistake from (None if certain else error)
+        mistake = user_error(error, model, failure if isinstance(failure, str) else failure(error))
+        raise mistake from (None if is_mistake else error)
 
 
 class _OwnTask(Task):
-    """The batches of training and inference."""
+    """The batches of a user's Step, for training and inference."""
 
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.user_step, self.source = step, model
+        self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(step.inputs, Dataset | DataLoader):
             raise UserError(
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded needs; use resident"
             )
         batches = batches_of(step, cell.batch_size, model.shown)
-        with explaining(model, "its data fail", certain=True):
+        with as_user_error(model, "loading its data fails", is_mistake=True):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
-        self.count = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
-        with explaining(model, f"the count of its samples fails; {COUNT_THEM}"):
-            self.first_samples = self.samples = self.count(*self.first)
+        self.count_samples = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
+        with as_user_error(model, f"the count of its samples fails; {COUNT_THEM}"):
+            self.first_samples = self.samples = self.count_samples(*self.first)
         self.samples_taken: int = 0
-        self.host = host_reader(step, self.first, model.shown)
-        self.batched = _is_of_rows(self.first, cell.batch_size)
+        self.read_host_tensors = host_reader(step, self.first, model.shown)
+        self.batched = _has_sample_rows(self.first, cell.batch_size)
         if not self.batched:
             self.checked_rows = sys.maxsize
         if note := cast_note(step.model, self.first[0], arithmetic, cell.precision):
@@ -314,11 +300,11 @@ class _OwnTask(Task):
             self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
 
     def place(self, batch: Batch) -> Batch:
-        """The batch on the device, except the parts listed in the Step's `host`."""
+        """The batch on the device, except its parts that the Step's `host` names."""
         return self._changed(self.arithmetic.place, batch)
 
     def _changed(self, change: Change, batch: Batch) -> Batch:
-        """The batch with each tensor changed, except the parts listed in the Step's `host`."""
+        """The batch with `change` applied to each tensor, except to the parts that the Step's `host` names."""
         on_host = self._ids_on_host(batch)
         return map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)  # type: ignore[no-any-return]
 
@@ -328,17 +314,17 @@ class _OwnTask(Task):
         self.resident = ()
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
-        return {id(tensor) for tensor in self.host(batch[0])}
+        return {id(tensor) for tensor in self.read_host_tensors(batch[0])}
 
     def next_inputs(self) -> Batch:
         if self.loaded:
-            with explaining(self.source, "its data fail", certain=True):
+            with as_user_error(self.spec, "loading its data fails", is_mistake=True):
                 batch = next(self.batches)
-                self.samples = self.count(*batch)
+                self.samples = self.count_samples(*batch)
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
-            tensor.grad = None  # otherwise the inputs' gradients would accumulate over steps
+            tensor.grad = None  # otherwise gradients of the inputs would add up over steps
         self.samples_taken += self.samples
         return self.resident_batch
 
@@ -350,24 +336,20 @@ class _OwnTask(Task):
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """Describe what failed, with advice for errors of known cause."""
-        what = "its step fails"
+        """Describe what failed, with advice for known errors."""
+        text = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
-            what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
+            text += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
-            names = lengths_among(self.user_step.model, self.first[0])
-            what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
+            text += ", since lengths must stay in host memory: name their argument in Step(host=...)"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
-            what += ", since its loss is not a tensor of one number"
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        if last.name == "step" and "closure" in (last.line or ""):
-            what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
-        return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
+            text += ", since its loss is not a tensor with a single number"
+        return text if not self.notes else f"{text} ({'; '.join(self.notes)})"
 
 
-def _is_of_rows(batch: Batch, batch_size: int) -> bool:
-    """Whether each row of each tensor in a batch is a sample."""
+def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
+    """Return True if the first dimension of every tensor of a batch counts samples."""
     tensors = tensors_of(batch)
     plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
     simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))
@@ -375,12 +357,12 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if the model, or all its inputs, had a precision other than the measured one."""
-    whose = {
-        "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
-        "its inputs are": _only_dtype(tensors_of(inputs)),
-    }
-    for subject, dtypes in whose.items():
+    """A note if the user's model or all its inputs have a precision other than the measured one, otherwise None."""
+    of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
+    of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
+    if len(of_inputs) > 1:  # a loader makes doubles of Python numbers
+        of_inputs = set()
+    for subject, dtypes in {"the model is": of_model, "its inputs are": of_inputs}.items():
         if torch.complex128 in dtypes:
             dtypes.add(torch.float64)
         for name, dtype in PURE.items():
@@ -390,21 +372,15 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
     return None
 
 
-def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
-    """The common type of all floating-point tensors, if any: a loader turns Python numbers into doubles."""
-    dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
-    return dtypes if len(dtypes) == 1 else set()
-
-
 class OwnTraining(_OwnTask, TrainingTask):
-    """Forward, loss, backward, optimizer; or the Step's `run`."""
+    """A training step: forward, loss, backward and optimizer, or the Step's `run`."""
 
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(step, model, cell, arithmetic)
         self.model.train()
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else step.loss
-        of_table = isinstance(step.inputs, TableSamples)
-        labels = step.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
+        has_table = isinstance(step.inputs, TableSamples)
+        labels = step.inputs.labels if has_table else ClassLabels.of_targets(self.first[1])
         self.labels = labels and replace(labels, shown=f"{model.shown}: {labels.shown}")
         trained = list(self.model.parameters())
         if step.run is not None and isinstance(step.loss, nn.Module):
@@ -414,41 +390,45 @@ class OwnTraining(_OwnTask, TrainingTask):
             raise UserError(f"{model.shown}: the model has no parameters to train; use mode: infer")
         self.optimizer = self._optimizer(parameters)
         self.amp: tuple[Arithmetic, ...] = ()
-        if step.run is not None and cell.protocol in COPYING:
-            raise UnsupportedError(
-                f"{model.shown}: a step with its own `run` returns no loss, which protocol {cell.protocol} "
-                "copies to the host; use resident or loaded"
-            )
         if step.run is not None:
+            if cell.protocol in COPYING:
+                raise UnsupportedError(
+                    f"{model.shown}: a step with its own `run` returns no loss, which protocol {cell.protocol} "
+                    "copies to the host; use resident or loaded"
+                )
             self.not_comparable = "its step is the user's own function"
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The step's optimizer; raises UserError if it trains something else or needs a closure."""
-        shown = self.source.shown
+        """The Step's optimizer, by default SGD; raises UserError if it trains other parameters or needs a closure."""
+        shown = self.spec.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
             groups = getattr(optimizer, "param_groups", [])
             trained = {id(parameter) for group in groups for parameter in group["params"]}
             if groups and trained.isdisjoint(map(id, parameters)):
-                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it of these")
+                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it from these")
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
-                # Moves optimizer state created on the host, such as Adagrad's.
+                # Moves state that was created on the host, such as Adagrad's, to the device.
                 optimizer.load_state_dict(optimizer.state_dict())
         else:
-            with explaining(self.source, "its optimizer fails"):
+            with as_user_error(self.spec, "its optimizer fails"):
                 optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
             if not _is_optimizer(optimizer):
-                raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {PARTS['optimizer']}")
-        if self.user_step.run is None and _needs_closure(optimizer):
-            raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
+                raise UserError(f"{shown}: its optimizer is {kind_of(optimizer)}; allowed: {OPTIMIZER}")
+        needs_closure = any(argument.default is argument.empty for argument in positional(optimizer.step))
+        if self.user_step.run is None and needs_closure:
+            raise UserError(
+                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
+                "which calls optimizer.step(closure)"
+            )
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run`, or note that it takes none; raises UnsupportedError if the precision needs
-        it."""
+        """Pass `amp` to the Step's `run` if it has that argument; otherwise run the forward pass under autocast,
+        or raise UnsupportedError if the precision needs a loss scaler."""
         arithmetic = self.arithmetic
-        if len(positional(run)) > 4:  # arguments besides model, inputs, targets and optimizer
+        if len(positional(run)) > 4:  # more than model, inputs, targets and optimizer
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(
@@ -457,7 +437,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             )
         elif arithmetic.autocast_dtype is not None:
             self.model.forward = _autocasting(self.model.forward, arithmetic)
-            self.notes += (f"its run takes no amp: in {precision} the model's forward pass alone is under autocast",)
+            self.notes += (f"its run takes no amp: in {precision} only the model's forward pass is under autocast",)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         values, targets = inputs
@@ -468,19 +448,15 @@ class OwnTraining(_OwnTask, TrainingTask):
         return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:
-        with explaining(self.source, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_short):
             if self.user_step.run is None:
                 super().run(*inputs)
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
 
 
-def _needs_closure(optimizer: Any) -> bool:
-    return any(argument.default is argument.empty for argument in positional(optimizer.step))
-
-
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
-    """A forward pass under autocast, with outputs in fp32 for the loss outside of it."""
+    """A forward pass under autocast, whose outputs are cast to fp32 for the loss outside of it."""
 
     @wraps(forward)
     def autocasting(*inputs: Any, **named_inputs: Any) -> Any:
@@ -492,10 +468,10 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
 
 
 class OwnInference(_OwnTask, InferenceTask):
-    """The forward pass alone."""
+    """An inference step: the forward pass."""
 
     has_run = False
-    """Whether a step has succeeded; missing gradients are then not the cause of a later error."""
+    """True once a step has succeeded, so that a later error is not due to disabled gradients."""
 
     def move_batches(self, move: Change) -> None:
         self.resident_batch = (self.resident_batch[0], None)  # targets are not needed in inference
@@ -505,7 +481,7 @@ class OwnInference(_OwnTask, InferenceTask):
         return tuple(outputs_of(_call(model, inputs[0])))
 
     def run(self, *inputs: Any) -> None:
-        with explaining(self.source, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_short):
             try:
                 super().run(*inputs)
             except Exception as error:
@@ -515,8 +491,8 @@ class OwnInference(_OwnTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Try the forward pass with gradients enabled, in case it takes derivatives; if that succeeds, they stay
-        enabled."""
+        """Run the forward pass with gradients enabled, in case it takes derivatives. Return True if it succeeds;
+        gradients then stay enabled."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

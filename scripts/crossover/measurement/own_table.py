@@ -1,4 +1,4 @@
-"""The user's table as samples: rows of numbers and their targets."""
+"""The rows of a user's table as samples."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
 class TableSamples(TensorDataset):
-    """Inputs, float32 (rows, columns), and targets (rows): float32, or classes numbered from 0 as int64."""
+    """Inputs (rows, columns) in float32, and targets (rows,): numbers in float32 or classes from 0 in int64."""
 
     def __init__(self, inputs: npt.NDArray[np.float32], targets: npt.NDArray[np.generic], labels: ClassLabels | None):
         super().__init__(torch.from_numpy(inputs), torch.from_numpy(targets))
         self.labels = labels
-        """The classes of all rows; None where the targets are numbers."""
+        """The classes of the targets; None for a regression."""
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table; targets that are whole numbers, booleans or strings become classes, in sorted order.
+    """The rows of a table. Whole numbers, booleans and strings as targets become classes, in sorted order.
 
-    Raises UserError for a column of other values, for missing and infinite ones, and for a table without rows.
+    Raises UserError if the table has no rows, or if a column contains other, missing or infinite values.
     """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
@@ -60,11 +60,11 @@ def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32. For other, missing or infinite values, raises a UserError that begins with `where`."""
+    """A column as float32. Raises a UserError that begins with `where` for other, missing or infinite values."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
-        raise UserError(f"{where} holds {_what(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
+        raise UserError(f"{where} contains {_kind(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)  # a missing number becomes NaN
     _check_present(column, int(np.isnan(values).sum()), where)
     with np.errstate(over="ignore"):
@@ -72,7 +72,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise UserError(
-            f"{where} holds {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
+            f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
             f"change such values ({len(infinite)} rows), or leave the column out"
         )
     return numbers
@@ -85,11 +85,11 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
         )
 
 
-def _what(column: pa.ChunkedArray) -> str:
-    """Describe a column that is not numeric: the first string with its row, or the column's type."""
+def _kind(column: pa.ChunkedArray) -> str:
+    """The content of a column that is not numeric: its first text that is no number, with the row, or its type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))
-    words = ((row, text) for row, text in texts if text and not text.lstrip("-").replace(".", "", 1).isdigit())
-    row, text = next(words, texts[0])
+    no_numbers = ((row, text) for row, text in texts if text and not text.lstrip("-").replace(".", "", 1).isdigit())
+    row, text = next(no_numbers, texts[0])
     return f"text, {shown_value(text)} in row {row}"

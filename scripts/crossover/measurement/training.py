@@ -24,7 +24,7 @@ from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads import Tell, count_parameters, has_generated_rows, not_told, whole_batches
+from crossover.measurement.workloads import Tell, count_parameters, has_generated_rows, ignore, whole_batches
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
@@ -36,7 +36,7 @@ PREDICTED_ROWS = 8192
 Data = dict[str, torch.Tensor]
 
 
-def run_training(job: TrainingJob, tell: Tell = not_told) -> Training:
+def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
     Lack of memory, an unsupported precision, a time limit that is too short and divergence give a row with a status and

@@ -1,4 +1,4 @@
-"""One trial: times a cell's step, then runs further passes (check, memory, profile, remedies)."""
+"""One trial: time a cell's step, then run the other passes (check, memory, profile, remedies)."""
 
 from __future__ import annotations
 
@@ -37,26 +37,21 @@ from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.endings import (
-    early_end,
-    first_line,
-    is_out_of_memory,
-    original,
-)
+from crossover.measurement.step.endings import early_end, first_line, is_out_of_memory, original
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
-from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters, not_told
+from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters, ignore
 from crossover.tables.columns import Measurement
 
 
-def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
+def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    Running out of memory, an unsupported precision or execution, exceeding the time limit and a wrong result give a
-    row with a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises UserError for a
-    missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
+    If it runs out of memory, needs an unsupported precision or execution, exceeds the time limit or computes a wrong
+    result, the row has a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises
+    UserError if the device or the dataset is missing, RefusedError if the step fails other than on the CPU in fp32.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
@@ -72,12 +67,12 @@ def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
         tell({"begun": facts})
         trial = Trial(job, cell, surroundings, phases, columns=dict(facts))
 
-        def tell_and_note(message: dict[str, Any]) -> None:
+        def tell_and_add(message: dict[str, Any]) -> None:
             trial.columns |= message.get("known", {})
             tell(message)
 
         try:
-            trial.measure_time(tell_and_note)
+            trial.measure_time(tell_and_add)
             trial.run_passes(tell)
             row = trial.row()
         except Exception as error:
@@ -87,12 +82,12 @@ def run_trial(job: TrialJob, tell: Tell = not_told) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""Number of a cell's first trials that try remedies: enough for an interval of a remedy's gain."""
+"""Number of trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
 
 
 @dataclass
 class Trial:
-    """A trial in progress: its columns and flags so far."""
+    """A trial in progress, with its columns and flags so far."""
 
     job: TrialJob
     cell: OpenCell
@@ -104,15 +99,15 @@ class Trial:
     watch: Stopwatch = field(init=False)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
-    """Why the numerical check failed."""
+    """Why the numerical check failed; None if it passed or did not run."""
     checked: bool = False
-    """Whether the step's result was compared."""
+    """True once the numerical check has compared the step's result."""
     notes: list[str] = field(default_factory=list)
-    undone: list[str] = field(default_factory=list)
-    """The passes that ended early, each with the reason."""
+    failed_passes: list[str] = field(default_factory=list)
+    """The passes that raised an error, as "name: reason"."""
 
     def measure_time(self, tell: Tell) -> None:
-        """Build the task, warm up, and time it; `tell` receives messages while it is built."""
+        """Build the task, warm up, and time the step; `tell` receives messages while the task is built."""
         job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
@@ -127,16 +122,15 @@ class Trial:
             },
         )
         self.phases.end("build")
-        later_steps = min(job.latency_steps, TURN_STEPS)  # at least
+        later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
+        ran_s: list[float] = []
         if job.latency_mistakes:
             longest_s = job.effort.latencies_max_s
-            ran_s = time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
-            self.columns["latencies_cold_s"] = list(ran_s)
+            ran_s += time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
+            self.columns["latencies_cold_s"] = ran_s
         else:
-            # A slow step is timed a few times only, which must not be those whose update the loss scaler skips.
-            first_s: list[float] = []
-            task.arithmetic.run_until_updated(lambda: first_s.append(time_block(execution.step, 1, watch).wall_s))
-            ran_s = tuple(first_s)
+            # A slow step is timed only a few times; these must not be steps whose update the loss scaler skips.
+            task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
@@ -144,33 +138,35 @@ class Trial:
         timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
-        if task.is_function and job.trial == 1 and works_on(watch.cpu_ns):
+        if task.is_function and job.trial == 1 and is_still_computing(watch.cpu_ns):
             raise InvalidError(
-                "its step returns before its work is done: the process still computes 0.3 s later; let the function "
-                "wait for the threads and processes that it starts"
+                "its step returns before its work is done: the process still computes 0.3 s later; make the function "
+                "wait for the threads that it starts"
             )
-        with self._time_kept("readings of host and device"):
+        with self._keep_time("readings of host and device"):
             self._read_surroundings()
         self.phases.end("warm-up and timing")
-        self._read_back()  # checked again, since steps may move the model or change a setting
-        with self._time_kept("look at the weights"):
+        self._check_settings()  # since a step may move the model or change a setting
+        with self._keep_time("check of the weights"):
             if not has_finite_weights(task):
                 self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
             raise UnsupportedError(
-                "torch.compile compiled nothing, so the eager step ran: it skips recurrent layers, and can be disabled"
+                "torch.compile compiled nothing, so the eager step ran: torch skips recurrent layers, or its compiler "
+                "is disabled"
             )
         if job.cell.execution == "eager" and compiled_graphs() > graphs_before:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:
-        """Wait for the device; raises UnsupportedError for a step that is recompiled repeatedly."""
+        """Wait for the device; raises UnsupportedError if the step is compiled again and again."""
         self.cell.target.synchronise()
         if self.execution.check_compilations is not None:
             self.execution.check_compilations()
 
     def _read_surroundings(self) -> None:
-        """Read host and device while steps run, since an idle device lowers its clock."""
+        """Read the host's and the device's counters while a block of steps runs, since an idle device lowers its
+        clock."""
         if not is_cpu(self.job.cell.device):
             for _ in range(self.columns["block_steps"]):
                 self.execution.step()
@@ -178,76 +174,71 @@ class Trial:
         self.cell.target.synchronise()
         self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"])
 
-    def _read_back(self) -> None:
-        """Record the settings; raises InvalidError if they or the device are not as requested."""
+    def _check_settings(self) -> None:
+        """Record torch's settings; raises InvalidError if they or the device are not as requested."""
         self.columns["backend_settings"] = json.dumps(read_switches())
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
-        """Run the passes after the timing and add their columns; a pass that fails is noted in the row. Before each,
-        `tell` receives the row so far, in case the pass does not finish.
+        """Run the passes after the timing and add their columns; the row names those that fail. Before each pass,
+        `tell` receives the row so far, in case the process dies.
         """
         passes = self._passes()
         names = list(passes)
         for number, (name, measure) in enumerate(passes.items()):
             row = self.row()
             tell({"passing": names[number:], "row": row, "transient": may_pass(row)})
-            with self._time_kept(name):
+            with self._keep_time(name):
                 self.columns |= measure()
             self.phases.end(name)
 
     @contextmanager
-    def _time_kept(self, name: str) -> Iterator[None]:
-        """Keep the measured time if the block fails, unless a setting or the device is wrong."""
+    def _keep_time(self, name: str) -> Iterator[None]:
+        """Record an error of the block instead of raising it, so that the measured time is kept; an InvalidError is
+        raised."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):
             raise
         except BaseException as error:
             cause = original(error)
-            is_result = isinstance(cause, UnsupportedError) or early_end(cause) is not None
-            kind = "" if is_result else f"{type(cause).__name__}: "
-            self.undone.append(f"{name}: {kind}{first_line(cause)}")
+            kind = "" if early_end(cause) is not None else f"{type(cause).__name__}: "
+            self.failed_passes.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial: all in the first, latencies and, for short steps, remedies in later ones.
-
-        Passes that inspect or change a model are skipped for a plain function.
+        """The passes of this trial by name. The first trial of a cell has all of them; later trials have latencies
+        and, if the step is short, remedies. A plain function has no passes that inspect or change a model.
         """
-        passes: dict[str, Callable[[], Columns]] = {}
-        if self.job.latency_steps:
-            passes["latencies"] = self._latencies
-        if self.task.is_function:
-            first = {"numerical check": self._check, "memory pass": self._memory, "profile": self._profile}
-            return passes | (first if self.job.trial == 1 else {})
-        if self.job.trial == 1:
-            passes |= {"numerical check": self._check, "memory pass": self._memory}
-            if self.job.cell.execution == "eager":
-                passes["memory split"] = self._memory_parts
-            passes |= {"profile": self._profile, "count of operations": self._count}
-        longest_s = LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S
-        if self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s:
-            passes["remedies"] = self._remedies  # the last pass, since it changes the weights and keeps memory
-        return passes
+        first, has_model = self.job.trial == 1, not self.task.is_function
+        longest_s = LONGEST_STEP_S if first else LONGEST_TWICE_S
+        has_remedies = self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s
+        passes: dict[str, tuple[bool, Callable[[], Columns]]] = {
+            "latencies": (self.job.latency_steps > 0, self._latencies),
+            "numerical check": (first, self._check),
+            "memory pass": (first, self._memory),
+            "memory split": (first and has_model and self.job.cell.execution == "eager", self._memory_parts),
+            "profile": (first, self._profile),
+            "count of operations": (first and has_model, self._count),
+            # The last pass, since it changes the weights and keeps memory.
+            "remedies": (has_model and has_remedies, self._remedies),
+        }
+        return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
         check = "failed" if self.wrong else "passed" if self.checked else "not_checked"
         first = self.job.trial == 1
-        of_passes = {"not_checked": first and not self.checked, "incomplete": bool(self.undone)}
+        flags = [*self.flags, *self.task.flags, *host_flags(self.columns)]
+        flags += ["not_checked"] if first and not self.checked else []
+        flags += ["incomplete"] if self.failed_passes else []
+        notes = [reason, *self.task.notes] if reason else [*self.task.notes, *self.notes, *self.failed_passes]
         return {
             **self.columns,
             "check": check if first else None,
-            "flags": [
-                *self.flags,
-                *self.task.flags,
-                *host_flags(self.columns),
-                *(flag for flag in of_passes if of_passes[flag]),
-            ],
+            "flags": flags,
             "status": "invalid" if reason else "ok",
-            "reason": "; ".join([reason, *self.task.notes] if reason else [*self.task.notes, *self.notes, *self.undone])
-            or None,
+            "reason": "; ".join(notes) or None,
         }
 
     def _latencies(self) -> Columns:
@@ -258,11 +249,11 @@ class Trial:
         longest_s = self.job.effort.latencies_max_s
         steps = fitting(self.job.latency_steps, self.columns["step_time_s"], longest_s)
         columns = measure_latencies(methods, steps, self.job.seed + self.job.trial)
-        self._read_back()
+        self._check_settings()
         return columns
 
     def _check(self) -> Columns:
-        """The numerical check, and the error as the workload defines it, if that fits into memory."""
+        """The numerical check, and the errors as the workload's source defines them, if these fit into memory."""
         cell = self.job.cell
         answer = self.task.check() or compare_with_reference(
             self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
@@ -277,8 +268,8 @@ class Trial:
             defined_errors = {}
         self.wrong = timed.wrong or answer.wrong
         unchecked = answer.unchecked or timed.unchecked
-        given_up = cell.model is not None and not cell.model.checked
-        self.checked = timed.unchecked is None and (given_up or answer.unchecked is None)
+        waived = cell.model is not None and not cell.model.checked
+        self.checked = timed.unchecked is None and (waived or answer.unchecked is None)
         self.notes += [unchecked] if unchecked else []
         if unchecked is None:
             self.columns["checked_rows"] = answer.rows or cell.batch_size
@@ -300,13 +291,13 @@ class Trial:
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
-        """Add the time with a kernel running, and the share of a step without one."""
+        """Time with a kernel running, and the share of a step without one."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
         transfers = (COPY_IN, COPY_OUT) if self.task.copies else (COPY_IN,)
         profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s, transfers)
         if profile is None:
             if self.task.is_function and target.device.type in PROFILED:
-                self.wrong = f"the function ran nothing on {target.device.type}; it must use its argument device"
+                self.wrong = f"the function ran nothing on {target.device.type}; it must use its argument `device`"
             return {}
         return {
             "device_busy_s": profile.busy_s,
@@ -318,36 +309,38 @@ class Trial:
     def _remedies(self) -> Columns:
         """Time the step with each remedy, interleaved."""
 
-        def build() -> Task:
+        def build_graph_task() -> Task:
             return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
 
         step_time_s, name = self.columns["step_time_s"], self.job.cell.execution
-        return time_remedies(self.task, self.execution, name, step_time_s, build, self.watch)
+        return time_remedies(self.task, self.execution, name, step_time_s, build_graph_task, self.watch)
 
     def _count(self) -> Columns:
-        """Count the operations of a step; also detects a setting that a step changes and changes back."""
+        """Count the operations of a step; raises InvalidError if the step changes a setting, even if it restores
+        it."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):
             raise InvalidError(reason)
-        return {**work, **within(work, self.columns.get("device_work_s"))}
+        return {**work, **limited_to(self.columns.get("device_work_s"), work)}
 
 
-IDLE_AFTER_S, IDLE_S = 0.3, 0.05
-"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work."""
+SPIN_S, WATCHED_S = 0.3, 0.05
+"""How long to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and how long to
+watch the process then."""
 
 
-def works_on(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Whether this process still uses more than half a core, although its step has returned."""
-    sleep(IDLE_AFTER_S)
+def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Return True if this process uses more than half a core although its step has returned."""
+    sleep(SPIN_S)
     start_ns = cpu_ns()
-    sleep(IDLE_S)
-    return cpu_ns() - start_ns > 0.5 * IDLE_S * 1e9
+    sleep(WATCHED_S)
+    return cpu_ns() - start_ns > 0.5 * WATCHED_S * 1e9
 
 
-def within(work: Columns, device_work_s: float | None) -> Columns:
-    """Scale the times of products and other operators down to the device's work in the profile, if their sum is
-    larger. If the host falls behind the device, each operator's time includes host time.
+def limited_to(device_work_s: float | None, work: Columns) -> Columns:
+    """The times of matrix products and of other operators, scaled down if their sum exceeds the device's work in the
+    profile; empty if it does not. Where the host falls behind the device, an operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())
@@ -357,8 +350,9 @@ def within(work: Columns, device_work_s: float | None) -> Columns:
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The step with transfers; None for a training, a workload without a batch in host memory, and a CUDA graph, whose
-    replay returns no result to transfer. None also if each step copies, where transfers are not a mistake.
+    """The step with transfers, or None if it cannot be timed: in training, for a workload without a batch in host
+    memory, and for a CUDA graph, whose replay returns no result to transfer. None also if transfers are part of the
+    cell's step.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None
@@ -370,6 +364,6 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 
 def has_finite_weights(task: Task) -> bool:
-    """Whether all floating-point and complex weights of a training are finite."""
+    """Return True if all weights of a training are finite; always True for other tasks."""
     weights = task.model.parameters() if isinstance(task, TrainingTask) else ()
     return all(bool(torch.isfinite(w).all()) for w in weights if w.is_floating_point() or w.is_complex())

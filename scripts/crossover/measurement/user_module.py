@@ -1,7 +1,8 @@
 """The user's code: import its module, call the function that builds the model, and locate errors in it.
 
-Modules are searched for in this order: Python's own, beside the user's file and in the working folder, this package's,
-installed ones. So a user's `queue.py` shadows nothing, and a copy of a package beside the model is preferred.
+Imports are resolved in Python's standard library first, then in the folder of the user's file, the working folder, this
+library's folder, and among installed packages. A user's `queue.py` therefore shadows no module of Python, while a copy
+of a package beside the user's file is preferred to the installed one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
@@ -34,47 +35,40 @@ from crossover.measurement.own_loss import kind_of
 from crossover.measurement.step.conditions import changes, read_switches
 
 FOLDERS: list[Path] = []
-"""Folders of the user's modules."""
+"""The folder of the user's file, and the working folder."""
 
 GUARD = 'put script code under `if __name__ == "__main__":`'
 
-SETTERS = {
-    "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
-    "threads": "set_num_threads",
-    "anomaly_detection": "anomaly",
-}
-"""Text of a line that changes a setting, if it is not the setting's name."""
-
 WORKER = "in DataLoader worker process"
-"""Text in an error of a DataLoader's worker, whose traceback follows as text."""
+"""Text in the message of an error from a DataLoader's worker, which also contains the worker's traceback."""
 WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
 def cause_of(error: BaseException) -> str:
-    """The first line of an error's message, and a remedy for errors of known cause."""
+    """The first line of an error's message, and the remedy if it is known."""
     lines = str(error).strip().splitlines() or [""]
     text = lines[0]
-    if WORKER in str(error):  # the message comes after the worker's traceback
+    if WORKER in str(error):  # the message follows the worker's traceback
         kind, _, message = lines[-1].partition(":")
         text = message.strip() if kind.rpartition(".")[2] == type(error).__name__ else lines[-1]
     return "; ".join(filter(None, [text, _remedy(error)]))
 
 
-def place_of(error: BaseException, model: Model) -> str:
-    """File and line of the user's code where an error occurred, in the model's file if that is in the traceback."""
+def location_of(error: BaseException, model: Model) -> str:
+    """File and line at which the user's code raised an error, in the model's file if its traceback includes that."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((Path(error.filename), error.lineno))
     if WORKER in str(error):
         lines += [(Path(name), int(number)) for name, number in WORKER_LINES.findall(str(error))]
-    users = [line for line in lines if line[0] == file] or [line for line in lines if _is_users(line[0])]
-    return f"{os.path.relpath(users[-1][0])}: line {users[-1][1]}" if users else model.shown
+    own_lines = [line for line in lines if line[0] == file] or [line for line in lines if _is_users_file(line[0])]
+    return f"{os.path.relpath(own_lines[-1][0])}: line {own_lines[-1][1]}" if own_lines else model.shown
 
 
-def _is_users(file: Path) -> bool:
-    below = any(map(file.is_relative_to, FOLDERS))
-    return below and not file.is_relative_to(LIBRARY) and "site-packages" not in file.parts
+def _is_users_file(file: Path) -> bool:
+    is_below = any(map(file.is_relative_to, FOLDERS))
+    return is_below and not file.is_relative_to(LIBRARY) and "site-packages" not in file.parts
 
 
 def _remedy(error: BaseException) -> str | None:
@@ -88,39 +82,34 @@ def _remedy(error: BaseException) -> str | None:
         return f"no command-line options are available, and the file must not end the program: {GUARD}"
     if isinstance(error, AttributeError):
         return _shadowed(error.obj.__name__) if isinstance(error.obj, ModuleType) else None
-    if not isinstance(error, ImportError):
+    if not isinstance(error, ImportError) or not error.name:
         return None
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return _shadowed(error.name) or _missing(error.name)
-    if (error.path or "").endswith((".so", ".pyd")):
-        return "it is compiled for another Python or torch: reinstall it"
-    return _shadowed(error.name) if error.name else None
+    return _shadowed(error.name) or (_missing(error.name) if isinstance(error, ModuleNotFoundError) else None)
 
 
 def _shadowed(name: str) -> str | None:
-    """The remedy if another module is imported instead of a user's file of the same name; otherwise None."""
+    """The remedy if another module was imported instead of a user's file of the same name; otherwise None."""
     top = name.partition(".")[0]
     origin = getattr(sys.modules.get(top), "__file__", None)
     for folder in FOLDERS:
         for file in (folder / f"{top}.py", folder / top / "__init__.py"):
             if file.is_file() and (origin is None or not file.samefile(origin)):
-                whose = "Python" if top in sys.stdlib_module_names else "an installed package"
-                return f"{os.path.relpath(file)} is hidden by the module {top} of {whose}: rename it"
+                owner = "Python" if top in sys.stdlib_module_names else "an installed package"
+                return f"{os.path.relpath(file)} is hidden by the module {top} of {owner}: rename it"
     return None
 
 
 def _missing(name: str) -> str:
-    """The remedy for a missing module that may be in a folder above the user's."""
+    """The remedy for a missing module, which may be in a folder above the user's file."""
     top = name.partition(".")[0]
     for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
         if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
-            return f"{top} lies in {folder}: run there, or put that folder into PYTHONPATH"
+            return f"{top} is in {folder}: run there, or put that folder into PYTHONPATH"
     return f"install {top} for {sys.executable}"
 
 
-def _as_module(error: BaseException, model: Model) -> str:
-    """Advice, for a file whose relative imports fail, to give it as a module of its package; empty for other
-    errors."""
+def _advice_on_package(error: BaseException, model: Model) -> str:
+    """Advice to name a file as a module of its package, if its relative imports fail; empty for other errors."""
     if model.file is None or "attempted relative import" not in str(error):
         return ""
     file = model.file
@@ -135,7 +124,7 @@ def _as_module(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """Call the user's function with size and batch size, or as many of these as it takes."""
+    """A function that calls the user's function with size and batch size, or with as many of them as it takes."""
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
@@ -149,19 +138,19 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
 
 
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
-    """Call a user's plain function with a size and the axes that it takes by name; returns its result."""
+    """Call a user's plain function with a size and, by name, with the axes that it takes."""
     function = _named(model)
     with _as_a_library(model):
         return function(size, **{name: axes[name] for name in model.takes if name in axes})
 
 
 def takes_batch_size(model: Model) -> bool:
-    """Whether the function takes the batch size, or the samples come from a table."""
+    """Return True if the user can choose the batch size: the function takes it, or the samples come from a table."""
     return model.origin in LIBRARIES or model.table is not None or _count_of_arguments(_named(model)) > 1
 
 
 def _named(model: Model) -> Callable[..., Any]:
-    """The user's function; raises UserError if the module has no function of that name."""
+    """The user's function; raises UserError if the module has no plain function of that name."""
     module = _module(model)
     if not hasattr(module, model.name):
         names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
@@ -180,7 +169,7 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
-    """How many of the arguments size and batch size a function takes."""
+    """Number of the arguments size and batch size that a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled functions may have no signature
@@ -200,34 +189,34 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _module(model: Model) -> ModuleType:
     """Import the user's module; raises UserError if the import fails or changes a setting of torch.
 
-    Torch's default type may be set: `own_model` applies it to the user's code only.
+    The module may set torch's default dtype, which `own_model` applies only to the user's code.
     """
-    find_beside(*([model.file.parent] if model.file else []), Path.cwd())
+    search_in(*([model.file.parent] if model.file else []), Path.cwd())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
-            module = importlib.import_module(model.origin) if model.file is None else _of_file(model.file)
+            module = importlib.import_module(model.origin) if model.file is None else _import_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
-        raise UserError(text + _as_module(error, model)) from error
-    if (reason := changes(before, now := read_switches())) is not None:
-        raise UserError(f"{_line_that_sets(module, before, now, model)}: the import sets a switch: {reason}")
+        text = f"{location_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
+        raise UserError(text + _advice_on_package(error, model)) from error
+    if (reason := changes(before, read_switches())) is not None:
+        raise UserError(f"{model.shown}: the import changes a setting: {reason}")
     return module
 
 
-def _of_file(file: Path) -> ModuleType:
-    """The module of a file, named after the file unless another module has that name."""
-    taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
-    spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if taken else file.stem, file)
+def _import_file(file: Path) -> ModuleType:
+    """Import a file as a module that has the file's name, unless another module has it."""
+    is_taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
+    spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if is_taken else file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # needed for pickling its classes, as a data loader's workers do
+    sys.modules[spec.name] = module  # for pickling its classes, as a data loader's workers do
     spec.loader.exec_module(module)
     return module
 
 
-def find_beside(*folders: Path) -> None:
+def search_in(*folders: Path) -> None:
     """Insert these folders into `sys.path` after the standard library and before installed packages."""
     FOLDERS[:] = dict.fromkeys(folders)
     inserted = [*map(str, FOLDERS), str(LIBRARY)]
@@ -242,8 +231,7 @@ def _is_standard(folder: Path) -> bool:
 
 @contextmanager
 def _as_a_library(model: Model) -> Iterator[None]:
-    """Run the user's code without command-line options, then remove the filters with which it turns warnings into
-    errors."""
+    """Run the user's code without command-line options, and remove its filters that turn warnings into errors."""
 
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         del parser
@@ -256,13 +244,3 @@ def _as_a_library(model: Model) -> Iterator[None]:
     finally:
         argparse.ArgumentParser.error = error  # type: ignore[method-assign]
     warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
-
-
-def _line_that_sets(module: ModuleType, before: Mapping[str, Any], now: Mapping[str, Any], model: Model) -> str:
-    """The first line of a module whose text changes a setting."""
-    names = [name.rpartition(".")[2] for name in before if before[name] != now[name]]
-    setter = re.compile("|".join(SETTERS.get(name, name) for name in names))
-    file = Path(module.__file__ or "")
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
-    number = next((number for number, line in enumerate(lines, 1) if setter.search(line)), None)
-    return f"{os.path.relpath(file)}: line {number}" if number else model.shown

@@ -32,7 +32,7 @@ def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np
 
 
 def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
-    """The nearest mean image of the source digits, enlarged pixel by pixel to the box of 20 x 20, finds most labels."""
+    """Most images have the label of the nearest mean image of the source's digits, which are enlarged to 20 x 20."""
     digits = load_digits()
     enlarged = np.kron(digits.images, np.ones((1, 5, 5))).reshape(-1, 20, 2, 20, 2).mean(axis=(2, 4))
     means = np.stack([enlarged[digits.target == label].mean(axis=0) for label in range(10)])
@@ -78,10 +78,10 @@ def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     ("content", "message"),
     [
         (b"", "begins with 0x; allowed: IDX bytes of 3 dimensions"),
-        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28"),
+        (idx(PIXELS)[:-1], "has 3919 values, but its header says 5 x 28 x 28"),
         (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
         (idx(PIXELS[:4]), "5 labels for 4 images"),
-        (None, f"holds neither {IMAGES} nor {IMAGES}.gz; fix the path in datasets.mnist.folder"),
+        (None, f"contains neither {IMAGES} nor {IMAGES}.gz; fix the path in datasets.mnist.folder"),
     ],
 )
 def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes | None, message: str) -> None:
@@ -91,7 +91,7 @@ def test_missing_and_malformed_images_are_one_line(folder: Path, content: bytes 
     assert message in error_line(read, folder)
 
 
-def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
+def test_labels_must_be_digits_of_at_least_one_image(folder: Path) -> None:
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS + 1)))
     assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in error_line(read, folder)
     (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
@@ -104,13 +104,13 @@ def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
     [lambda whole: whole[: len(whole) // 2], lambda _: b"no gzip", lambda whole: whole[:20] + b"\xff" * 20],
     ids=["cut short", "another format", "altered"],
 )
-def test_a_spoilt_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
+def test_a_damaged_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
     path = folder / f"{LABELS}.gz"
     path.write_bytes(spoil(path.read_bytes()))
     assert f"{LABELS}.gz: not a readable gzip file: " in error_line(read, folder)
 
 
-def test_every_image_that_scikit_learn_ships_is_there_once() -> None:
+def test_each_image_of_scikit_learn_occurs_once() -> None:
     data = make_digits({"seed": 0})
     assert (data["features"].shape, data["features"].dtype) == ((1797, 64), np.float32)
     assert data["labels"].dtype == np.int64
@@ -119,8 +119,8 @@ def test_every_image_that_scikit_learn_ships_is_there_once() -> None:
     assert rows == sorted([*map(int, row), label] for row, label in zip(pixels, labels, strict=True))
 
 
-def test_the_order_is_random_and_the_seeds() -> None:
-    """In scikit-learn's order, labels repeat 0, 1, 2, ..."""
+def test_the_seed_sets_a_random_order() -> None:
+    """In scikit-learn's order, labels repeat as 0, 1, 2, ..."""
     first, again, other = (make_digits({"seed": seed})["labels"] for seed in (1, 1, 2))
     assert (first == again).all()
     assert 0.05 < (first == other).mean() < 0.15

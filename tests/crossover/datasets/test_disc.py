@@ -22,13 +22,13 @@ def test_an_eighth_of_the_points_is_positive() -> None:
 
 
 def test_positives_are_the_points_nearest_the_origin() -> None:
-    """The source's formula, written out on the points before their normalisation."""
+    """The labels follow from the source's formula, applied to the points before their normalisation."""
     points = np.random.default_rng(3).random((500, 2), dtype=np.float32)
     source = np.ceil((-np.sign((points**2).sum(1) - 1 / (2 * math.pi)) + 1) / 2).astype(np.int64)
     assert (make_disc({"points": 500, "seed": 3})["labels"] == source).all()
 
 
-def test_the_seed_decides_and_a_single_point_is_a_dataset() -> None:
+def test_the_seed_sets_the_points_and_a_single_point_is_enough() -> None:
     first, again, other = (make_disc({"points": 50, "seed": seed})["features"] for seed in (5, 5, 6))
     assert (first == again).all()
     assert (first != other).any()

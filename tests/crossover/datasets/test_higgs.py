@@ -26,7 +26,7 @@ def test_generated_rows_have_the_published_shape_in_random_order() -> None:
 
 @pytest.fixture
 def csv(tmp_path: Path) -> dict[str, Any]:
-    """Small files in the format of the real ones: with more columns than needed, in another order."""
+    """Small files in the format of the real ones, with more columns than needed and in another order."""
     random = np.random.default_rng(0)
 
     def write(name: str, rows: int, shift: float) -> Path:
@@ -90,10 +90,9 @@ def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: s
     assert "\n" not in str(caught.value)
 
 
-def test_only_the_wanted_columns_are_read_block_by_block(csv: dict[str, Any]) -> None:
-    """Other columns may hold Latin-1 text; a byte order mark is accepted, and a non-number far behind the first block
-    is found.
-    """
+def test_only_the_named_columns_are_read_in_blocks(csv: dict[str, Any]) -> None:
+    """Other columns may contain Latin-1 text, and the file a byte order mark. A text far behind the first block is an
+    error."""
     lines = b"\xef\xbb\xbflep_pt_1,lep_pt_2,name\n" + b"1,2,\xe9t\xe9\n3,4,x\n" * 200_000
     Path(csv["signal"]).write_bytes(lines)
     assert int(read(csv)["labels"].sum()) > 300_000

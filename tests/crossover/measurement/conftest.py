@@ -16,9 +16,7 @@ import pytest
 
 @pytest.fixture
 def light_heap() -> Iterator[None]:
-    """Freeze existing objects, so that the garbage collection before each timing, most of a quick test's time, skips
-    them.
-    """
+    """Exempt existing objects from garbage collection, which would take most of a short trial's time."""
     gc.freeze()
     yield
     gc.unfreeze()
@@ -39,7 +37,7 @@ def own_switches() -> Iterator[None]:
 
 @pytest.fixture
 def in_fresh_process(root: Path) -> Callable[..., Any]:
-    """Run code in a fresh process; returns the JSON that it prints."""
+    """Run code in a new process; returns the value that it prints as JSON."""
 
     def run(code: str, **environment: str) -> Any:
         variables = {**os.environ, "PYTHONPATH": str(root / "scripts"), **environment}

@@ -1,7 +1,5 @@
-"""Models of libraries: how they are built, and which ones are rejected with one line.
-
-transformers is the real library; torchvision and timm are stand-ins with the same interface.
-"""
+"""Models of libraries: how they are built, and which are rejected. transformers is real; torchvision and timm are
+stand-ins with the same interface."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ def complaint(source: str, size: int | str) -> str:
 
 
 class Scores(nn.Module):
-    """A classifier of images, with one feature per colour channel."""
+    """A classifier of images by the means of their colour channels."""
 
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
@@ -57,7 +55,7 @@ class Patches(Scores):
 
 
 class Picky(Scores):
-    """A model that reads the value of a tensor, which the meta device does not have."""
+    """A model that reads a tensor's value, which fails on the meta device."""
 
     def forward(self, images: torch.Tensor) -> Any:
         return super().forward(images) if images.sum().item() else None
@@ -108,7 +106,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("name", ["resnet", "picky"])
-def test_a_classifier_has_images_and_as_many_labels_as_it_scores(library: str, name: str) -> None:
+def test_a_classifier_has_images_and_labels_of_all_its_classes(library: str, name: str) -> None:
     made = build(f"{library}:{name}", 32, batch_size=200)
     assert made.inputs.shape == (200, 3, 32, 32)
     assert set(made.targets.tolist()) == set(range(5))
@@ -122,12 +120,12 @@ def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("vit", "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height!"),
-        ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in your own file"),
+        ("vit", "a first forward pass on images of 64 x 64 pixels fails (AssertionError: Wrong image height!"),
+        ("rcnn", "its output is a list, like that of a detector; build it in your own file"),
         ("resnets", "there is no model of that name (did you mean 'resnet'"),
     ],
 )
-def test_a_model_of_other_inputs_is_one_line(library: str, name: str, message: str) -> None:
+def test_a_model_with_other_inputs_is_one_line(library: str, name: str, message: str) -> None:
     assert complaint(f"{library}:{name}", 64).startswith(message)
 
 
@@ -141,15 +139,18 @@ def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> No
     ("name", "message"),
     [
         ("ConvNextConfig", "this config has no num_hidden_layers; build it in your own file, or give no sizes"),
-        ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
-        ("SwinConfig", "num_hidden_layers changes nothing in its network; build it in your own file"),
+        (
+            "ViltConfig",
+            "a first forward pass with input_ids fails (ValueError: You have to specify either pixel_values or",
+        ),
+        ("SwinConfig", "num_hidden_layers has no effect on its network; build it in your own file"),
         ("EfficientNetConfig", "this config ignores num_hidden_layers"),
         ("FunnelConfig", "no model can be built with num_hidden_layers=1 (NotImplementedError: This model does"),
         ("WhisperConfig", "its config does not describe its inputs (input_features); build it in your own file"),
         ("BertConfg", "there is no model of that name (did you mean 'BertConfig'"),
     ],
 )
-def test_a_config_without_an_effect_or_of_other_inputs_is_one_line(name: str, message: str) -> None:
+def test_a_config_whose_layers_have_no_effect_or_with_other_inputs_is_one_line(name: str, message: str) -> None:
     assert complaint(f"transformers:{name}", 1).startswith(message)
 
 
@@ -170,10 +171,9 @@ def parameters(name: str, layers: int) -> int:
     return sum(parameter.numel() for parameter in build(f"transformers:{name}", layers).model.parameters())
 
 
-def test_layers_are_those_of_encoder_and_decoder() -> None:
-    """T5 has width 512 (2048 in feed-forward) and no biases: attention has 4 matrices, feed-forward 2, a norm 1
-    vector.
-    """
+def test_the_size_counts_layers_of_both_encoder_and_decoder() -> None:
+    """T5 has width 512 (2048 in feed-forward layers) and no biases. Attention has four matrices, a feed-forward layer
+    two, a norm one vector."""
     attention, feed_forward, norm = 4 * 512 * 512, 2 * 512 * 2048, 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert parameters("T5Config", 2) - parameters("T5Config", 1) == encoder + decoder

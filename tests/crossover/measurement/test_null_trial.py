@@ -15,8 +15,8 @@ from trials import SCRIPT, read_row
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["server", "process"])
-def test_no_process_of_it_needs_torch(tmp_path: Path, isolation: str) -> None:
-    """A module `torch` that fails to import simulates a machine without it."""
+def test_the_null_workload_needs_no_torch(tmp_path: Path, isolation: str) -> None:
+    """A module `torch` that fails to import stands for a machine without torch."""
     (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')\n")
     options = ["--workload=null", "--size=1", "--batch-size=1", "--device=cpu", f"--isolation={isolation}"]
     done = subprocess.run(

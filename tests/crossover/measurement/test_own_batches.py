@@ -1,4 +1,4 @@
-"""Batches of a user's model: from loaders, and their number of samples."""
+"""Batches of a user's model: their number of samples, loaders, and tensors that stay in host memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from crossover import Step
 from crossover.errors import UserError
-from crossover.measurement.own_batches import batches_of, host_reader, lengths_among, sample_counter
+from crossover.measurement.own_batches import batches_of, host_reader, sample_counter
 
 Point = namedtuple("Point", "where when")
 
@@ -47,7 +47,7 @@ class TestSamples:
             (SimpleNamespace(num_graphs=4, to=None), rows(9)),
         ],
     )
-    def test_are_counted_by_the_part_with_batch_size_rows(self, batch: Any) -> None:
+    def test_are_counted_in_the_part_with_batch_size_rows(self, batch: Any) -> None:
         assert count_of(batch) == 4
 
     @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ class TestSamples:
             ((torch.tensor(4.0), 4), "its batch has no rows"),
         ],
     )
-    def test_are_not_guessed_from_what_happens_to_be_equal(self, batch: Any, shown: str) -> None:
+    def test_are_not_guessed_from_another_dimension(self, batch: Any, shown: str) -> None:
         with pytest.raises(UserError) as raised:
             count_of(batch)
         assert shown in str(raised.value)
@@ -70,7 +70,7 @@ class TestSamples:
         with pytest.raises(UserError, match="its batch has 7 rows"):
             count_of(batch, model=nn.LSTM(3, 2, batch_first=True))
 
-    def test_are_what_the_step_says(self) -> None:
+    def test_are_those_of_the_step(self) -> None:
         assert count_of((rows(9, 4), None), samples=9) == 9
         assert count_of((rows(9, 4), rows(5)), samples=lambda inputs, targets: len(inputs) - len(targets)) == 4
 
@@ -82,7 +82,7 @@ class TestSamples:
             ((pack_sequence([rows(2)] * 4), None), (pack_sequence([rows(2)]), None)),
         ],
     )
-    def test_of_a_later_batch_are_its_own(self, first: Any, short: Any) -> None:
+    def test_are_fewer_in_a_shorter_batch(self, first: Any, short: Any) -> None:
         count = sample_counter(step(first[0]), first, 4, "net.py:build", True)
         assert (count(*first), count(*short)) == (4, 1)
 
@@ -98,7 +98,7 @@ class Stream(IterableDataset[Any]):
 
 
 class TestLoaders:
-    def test_an_epoch_without_a_batch_is_one_line(self) -> None:
+    def test_data_that_can_be_read_only_once_are_one_line(self) -> None:
         batches = batches_of(step(Stream(9)), 4, "here")
         assert [next(batches)[0].tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with pytest.raises(UserError, match="here: its loader gave no batch in epoch 2: its data can be read only"):
@@ -107,11 +107,11 @@ class TestLoaders:
     @pytest.mark.parametrize(
         "loader", [Stream(3), DataLoader(TensorDataset(rows(3)), batch_size=4, drop_last=True), DataLoader(Stream(0))]
     )
-    def test_a_first_epoch_without_one_too(self, loader: Any) -> None:
+    def test_a_first_epoch_without_a_batch_is_one_line(self, loader: Any) -> None:
         with pytest.raises(UserError, match="its loader gave no batch of 4: it has fewer rows"):
             next(batches_of(step(loader), 4, "net.py:build"))
 
-    def test_items_of_nested_tuples_are_several_arguments(self) -> None:
+    def test_inputs_that_are_a_tuple_are_several_arguments(self) -> None:
         items = [((torch.zeros(2), torch.ones(3)), 7)] * 4
         inputs, targets = next(batches_of(step(DataLoader(items, batch_size=4)), 4, "here"))  # type: ignore[arg-type]
         assert type(inputs) is tuple
@@ -137,19 +137,12 @@ class TestHost:
             (SimpleNamespace(words=WORDS, lengths=LENGTHS), ["lengths"]),
         ],
     )
-    def test_is_found_by_name(self, inputs: Any, names: Any) -> None:
-        read = host_reader(step(inputs, model=Reader(), host=names), (inputs, None), "net.py:build")
-        assert read is not None
-        (tensor,) = read(inputs)
+    def test_tensors_are_selected_by_name(self, inputs: Any, names: Any) -> None:
+        (tensor,) = host_reader(step(inputs, model=Reader(), host=names), (inputs, None), "net.py:build")(inputs)
         assert tensor is LENGTHS
 
-    def test_of_an_unknown_name_is_one_line(self) -> None:
+    def test_an_unknown_name_is_one_line(self) -> None:
         inputs = (WORDS, LENGTHS)
         made = step(inputs, model=Reader(), host=["length"])
         with pytest.raises(UserError, match="here: host: no input is called 'length'; allowed: words, lengths"):
             host_reader(made, (inputs, None), "here")
-
-    def test_lengths_are_whole_numbers_in_one_dimension(self) -> None:
-        assert lengths_among(Reader(), (WORDS, LENGTHS)) == ["lengths"]
-        assert lengths_among(Reader(), {"ids": rows(4, 7).long(), "n": LENGTHS, "x": WORDS}) == ["n"]
-        assert lengths_among(Reader(), WORDS) == []

@@ -1,3 +1,5 @@
+"""A user's plain function as a step: its samples, the check of its results, and mistakes in it."""
+
 from __future__ import annotations
 
 import re
@@ -19,7 +21,7 @@ from crossover.errors import InvalidError, UserError
 from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, relative_error, results_of
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
-from crossover.measurement.trial import works_on
+from crossover.measurement.trial import is_still_computing
 from user_errors import error_line
 
 TESTS = Path(__file__).parents[2]
@@ -47,9 +49,10 @@ def task_of(cell: Cell) -> FunctionTask:
     return OwnFunction(cell, lambda _message: None).build(cell, {}, CPU)
 
 
-def written(folder: Path, text: str, name: str = "mine") -> Path:
-    file = folder / f"{name}.py"
-    file.write_text(f"import numpy as np\nimport torch\nfrom crossover import Step\n\n\n{text}\n")
+def written(folder: Path, body: str, head: str = "def build(n, device):") -> Path:
+    """Write a file with a function, whose body begins on line 7."""
+    file = folder / "mine.py"
+    file.write_text(f"import numpy as np\nimport torch\nfrom crossover import Step\n\n\n{head}\n    {body}\n")
     return file
 
 
@@ -77,26 +80,26 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 
 
 @pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
-def test_both_ways_of_a_function_agree_on_one_machine(name: str) -> None:
-    """NumPy on the CPU, and torch on a fake accelerator that is the CPU."""
-    ours = OwnFunction(cell_of(name), lambda _message: None)
-    both = [results_of(ours.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
+def test_the_cpu_and_the_accelerator_version_of_a_function_agree(name: str) -> None:
+    """NumPy computes on the CPU; cpu:0 stands for an accelerator, on which torch computes."""
+    function = OwnFunction(cell_of(name), lambda _message: None)
+    both = [results_of(function.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
 
 
-WRONG = "def build(n, device):\n    return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
+WRONG = "return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
 
 
 @pytest.mark.parametrize(
     ("function", "text"),
     [
         (WRONG, "relative difference 0.005, allowed 1e-06"),
-        ("def build(n, device):\n    return lambda: np.ones(n if device == 'cpu' else n + 1)", "shape [65] and [64]"),
-        ("def build(n, device):\n    return lambda: [1.0] if device == 'cpu' else [1.0, 2.0]", "2 arrays and 1"),
-        ("def build(n, device):\n    return lambda: np.arange(n) + (device != 'cpu')", "allowed 0"),
+        ("return lambda: np.ones(n if device == 'cpu' else n + 1)", "shape [65] and [64]"),
+        ("return lambda: [1.0] if device == 'cpu' else [1.0, 2.0]", "2 arrays and 1"),
+        ("return lambda: np.arange(n) + (device != 'cpu')", "allowed 0"),
     ],
 )
-def test_a_wrong_result_on_one_device_is_found(function: str, text: str, tmp_path: Path) -> None:
+def test_a_result_that_differs_between_devices_is_wrong(function: str, text: str, tmp_path: Path) -> None:
     task = task_of(cell_of("build", file=written(tmp_path, function)))
     task.arithmetic = Arithmetic(torch.device("meta"))  # stands for an accelerator
     wrong = task.check().wrong
@@ -104,7 +107,7 @@ def test_a_wrong_result_on_one_device_is_found(function: str, text: str, tmp_pat
     assert text in wrong
 
 
-def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
+def test_the_tolerance_of_a_step_replaces_the_default(tmp_path: Path) -> None:
     function = WRONG.replace("lambda: ", "Step(tolerance=0.01, run=lambda: ") + ")"
     task = task_of(cell_of("build", file=written(tmp_path, function)))
     task.arithmetic = Arithmetic(torch.device("meta"))  # stands for an accelerator
@@ -120,43 +123,31 @@ def test_a_tolerance_of_the_functions_own_holds(tmp_path: Path) -> None:
         ("lambda: torch.rand(8)", "built twice, the function returns different"),
     ],
 )
-def test_what_cannot_be_compared_is_not_checked(function: str, text: str, tmp_path: Path) -> None:
-    file = written(tmp_path, f"def build(n, device):\n    return {function}")
+def test_results_that_cannot_be_compared_are_not_checked(function: str, text: str, tmp_path: Path) -> None:
+    file = written(tmp_path, f"return {function}")
     answer = task_of(cell_of("build", file=file)).check()
     assert answer.wrong is None
     assert text in str(answer.unchecked)
 
 
 @pytest.mark.parametrize(
-    ("value", "array"),
+    ("value", "array", "tolerance"),
     [
-        (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0]),
-        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]]),
-        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]]),
-        (torch.ones(2, requires_grad=True), [1.0, 1.0]),
+        (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0], 3e-2),
+        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]], 1e-3),
+        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]], 1e-6),
+        (torch.ones(2, requires_grad=True), [1.0, 1.0], 1e-3),
+        (1.5, 1.5, 1e-3),
+        (np.arange(2), [0, 1], 0.0),
     ],
 )
-def test_numbers_arrays_and_sparse_matrices_are_compared(value: Any, array: Any) -> None:
+def test_results_are_compared_with_the_tolerance_of_their_type(value: Any, array: Any, tolerance: float) -> None:
     (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}), PLAIN_MODEL)
-    assert result.values.tolist() == array
-
-
-@pytest.mark.parametrize(
-    ("value", "tolerance"),
-    [
-        (torch.ones(2, dtype=torch.bfloat16), 3e-2),
-        (np.ones(2), 1e-6),
-        (1.5, 1e-3),
-        (np.arange(2), 0.0),
-    ],
-)
-def test_a_difference_is_allowed_by_the_type_of_a_result(value: Any, tolerance: float) -> None:
-    (result,) = results_of(Step(run=lambda: value), PLAIN_MODEL)
-    assert result.tolerance == tolerance
+    assert (result.values.tolist(), result.tolerance) == (array, tolerance)
 
 
 def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
-    file = written(tmp_path, "def build(n, device):\n    return Step(run=print, result=lambda: 1 / 0)")
+    file = written(tmp_path, "return Step(run=print, result=lambda: 1 / 0)")
     with pytest.raises(InvalidError, match=r"mine\.py: line 7: its result fails: ZeroDivisionError"):
         task_of(cell_of("build", file=file)).check()
 
@@ -170,46 +161,41 @@ def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
         ("def step():\n        return Future()", "a future (Future)"),
     ],
 )
-def test_a_step_that_has_not_done_its_work_is_refused(step: str, kind: str, tmp_path: Path) -> None:
-    text = f"""from concurrent.futures import Future
-from multiprocessing.pool import AsyncResult
-def build(n, device):
-    {step}
-    return step"""
-    task = task_of(cell_of("build", file=written(tmp_path, text)))
+def test_a_step_that_returns_before_its_work_is_done_is_rejected(step: str, kind: str, tmp_path: Path) -> None:
+    body = f"from concurrent.futures import Future\n    {step}\n    return step"
+    task = task_of(cell_of("build", file=written(tmp_path, body)))
     with pytest.raises(UserError, match=re.escape(f"its step returns {kind}, whose work is not done yet")):
         task.step()
 
 
-def test_a_function_that_goes_on_from_its_last_step_is_compared_from_its_start(tmp_path: Path) -> None:
-    text = """def build(n, device):
-    state = np.zeros(1)
+def test_a_function_with_state_is_compared_from_its_first_step(tmp_path: Path) -> None:
+    body = """state = np.zeros(1)
     def run():
         state[:] += 0.1 * (1 - state)
         return state.copy()
     return run"""
-    task = task_of(cell_of("build", file=written(tmp_path, text)))
+    task = task_of(cell_of("build", file=written(tmp_path, body)))
     for _ in range(500):
         task.step()
     task.arithmetic = Arithmetic(torch.device("meta"))
     assert task.check() == Answer({"result": 0.0})
 
 
-def test_values_that_are_no_number_agree_where_both_have_them() -> None:
+def test_nan_and_infinity_agree_only_with_themselves() -> None:
     values = np.array([1.0, np.nan, np.inf])
     assert relative_error(values, values.copy()) == 0.0
     assert relative_error(values, np.array([1.0, 2.0, np.inf])) == np.inf
     assert relative_error(np.array([3.0, 4.5]), np.array([3.0, 4.0])) == pytest.approx(0.1)
 
 
-def test_a_step_waits_for_what_is_computed_in_the_background(tmp_path: Path) -> None:
+def test_a_step_waits_for_results_computed_in_the_background(tmp_path: Path) -> None:
     class Later:
         waits = 0
 
         def block_until_ready(self) -> None:
             Later.waits += 1
 
-    file = written(tmp_path, "def build(n, device):\n    return lambda: None")
+    file = written(tmp_path, "return lambda: None")
     task = task_of(cell_of("build", file=file))
     task.user_step = Step(run=lambda: {"a": Later(), "b": 1})
     for _ in range(3):
@@ -218,12 +204,8 @@ def test_a_step_waits_for_what_is_computed_in_the_background(tmp_path: Path) -> 
 
 
 def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
-    text = (
-        "def build(n, device, *, protocol, batch_size, variant='torch'):\n"
-        "    unit = f'{n} {device} {protocol} {batch_size} {variant}'\n"
-        "    return Step(run=print, samples=7, unit=unit)"
-    )
-    file = written(tmp_path, text)
+    body = "return Step(run=print, samples=7, unit=f'{n} {device} {protocol} {batch_size} {variant}')"
+    file = written(tmp_path, body, "def build(n, device, *, protocol, batch_size, variant='torch'):")
     assert task_of(cell_of("build", 5, file, batch_size=3)).sample_name == "5 cpu resident 3 torch"
     cell = cell_of("build", 5, file, batch_size=3, protocol="from_host", variant="numpy")
     assert task_of(cell).sample_name == "5 cpu from_host 3 numpy"
@@ -232,18 +214,18 @@ def test_axes_reach_a_function_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("def build(n, device):\n    return 1", "returns an int; allowed: a function without arguments"),
-        ("def build(n, device):\n    return torch.nn.Linear(n, n)", "remove the argument device"),
-        ("def build(n, device):\n    return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
-        ("def build(n, device):\n    return dict", "returns a type; allowed"),
-        ("def build(n, device):\n    return Step(run=print, samples=0)", "an int as samples; allowed: a whole number"),
-        ("def build(n, device):\n    return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
-        ("def build(n, device):\n    return Step(run=print, unit=3)", "an int as unit; allowed: a string"),
-        ("def build(n, device):\n    return Step(run=print, result=3)", "an int as result; allowed: a function"),
-        ("def build(n, device):\n    return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a share"),
-        ("def build(n, device):\n    return Step(run=print, loss=print)", "a Step with loss"),
-        ("def build(n, device):\n    return np.ones(n)[device]", "mine.py: line 7: build(64, device='cpu') fails"),
-        ("def build(n, device):\n    raise SystemExit(1)", "must not end the program"),
+        ("return 1", "returns an int; allowed: a function without arguments"),
+        ("return torch.nn.Linear(n, n)", "remove the argument device"),
+        ("return Step(run=print, inputs=torch.ones(1))", "a Step with a model or inputs"),
+        ("return dict", "returns a type; allowed"),
+        ("return Step(run=print, samples=0)", "an int as samples; allowed: a whole number"),
+        ("return Step(run=print, samples=lambda: n / 0)", "count of its samples fails"),
+        ("return Step(run=print, unit=3)", "an int as unit; allowed: a string"),
+        ("return Step(run=print, result=3)", "an int as result; allowed: a function"),
+        ("return Step(run=print, tolerance=-1)", "an int as tolerance; allowed: a number of at least 0"),
+        ("return Step(run=print, loss=print)", "a Step with loss"),
+        ("return np.ones(n)[device]", "mine.py: line 7: build(64, device='cpu') fails"),
+        ("raise SystemExit(1)", "must not end the program"),
     ],
 )
 def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> None:
@@ -251,40 +233,37 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("head", "message"),
     [
-        (
-            "def build(device):\n    return print",
-            "build(device): its first argument is not a size; allowed: build(size, device)",
-        ),
-        ("def build(n, device, depth):\n    return print", "needs depth, which Crossover does not pass"),
-        ("def build(n, m, k, device):\n    return print", "needs arguments other than"),
+        ("def build(device):", "build(device): its first argument is not a size; allowed: build(size, device)"),
+        ("def build(n, device, depth):", "needs depth, which Crossover does not pass"),
+        ("def build(n, m, k, device):", "needs arguments other than"),
     ],
 )
-def test_arguments_that_nobody_gives_are_one_line(function: str, message: str, tmp_path: Path) -> None:
+def test_arguments_that_are_not_passed_are_one_line(head: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"mine\.py: line 6: ") as caught:
-        read_model(f"{written(tmp_path, function)}:build", Path(), "test")
+        read_model(f"{written(tmp_path, 'return print', head)}:build", Path(), "test")
     assert message in str(caught.value)
 
 
 def test_a_step_that_fails_names_the_users_line(tmp_path: Path) -> None:
-    file = written(tmp_path, "def build(n, device):\n    def run():\n        return [][n]\n    return run")
+    file = written(tmp_path, "def run():\n        return [][n]\n    return run")
     with pytest.raises(UserError, match=r"mine\.py: line 8: its step fails: IndexError"):
         task_of(cell_of("build", file=file)).step()
 
 
 @pytest.mark.parametrize(("busy_s", "works"), [(0.05, True), (0.02, False), (0.0, False)])
-def test_a_process_that_computes_on_has_left_work_running(busy_s: float, works: bool) -> None:
+def test_a_process_that_still_computes_is_recognised(busy_s: float, works: bool) -> None:
     now_ns = 0
 
     def sleep(seconds: float) -> None:
         nonlocal now_ns
         now_ns += int(busy_s / 0.05 * seconds * 1e9)
 
-    assert works_on(lambda: now_ns, sleep) is works
+    assert is_still_computing(lambda: now_ns, sleep) is works
 
 
-def test_a_step_is_imported_outside_of_a_run_without_torch() -> None:
+def test_step_can_be_imported_without_torch() -> None:
     code = "import sys; from crossover import Step; Step(run=print); print('torch' in sys.modules)"
     folder = TESTS.parent / "scripts"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(folder)})

@@ -1,4 +1,4 @@
-"""A user's table as samples."""
+"""A user's table as samples: its classes, its numbers, and columns that are rejected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         ("share", torch.tensor([0.5, 0.25, 1.0]), None),
     ],
 )
-def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
+def test_whole_numbers_booleans_and_texts_become_classes_in_sorted_order(
     file: str, targets: str, expected: torch.Tensor, classes: int | None
 ) -> None:
     samples = samples_of(Table(file, targets, ("height", "floors", "constant")))
@@ -69,12 +69,12 @@ def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
 @pytest.mark.parametrize(
     ("targets", "inputs", "message"),
     [
-        ("count", ("kind",), "column 'kind' holds text, 'dog' in row 1; allowed: numbers; convert it"),
+        ("count", ("kind",), "column 'kind' contains text, 'dog' in row 1; allowed: numbers; convert it"),
         ("count", ("holed",), "column 'holed' has 1 of 3 rows without a value; fill or remove them"),
         ("holed", ("count",), "column 'holed' has 1 of 3 rows without a value"),
-        ("count", ("endless",), "column 'endless' holds inf in row 3, and fp32 ends at 3.4e+38; change such"),
-        ("count", ("day",), "column 'day' holds date32[day]; allowed: numbers"),
-        ("day", ("count",), "column 'day' holds date32[day]; allowed: numbers, true and false, or texts"),
+        ("count", ("endless",), "column 'endless' contains inf in row 3, and fp32 ends at 3.4e+38; change such"),
+        ("count", ("day",), "column 'day' contains date32[day]; allowed: numbers"),
+        ("day", ("count",), "column 'day' contains date32[day]; allowed: numbers, true and false, or texts"),
     ],
 )
 def test_a_column_that_is_not_numeric_is_one_line(
@@ -89,7 +89,7 @@ def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
     return samples_of(Table(str(path), "label"))
 
 
-def test_columns_of_databases_and_of_pandas_are_numbers(tmp_path: Path) -> None:
+def test_decimals_categories_and_small_types_are_numbers(tmp_path: Path) -> None:
     samples = of_parquet(
         tmp_path,
         decimals=[Decimal("1.25"), Decimal("2.50")],
@@ -104,7 +104,7 @@ def test_columns_of_databases_and_of_pandas_are_numbers(tmp_path: Path) -> None:
     assert targets.tolist() == [1, 0]
 
 
-def test_categories_are_classes_by_their_names(tmp_path: Path) -> None:
+def test_categories_become_classes_in_the_order_of_their_names(tmp_path: Path) -> None:
     names = pd.Categorical.from_codes([0, 1, 0], ["emu", "cat"])
     assert of_parquet(tmp_path, a=[1, 2, 3], label=names).tensors[1].tolist() == [1, 0, 1]
 
@@ -112,8 +112,8 @@ def test_categories_are_classes_by_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[1, 2], [3, 4]], "column 'a' holds list<element: int64>; allowed: numbers"),
-        ([1e300, 1.0], "column 'a' holds 1e+300 in row 1, and fp32 ends at 3.4e+38"),
+        ([[1, 2], [3, 4]], "column 'a' contains list<element: int64>; allowed: numbers"),
+        ([1e300, 1.0], "column 'a' contains 1e+300 in row 1, and fp32 ends at 3.4e+38"),
         (pd.array([True, None], dtype="boolean"), "column 'a' has 1 of 2 rows without a value"),
     ],
 )
@@ -137,7 +137,7 @@ TEXT = "a;b;label\n0.5;1;x\n1.25;2;y\n"
         ("rows", lambda path: pd.DataFrame({"a": [0.5, 1.25], "b": [1, 2], "label": ["x", "y"]}).to_parquet(path)),
     ],
 )
-def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:
+def test_csv_and_parquet_files_give_the_same_rows(tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:
     write(tmp_path / name)
     inputs, targets = samples_of(Table(str(tmp_path / name), "label")).tensors
     assert inputs.tolist() == [[0.5, 1], [1.25, 2]]
@@ -150,10 +150,10 @@ def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, wr
         ("a,label\n", "rows.csv: has columns but no rows"),
         ("a,label\n1,x\n2\n", "rows.csv cannot be read (CSV parse error: Row #3: Expected 2 columns, got 1: 2)"),
         ("a,label\n1,x\n?,y\nNaN,x\n,y\n", "rows.csv: column 'a' has 3 of 4 rows without a value"),
-        ('a,label\n"1,234",x\n', "rows.csv: column 'a' holds text, '1,234' in row 1"),
+        ('a,label\n"1,234",x\n', "rows.csv: column 'a' contains text, '1,234' in row 1"),
     ],
 )
-def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
+def test_a_csv_file_without_rows_of_numbers_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Rows of single trials run in this process: columns, statuses and reasons."""
+"""Single trials in this process: the columns, statuses and reasons of their rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> TrialJob:
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Change each task after it is built, but not the model that the numerical check builds."""
+    """Change the trial's task after it is built, but not the model that the numerical check builds."""
 
     def change_by(change: Change) -> None:
         def build(*arguments: Any) -> Task:
@@ -128,7 +128,7 @@ def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
 
 
 @pytest.mark.parametrize("protocol", COPYING)
-def test_protocols_with_copies_run_without_them_on_a_cpu(job: TrialJob, tmp_path: Path, protocol: str) -> None:
+def test_protocols_with_copies_copy_nothing_on_a_cpu(job: TrialJob, tmp_path: Path, protocol: str) -> None:
     text = (
         "from torch import nn, randn\ndef build(size, batch_size):\n    return nn.Linear(3, 1), randn(batch_size, 3)\n"
     )
@@ -151,7 +151,7 @@ def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJo
 
 
 def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) -> None:
-    """Batches alternate between 4 and 1 samples: 5 per pair of steps, and 1 or 4 in a remaining step."""
+    """Batches have 4 and 1 samples in turn: two steps have 5, and a remaining step 1 or 4."""
     row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))
     assert row.status == "ok"
     steps = row.timed_steps or 0
@@ -160,12 +160,12 @@ def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) ->
     assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
 
 
-def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
+def test_the_message_begun_is_sent_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[dict[str, Any]] = []
     error = MemoryError("no room")
-    monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
-    row = run_trial(job, told.append)
-    ((_, facts),) = told[0].items()
+    monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if messages else pytest.fail("too early"))
+    row = run_trial(job, messages.append)
+    ((_, facts),) = messages[0].items()
     assert (row.status, row.reason, row.parameters, row.step_time_s) == ("oom", "no room", 70, None)
     assert {name: getattr(row, name) for name in facts} == facts
     assert {"parameters", "threads", "device_name", "backend_settings", "started_at", "load_before"} <= set(facts)
@@ -173,10 +173,10 @@ def test_the_first_columns_are_told_before_anything_is_built(job: TrialJob, monk
 
 
 @pytest.mark.parametrize("mistakes", [False, True])
-def test_latencies_and_mistakes(
+def test_latencies_are_timed_after_the_cold_steps(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], tmp_path: Path, mistakes: bool
 ) -> None:
-    """The cold steps are the very first ones; on a CPU no other mistake is possible."""
+    """The cold steps are the first steps of the process; on a CPU no other mistake is possible."""
     log: list[str] = []
 
     def logged(task: Task) -> None:
@@ -216,7 +216,7 @@ class FromHost(TinyInference):
         (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager", False),
     ],
 )
-def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offered: bool) -> None:
+def test_transfers_are_timed_if_the_batch_is_in_host_memory(task: Any, execution: str, offered: bool) -> None:
     step = step_with_transfers(task, execution)
     assert (step is not None) is offered
     if step:
@@ -225,7 +225,7 @@ def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offe
 
 
 @pytest.mark.parametrize("changes", [{}, {"latency_steps": 400, "latency_mistakes": True}])
-def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str, Any]) -> None:
+def test_steps_too_slow_for_the_time_limit_give_a_row(job: TrialJob, changes: dict[str, Any]) -> None:
     row = run_trial(replace(job, time_limit_s=1e-9, **changes))
     assert (row.status, row.step_time_s, row.latencies_cold_s, row.first_step_s) == ("timeout", None, None, None)
     assert (row.reason or "").startswith("a step takes")
@@ -241,7 +241,7 @@ def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str
         (2, 0.04, True, None, None),
     ],
 )
-def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
+def test_the_first_trial_has_all_passes_and_later_trials_remedies_for_short_steps(
     monkeypatch: pytest.MonkeyPatch,
     job: TrialJob,
     number: int,
@@ -268,7 +268,7 @@ def test_the_first_trial_has_all_passes_and_later_ones_remedies_for_short_steps(
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
 
 
-LATER = {
+PASSES = {
     "measure_latencies": ("latencies", "latencies_s"),
     "compare_with_reference": ("numerical check", "relative_error"),
     "measure_memory": ("memory pass", "peak_rss_bytes"),
@@ -277,7 +277,7 @@ LATER = {
     "count_work": ("count of operations", "flops_per_step"),
     "time_remedies": ("remedies", "held_s"),
 }
-"""The passes after the timing, by the function that does the work: the pass's name, and one of its columns."""
+"""Name and one column of each pass after the timing, by the function that does its work."""
 
 
 BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
@@ -286,32 +286,32 @@ BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
 @pytest.mark.parametrize(
     ("work", "error"),
     [
-        *((work, BUG) for work in LATER),
+        *((work, BUG) for work in PASSES),
         ("measure_memory", torch.AcceleratorError("CUDA error: out of memory\nmore")),
         ("compare_with_reference", SystemExit("the model's own exit")),
         ("profile_device", UnsupportedError("an operation")),
     ],
 )
-def test_an_error_in_a_later_pass_leaves_the_time_and_the_other_passes(
+def test_an_error_in_a_pass_keeps_the_time_and_the_other_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, error: BaseException
 ) -> None:
-    name, missing = LATER[work]
+    name, missing = PASSES[work]
     monkeypatch.setattr(trial, work, failing(error))
     if work == "measure_memory":
         monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # the split needs the peak
     row = run_trial(replace(job, latency_steps=3))
-    is_result = isinstance(error, torch.AcceleratorError | UnsupportedError)  # whose message names the cause
-    kind = "" if is_result else f"{type(error).__name__}: "
+    has_status = isinstance(error, torch.AcceleratorError | UnsupportedError)
+    kind = "" if has_status else f"{type(error).__name__}: "
     assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
     assert "incomplete" in (row.flags or [])
     assert ("not_checked" in (row.flags or [])) is (name == "numerical check")
     assert row.step_time_s is not None
-    for _, column in LATER.values():
+    for _, column in PASSES.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
     assert name in json.loads(row.spent_s or "")
 
 
-def test_a_changed_switch_in_a_later_pass_is_invalid_and_an_interrupt_ends_the_trial(
+def test_an_invalid_error_in_a_pass_makes_the_row_invalid_and_an_interrupt_ends_the_trial(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob
 ) -> None:
     monkeypatch.setattr(trial, "measure_memory", failing(InvalidError("cudnn.benchmark changed")))
@@ -334,12 +334,12 @@ def test_a_failed_reading_after_the_timing_keeps_the_time(
     assert "incomplete" in (row.flags or [])
 
 
-def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> None:
-    row, told = with_messages(replace(job, latency_steps=3))
-    names = [name for name, _ in LATER.values()]
-    assert [message["passing"] for message in told] == [names[number:] for number in range(len(names))]
-    assert not any(message["transient"] for message in told)
-    rows = [message["row"] for message in told]
+def test_the_row_so_far_is_sent_before_each_pass(job: TrialJob) -> None:
+    row, messages = with_messages(replace(job, latency_steps=3))
+    names = [name for name, _ in PASSES.values()]
+    assert [message["passing"] for message in messages] == [names[number:] for number in range(len(names))]
+    assert not any(message["transient"] for message in messages)
+    rows = [message["row"] for message in messages]
     assert {(so_far["status"], so_far["step_time_s"]) for so_far in rows} == {("ok", row.step_time_s)}
     assert ["latencies_s" in so_far for so_far in rows] == [False, *[True] * 6]
     assert ["relative_error" in so_far for so_far in rows] == [False, False, *[True] * 5]
@@ -349,12 +349,12 @@ def test_each_pass_begins_with_a_message_of_the_row_so_far(job: TrialJob) -> Non
     assert not {"not_checked", "incomplete"} & set(row.flags or [])
 
 
-def test_foreign_work_on_the_gpu_is_in_the_row_before_the_passes(
+def test_work_of_others_on_the_gpu_makes_the_row_invalid_before_the_passes(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob
 ) -> None:
     monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_gpu_share": 0.5})
-    _, told = with_messages(job)
-    assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
+    _, messages = with_messages(job)
+    assert {(message["row"]["status"], message["transient"]) for message in messages} == {("invalid", True)}
 
 
 @pytest.mark.parametrize(("module", "work"), [(prepared, "build_task"), (trial, "time_steps")])
@@ -374,7 +374,7 @@ def test_an_unknown_error_before_the_timing_is_raised(
         ({"device": "cpu-5000"}, "cpu-5000 needs 5000 physical cores, and this job may use "),
     ],
 )
-def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
+def test_an_unsupported_cell_gives_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
     row = run_trial(replace(job, cell=replace(CELL, **axes)))
     assert (row.status, row.step_time_s) == ("unsupported", None)
     assert (row.reason or "").startswith(reason)
@@ -384,18 +384,18 @@ def test_an_unsupported_cell_is_a_row(job: TrialJob, axes: dict[str, Any], reaso
     ("factor", "reason", "has_error"),
     [(math.inf, "is not finite, in double precision it is", False), (1.5, "where rounding explains", True)],
 )
-def test_a_wrong_result_is_invalid_even_if_the_next_pass_does_not_end(
+def test_a_wrong_result_is_invalid_in_the_row_sent_before_the_next_pass(
     job: TrialJob, changed: Callable[..., None], tmp_path: Path, factor: float, reason: str, has_error: bool
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
-    row, told = with_messages(job)
+    row, messages = with_messages(job)
     assert (row.status, row.check) == ("invalid", "failed")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
     assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
     assert "not_checked" not in (row.flags or [])
-    assert [message["row"]["status"] for message in told] == ["ok", *["invalid"] * 5]
+    assert [message["row"]["status"] for message in messages] == ["ok", *["invalid"] * 5]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
 
@@ -418,10 +418,10 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
         ([1, 3, 3], "invalid", "recompilations while timing (2)"),
     ],
 )
-def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
+def test_a_compiled_cell_must_be_compiled_before_its_timing(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, counts: list[int], status: str, reason: str
 ) -> None:
-    """Checked with an execution that reports how often it compiled."""
+    """`counts` are the numbers of compilations before the timing, after it, and at the end."""
     left = iter(counts)
     monkeypatch.setattr(
         trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left))
@@ -449,12 +449,11 @@ def set_benchmark(*_: Any) -> None:
 @pytest.mark.parametrize(
     ("when", "timed"), [("count_parameters", False), ("a step", True), ("measure_latencies", True)]
 )
-def test_a_changed_switch_is_seen(
+def test_a_changed_setting_is_invalid(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """The change happens when the workload is imported to count parameters, in a step, or in a pass after the
-    timing.
-    """
+    """The setting changes when the workload is imported to count parameters, in a step, or in a pass after the
+    timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:
@@ -462,14 +461,14 @@ def test_a_changed_switch_is_seen(
         monkeypatch.setattr(trial, when, lambda *given: (set_benchmark(), real(*given))[1])
     if not timed:
         monkeypatch.setattr(trial, "prepare", lambda *_: pytest.fail("a step was prepared"))
-    row, told = with_messages(replace(job, latency_steps=3))
+    row, messages = with_messages(replace(job, latency_steps=3))
     assert (row.status, row.step_time_s is not None) == ("invalid", timed)
     assert (row.reason or "").startswith("cudnn.benchmark changed from False to True: the workload")
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is timed
-    assert len(told) == (when == "measure_latencies")
+    assert len(messages) == (when == "measure_latencies")
 
 
-def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
+def test_a_setting_that_a_step_changes_and_restores_is_invalid(job: TrialJob, changed: Callable[..., None]) -> None:
     def change_within_forward(task: Task) -> None:
         forward = task.model.forward
 
@@ -495,7 +494,7 @@ def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, 
     assert run_trial(job).reason is None
 
 
-def test_times_of_operators_are_at_most_the_devices_work() -> None:
+def test_times_of_operators_add_up_to_at_most_the_devices_work() -> None:
     work = {"products_s": 6.0, "others_s": 2.0, "flops_per_step": 5}
-    assert trial.within(work, 4.0) == {"products_s": 3.0, "others_s": 1.0}
-    assert trial.within(work, 8.0) == trial.within(work, None) == trial.within({"flops_per_step": 5}, 4.0) == {}
+    assert trial.limited_to(4.0, work) == {"products_s": 3.0, "others_s": 1.0}
+    assert all(trial.limited_to(*none) == {} for none in ((8.0, work), (None, work), (4.0, {"flops_per_step": 5})))

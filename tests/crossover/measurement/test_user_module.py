@@ -1,4 +1,4 @@
-"""The user's modules: which file an import resolves to, and the message if an import fails."""
+"""The user's modules: the files to which imports resolve, and the messages if an import fails."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from crossover.config.models import Model
-from crossover.errors import SHARED_MEMORY_ADVICE
+from crossover.errors import ASSERTION, SHARED_MEMORY_ADVICE
 from crossover.measurement import user_module
-from crossover.measurement.user_module import cause_of, function_of, place_of
+from crossover.measurement.user_module import cause_of, function_of, location_of
 from user_errors import error_line
 
 pytestmark = pytest.mark.usefixtures("own_switches")
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_switches")
 
 @pytest.fixture(autouse=True)
 def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Undo an import's changes of this process, and start in an empty working folder."""
+    """Start in an empty working folder, and undo the changes that an import makes to this process."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -43,10 +43,9 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
 
 def write(**texts: str) -> None:
-    """Write files into the working folder: `pkg__net` is pkg/net.py."""
+    """Write files into the working folder, named without their suffix."""
     for name, text in texts.items():
-        file = Path(*name.split("__")).with_suffix(".py") if not name.endswith("__init__") else None
-        file = file or Path(name.removesuffix("__init__").rstrip("_"), "__init__.py")
+        file = Path(f"{name}.py")
         file.parent.mkdir(exist_ok=True)
         file.write_text(dedent(text))
 
@@ -67,12 +66,12 @@ BUILD = "def build(size):\n    return {}\n"
 @pytest.mark.parametrize("name", ["statistics", "torch"])
 def test_a_users_file_does_not_shadow_an_imported_module(name: str) -> None:
     write(net=f"import {name}\n{BUILD.format(f'{name}.__file__')}", **{name: "raise RuntimeError('imported')"})
-    there = getattr(__import__(name), "__file__", None)
-    assert function_of(model("net.py:build"))(1, 1) == there
-    assert function_of(model("net:build"))(1, 1) == there
+    file = getattr(__import__(name), "__file__", None)
+    assert function_of(model("net.py:build"))(1, 1) == file
+    assert function_of(model("net:build"))(1, 1) == file
 
 
-def test_a_hidden_file_is_named_when_a_name_is_missing_in_its_namesake() -> None:
+def test_a_file_hidden_by_a_module_of_python_is_named() -> None:
     write(statistics="def summarise(): pass", net=f"from statistics import summarise\n{BUILD}")
     assert complaint("net.py:build") == (
         "net.py: line 1: the import fails: ImportError: cannot import name 'summarise' from 'statistics' "
@@ -83,11 +82,11 @@ def test_a_hidden_file_is_named_when_a_name_is_missing_in_its_namesake() -> None
     with pytest.raises(AttributeError) as error:
         function_of(late)(1, 1)
     assert cause_of(error.value).endswith("; statistics.py is hidden by the module statistics of Python: rename it")
-    assert place_of(error.value, late) == "late.py: line 3"
+    assert location_of(error.value, late) == "late.py: line 3"
 
 
-def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_scripts() -> None:
-    """The neighbour may be a modified copy of a package; the measuring process also has `scripts/` on its path."""
+def test_a_file_beside_the_model_is_preferred_to_an_installed_package_and_a_script() -> None:
+    """The file may be a modified copy of a package. The measuring process has `scripts/` on its path too."""
     sys.path.insert(0, str(user_module.LIBRARY))
     write(jsonschema="VALUE = 1", make_dataset="VALUE = 2")
     for name in ("jsonschema", "make_dataset"):
@@ -123,44 +122,40 @@ def test_an_import_that_fails_is_one_line(
     assert "usage" not in capfd.readouterr().err
 
 
-def test_an_assertion_on_the_gpu_is_explained() -> None:
-    """The error is raised by a later step, which waits for the device."""
-    text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
-    advice = cause_of(RuntimeError(text))
-    assert advice.startswith("CUDA error: device-side assert triggered; an assertion failed on the GPU: usually labels")
-    assert advice.endswith("--device=cpu shows the line")
+ASSERTED = "CUDA error: device-side assert triggered"
+FULL = "unable to write to file </torch_12_345_0>: No space left on device (28)"
+WORKER = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
 
 
-def test_full_shared_memory_is_explained() -> None:
-    text = "unable to write to file </torch_12_345_0>: No space left on device (28)"
-    assert cause_of(RuntimeError(text)) == f"{text}; {SHARED_MEMORY_ADVICE}"
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (RuntimeError(f"{ASSERTED}\nSearch for `cudaErrorAssert'"), f"{ASSERTED}; {ASSERTION}"),
+        (RuntimeError(FULL), f"{FULL}; {SHARED_MEMORY_ADVICE}"),
+        (OSError(WORKER), "no img37.png"),
+        (RuntimeError(WORKER), "OSError: no img37.png"),  # torch cannot create every type of error
+    ],
+)
+def test_known_errors_are_explained(error: Exception, line: str) -> None:
+    assert cause_of(error) == line
 
 
-def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
-    import importlib.machinery
-
-    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
-    Path(f"kernels{suffix}").write_bytes(b"no library")
-    write(net="import kernels")
-    assert complaint("net.py:build").endswith("; it is compiled for another Python or torch: reinstall it")
-
-
-def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(sub__net="import common", common="VALUE = 1")
+def test_a_missing_module_is_located_in_a_folder_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(**{"sub/net": "import common", "common": "VALUE = 1"})
     monkeypatch.chdir("sub")
     assert complaint("net.py:build").endswith(
-        f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
+        f"; common is in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
     )
 
 
 @pytest.mark.parametrize(
     ("files", "folder", "named", "advice"),
     [
-        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
-        ({"pkg__net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
+        ({"pkg/__init__": "", "pkg/net": "from .layers import Block"}, ".", "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg/net": "from . import layers"}, "pkg", "net.py:build", "pkg.net:build from the folder {project}"),
     ],
 )
-def test_a_file_with_relative_imports_is_named_as_a_module(
+def test_a_file_with_relative_imports_should_be_named_as_a_module(
     monkeypatch: pytest.MonkeyPatch, files: dict[str, str], folder: str, named: str, advice: str
 ) -> None:
     write(**files)
@@ -182,7 +177,7 @@ def test_a_file_with_relative_imports_is_named_as_a_module(
         ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],
 )
-def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
+def test_a_name_that_is_no_plain_function_is_one_line(text: str, line: str) -> None:
     write(net=text)
     assert complaint("net:build").startswith(line)
 
@@ -197,13 +192,9 @@ def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
         "build = max\ndef max_of(*given): return given\nbuild = max_of",
     ],
 )
-def test_a_function_may_be_anything_that_can_be_called(text: str) -> None:
+def test_the_function_may_be_any_callable(text: str) -> None:
     write(net=text)
     assert function_of(model("net.py:build"))(3, 4) == (3, 4)
-
-
-def reset() -> None:
-    torch.set_default_device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -214,11 +205,11 @@ def reset() -> None:
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
     ],
 )
-def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:
+def test_a_setting_changed_by_the_import_is_named_with_its_key(setter: str, name: str, key: str | None) -> None:
     write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
     try:
         line = complaint("net.py:build")
     finally:
-        reset()
-    assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")
+        torch.set_default_device("cpu")
+    assert line.startswith(f"net.py:build: the import changes a setting: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; set {key} in the config instead" if key else ""))

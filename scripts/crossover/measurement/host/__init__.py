@@ -1,1 +1,1 @@
-"""The host of a trial: description, counters, and energy."""
+"""The host of a trial: its description, counters and energy."""

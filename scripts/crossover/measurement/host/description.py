@@ -1,4 +1,4 @@
-"""Description of a trial's host: hardware, operating system, versions."""
+"""Describe a trial's host: hardware, operating system, versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
-    """Columns of `Measurement` about the host and torch that do not change during a trial."""
+    """Columns of `Measurement` about the host and about torch."""
     import torch
 
     return {
@@ -28,7 +28,7 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
-    """Columns of `Measurement` about the host that need no torch."""
+    """Columns of `Measurement` about the host, without importing torch."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),

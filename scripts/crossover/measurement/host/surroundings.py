@@ -1,4 +1,4 @@
-"""Counters and energy of host and GPU around a trial, read before the device is opened, under load, and after."""
+"""Counters and energy of the host and the GPU, read before a trial, around its timed blocks, and under load."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from crossover.machine.nvml import GpuState, GpuUse, ask, gpu_between, open_gpu,
 from crossover.machine.trust import FOREIGN_SHARE, OTHERS_CPUS
 
 SAMPLED_EVERY_US = 1_000_000
-"""Minimum period over which GPU use by processes is read: NVML samples it every 1/6 to 1 s."""
+"""Minimum period over which the GPU's use by processes is read, since NVML samples it every 1/6 to 1 s."""
 
 MILLI = 1e-3
 MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""Maximum power of a CPU package; at this power its counter must not wrap twice within the window."""
+"""Upper bound of a CPU package's power. If its counter could wrap twice within a window, there is no energy."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Edge:
     host: Counters
     gpu: GpuUse
     energy: Any
-    beside: int | None
-    """Number of other GPUs of the host that were leased."""
+    other_leases: int | None
+    """Number of other leased GPUs of this host; None for a trial without a GPU."""
 
 
 class Surroundings:
-    """Readings of a trial's host and GPU, in the order in which they happen."""
+    """Readings of a trial's host and GPU."""
 
     def __init__(self, device: str, uuid: str | None, nvml: types.ModuleType) -> None:
         self.device = device
@@ -55,9 +55,10 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters, right before and right after the timed blocks; returns those whose increase is a column.
+        """Read all counters; called right before and right after the timed blocks. Returns the counters whose increase
+        is a column.
 
-        Energy is read closest to the blocks, then the host's counters, so that both exclude the other readings.
+        Energy is read closest to the blocks, then the host's counters, so that neither includes the other readings.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -65,8 +66,8 @@ class Surroundings:
             gpu = read_use(self.uuid, self.nvml, since_us)
         else:
             gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(), self._energy()
-        beside = None if self.uuid is None else others_held(self.uuid, os.environ)
-        self.edges.append(Edge(_now_us(), host, gpu, energy, beside))
+        other_leases = None if self.uuid is None else others_held(self.uuid, os.environ)
+        self.edges.append(Edge(_now_us(), host, gpu, energy, other_leases))
         counts = {"involuntary_switches": involuntary_switches()}
         if self.device == "cuda":
             counts["allocator_retries"] = torch.cuda.memory_stats()["num_alloc_retries"]
@@ -76,7 +77,8 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read clock, throttling and processes; call with steps queued, because an idle GPU lowers its clock."""
+        """Read the GPU's clock, throttling and processes; to be called while steps are queued, since an idle GPU lowers
+        its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
@@ -84,9 +86,10 @@ class Surroundings:
         first, last = self.edges
         columns = counters_between(first.host, last.host)
         columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
-        columns["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
+        leases = [edge.other_leases for edge in self.edges if edge.other_leases is not None]
+        columns["leased_beside"] = max(leases, default=None)
         if is_cpu(self.device):
-            # RAPL counts whole packages, with all processes on their CPUs.
+            # RAPL counts whole packages, including other processes on their CPUs.
             shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
             return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
@@ -102,17 +105,15 @@ def _now_us() -> int:
 
 @dataclass(frozen=True)
 class RaplCounter:
-    """The energy counter of a CPU package in microjoules, which wraps around at its range."""
+    """The energy counter of a CPU package in microjoules, and the range at which it wraps."""
 
     energy_uj: int
     range_uj: int
 
 
 def read_gpu_energy_mj(uuid: str | None, nvml: types.ModuleType) -> int | None:
-    """Energy of a whole GPU since its driver was loaded, in mJ; None for a MIG instance, which has no counter.
-
-    Source: nvmlDeviceGetTotalEnergyConsumption.
-    """
+    """Energy in mJ that a GPU has used since its driver was loaded (nvmlDeviceGetTotalEnergyConsumption); None without
+    a GPU or without a counter, as for a MIG instance."""
     with open_gpu(uuid, nvml) as gpu:
         if gpu is None or gpu.is_instance:
             return None
@@ -120,10 +121,10 @@ def read_gpu_energy_mj(uuid: str | None, nvml: types.ModuleType) -> int | None:
 
 
 def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
-    """Energy counters of all CPU packages by name; None if there are none, or one cannot be read.
+    """Energy counters of all CPU packages by name; None if there is none, or if one cannot be read.
 
-    On most systems only root may read them. Domains inside a package and the whole platform (psys) would count twice.
-    Source: the kernel's Documentation/power/powercap.
+    On most systems only root may read them. Domains within a package and the platform (psys) are left out, since their
+    energy would count twice. Source: the kernel's Documentation/power/powercap.
     """
     counters = {}
     for folder in sorted((root / "sys/class/powercap").glob("intel-rapl:*")):
@@ -140,7 +141,8 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if one may have wrapped twice."""
+    """Energy of all CPU packages between two readings; None without counters, or if a counter may have wrapped
+    twice."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
@@ -149,9 +151,8 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement` for `steps` synchronised steps. All None for a window under 10 s, if other
-    programs used the device (`shared`), or without a counter.
-    """
+    """Energy columns of `Measurement` for a number of synchronised steps. All are None without a counter, for a window
+    under 10 s, or if other programs used the device (`shared`)."""
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

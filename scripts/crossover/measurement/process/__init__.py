@@ -1,1 +1,1 @@
-"""Processes: server, forks, messages, supervision, time limits."""
+"""Measuring processes: the trial server and its forks, messages, supervision, time limits."""

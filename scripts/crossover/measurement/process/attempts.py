@@ -1,4 +1,4 @@
-"""Run a job in a measuring process, find out why a step failed, and try again if that may help."""
+"""Run a job in a measuring process, find out why its step failed, and measure again if that may help."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from crossover.measurement.process.supervision import ChildFailedError, ChildLos
 from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
-"""Minimum time limit of the try on the CPU, even if the step failed late."""
+"""Minimum time limit of the try on the CPU, for a step that fails late."""
 
 
 def measure(job: RowJob) -> Outcome:
-    """Do a trial or a training and write its row, atomically.
+    """Run a trial or a training and write its row atomically.
 
-    A trial is measured once more if the reason why it is invalid may be temporary. Raises ChildFailedError if the
-    measuring process ended with an error, which it has printed.
+    An invalid trial is measured once more if the cause may be temporary. Raises ChildFailedError if the measuring
+    process ended with an error, which it has printed.
     """
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
@@ -38,11 +38,11 @@ def measure(job: RowJob) -> Outcome:
 
 
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
-    """Run a job in a measuring process, and find out why a step failed.
+    """Run a job in a measuring process; if its step fails, try the step on the CPU in fp32.
 
-    A step that fails here but runs on the CPU in fp32 is unsupported. If that cannot be found out in time, it is
-    unsupported if its message is known to mean so, otherwise invalid. Raises ChildFailedError if the measuring process
-    ended with an error, or if the step fails on the CPU too; the error has been printed.
+    The job is `unsupported` if the step runs there. If the try does not finish, the job is `unsupported` if the error's
+    message is typical of a device without support, otherwise `invalid`. Raises ChildFailedError if the measuring
+    process ended with an error, which it has printed, or if the step fails on the CPU too.
     """
     start_s = clock()
     outcome = _run(job)
@@ -62,9 +62,8 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
 
 
 def _run(job: Job) -> Outcome:
-    """Run a job in a fork of the trial server if the job requests it and the server is available, else in a fresh
-    process. The process's folder for temporary files is always removed. Raises ChildFailedError if the measuring
-    process ended by an error, which it has printed.
+    """Run a job in a fork of the trial server if the job requests that and the server is available, otherwise in a
+    fresh process. Removes the process's folder for temporary files. Raises ChildFailedError as `supervise` does.
     """
     with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "TMPDIR": folder}

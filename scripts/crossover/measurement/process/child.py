@@ -1,4 +1,4 @@
-"""The measuring process: runs a job, sends messages to its parent, and ends when the parent does."""
+"""The measuring process: run a job, send messages to the parent, and end when the parent does."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from crossover.measurement.process.messages import send
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages of a job, which `do` lists."""
+"""Receives the messages listed at `do`."""
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer, so that it kills this process rather than its parent or the trial
 server."""
 
 MADV_POPULATE_WRITE = 23
-"""Flag for madvise in Linux 5.14 and later that copies pages, twice as fast as writing to each."""
-
+"""Advice to madvise, in Linux 5.14 and later, to copy pages; twice as fast as a write to each page."""
 
 INTERNAL = (
     "Warning: Profiler clears events",
@@ -48,15 +47,12 @@ INTERNAL = (
 )
 """Patterns of torch's warnings that users cannot act on."""
 
-NO_MESSAGES = "99"
-"""A log level above all of the profiler's messages."""
-
 
 def end_with_parent(lifeline: int) -> None:
     """Let the kernel end this process once the parent's end of the pipe closes.
 
-    The parent never writes, so the pipe becomes readable only when the parent is gone. It then receives SIGIO, which
-    by default ends the process. No thread is needed, and nothing runs while measuring.
+    The parent never writes, so the pipe becomes readable only when the parent is gone. The kernel then sends SIGIO,
+    which by default ends the process. This needs no thread, which would disturb the measurement.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
@@ -70,9 +66,9 @@ def end_with_parent(lifeline: int) -> None:
 
 def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
-    Otherwise a page would be copied at the first write, within the timed steps: pybind11 links each of its objects
-    into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps of 0.2
-    ms on two threads 1.09x slower. Call it while there is only one thread.
+    Otherwise the kernel would copy a page at the first write to it, within a timed step, since pybind11 links its
+    objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
+    of 0.2 ms on two threads 1.09x slower. To be called while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -84,24 +80,24 @@ def copy_heap() -> None:
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Run a job and tell the parent how it ended; raises UserError for the user's mistakes.
+    """Run a job and send the parent its last message; raises UserError for the user's mistakes.
 
-    A job whose step fails, except on the CPU in fp32, ends as REFUSED, and the parent finds out why.
+    A job whose step fails other than on the CPU in fp32 ends as REFUSED, and the parent finds out why.
     """
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     keep_torch_quiet()
     try:
-        if isinstance(job, RowJob):  # the path is made absolute, since the user's code may change the working folder
+        if isinstance(job, RowJob):  # the user's code may change the working folder
             job = replace(job, output=str(Path(job.output).absolute()))
-        confine(job.cpus)  # set before any thread starts, since a thread keeps its parent's CPUs
+        confine(job.cpus)  # before any thread starts, since a thread inherits its parent's CPUs
         if job.isolation == "server":
             copy_heap()
         export_threads(job.threads)
         send(messages, _end_of(job, partial(send, messages)))
     except BaseException as error:
-        send(messages, {"failed": True})  # the error is printed by this process
+        send(messages, {"failed": True})  # this process prints the error itself
         model = job.cell.model.shown if job.cell.model else job.cell.workload
         if not isinstance(error, Exception):
             kind = type(error).__name__
@@ -114,12 +110,12 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
 
 def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
-    """Do a job, write its row if it has one, and return its last message."""
+    """Run a job, write its row if it has one, and return its last message."""
     try:
         result = do(job, tell)
-    except RefusedError as refused:
-        details = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
-        return {"done": REFUSED, "reason": str(refused), "result": details}
+    except RefusedError as error:
+        details = {"mistake": error.mistake, "is_lacking": error.is_lacking}
+        return {"done": REFUSED, "reason": str(error), "result": details}
     if not isinstance(job, RowJob):
         return dict(zip(("done", "reason", "result"), result, strict=True))
     write_record(result, Path(job.output))
@@ -132,12 +128,17 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:
-    """Run a job with the current code; returns its function's result, a row or a try's outcome.
+    """Run a job with the current code; returns its row, or for a search or a probe its status, reason and result.
 
-    `tell` receives the job's messages: `begun`, with the columns known at the start; `known`, with further columns;
-    `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and `passing`,
-    before each pass after a trial's timing, with the row to keep if the pass does not finish. The job's imports happen
-    here, so that a fork of the trial server has no outdated code and no code of another workload.
+    `tell` receives the job's messages:
+
+    - `begun`: the columns that are known at the start
+    - `known`: further columns
+    - `doing`: the user's code that is about to run, or None; `remedy`: what to do if it takes too long
+    - `passing`: the passes after a trial's timing that have not finished; `row`: the row to keep if the process dies
+
+    The job's modules are imported here, so that a fork of the trial server has neither outdated code nor code of
+    another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
@@ -153,16 +154,16 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
 
 
 def main() -> None:
-    """Run the job of a fresh process; its arguments are the job, the lifeline and the descriptor for messages."""
+    """Run a job in a fresh process, whose arguments are the job and the descriptors of the lifeline and messages."""
     text, lifeline, messages = sys.argv[1:]
     with one_line_errors():
         run_child(job_from_json(text), int(lifeline), int(messages))
 
 
 def keep_torch_quiet() -> None:
-    """Silence the warnings in INTERNAL and deprecations within torch's code, in this process."""
-    for begins in INTERNAL:
-        warnings.filterwarnings("ignore", message=begins)
+    """Silence the warnings in INTERNAL, deprecation warnings within torch's code, and the profiler's messages."""
+    for pattern in INTERNAL:
+        warnings.filterwarnings("ignore", message=pattern)
     for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
         warnings.filterwarnings("ignore", category=kind, module=r"torch(\.|$)")
-    os.environ.setdefault("KINETO_LOG_LEVEL", NO_MESSAGES)
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # above the levels of all messages

@@ -1,4 +1,4 @@
-"""The parent's side of measuring processes: starts fresh processes, the trial server, and its forks."""
+"""The parent's side of measuring processes: start fresh processes, the trial server, and its forks."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ START_LIMIT_S = 120.0
 """Maximum time for the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""Maximum wait for a fork. A server that has not answered by then is hanging."""
+"""Maximum time until the server answers an order; a server that takes longer hangs."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
-"""Servers that this process has started; they outlive it. Python warns if a running process is not referenced."""
+"""Servers that this process has started and that outlive it. Without a reference to them, Python would warn that they
+still run."""
 
 
 class NoServerError(Exception):
-    """No trial server can be used, for the given reason."""
+    """No trial server can be used."""
 
 
 class OutdatedServerError(NoServerError):
-    """A file that the server imported has changed; the server exits, and the next trial starts another one."""
+    """A file that the server imported has changed; the server exits, and the next trial starts a new one."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The exit code of a process or the signal that ended it; both None if unknown."""
+    """The exit code of a process, or the signal that ended it; both None if unknown."""
 
     exit_code: int | None = None
     signal: int | None = None
@@ -71,10 +72,10 @@ class Child(ABC):
 
     @abstractmethod
     def ending(self, wait_s: float) -> Ending | None:
-        """The ending; None if the process is still running after `wait_s`."""
+        """How the process ended; None if it still runs after `wait_s`."""
 
     def kill(self) -> None:
-        """End the process and everything it started, wait until it is gone, and release the descriptors."""
+        """End the process and everything that it started, wait until it is gone, and close the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -86,7 +87,7 @@ class Child(ABC):
 
 
 class FreshProcess(Child):
-    """A measuring process started afresh."""
+    """A measuring process in a new Python process."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         super().__init__()
@@ -109,8 +110,8 @@ class FreshProcess(Child):
 
 
 def preloaded_by(job: Job) -> str:
-    """The module that the job's server has imported: the trial's, or the one that the workload preloads in
-    addition."""
+    """The module that the job's server must have imported: by default the trial's, otherwise the workload's
+    PRELOADED."""
     if work_of(job.kind, job.cell.workload) == NULL_TRIAL:
         return NULL_TRIAL[0]
     name = workload_traits(job.cell.workload).preloaded
@@ -118,7 +119,7 @@ def preloaded_by(job: Job) -> str:
 
 
 class ForkedProcess(Child):
-    """A measuring process forked by the trial server; raises NoServerError if that is not possible."""
+    """A measuring process forked by the trial server; raises NoServerError if no server can be used."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
@@ -169,7 +170,7 @@ class ForkedProcess(Child):
 
 
 def server_folder() -> Path:
-    """The folder of this user's sockets; raises NoServerError if others can read it."""
+    """The folder of this user's sockets; raises NoServerError if it cannot be made or is not private."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     base = Path(runtime) if runtime and os.access(runtime, os.W_OK) else Path(tempfile.gettempdir())
     folder = base / f"crossover-{os.getuid()}"
@@ -187,7 +188,7 @@ def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) 
     """Connect to the server with this key, starting it if needed; raises NoServerError if it does not start."""
     if (connection := _connect_once(path)) is not None:
         return connection
-    from filelock import FileLock, Timeout  # the lock ensures that only one trial starts a server
+    from filelock import FileLock, Timeout  # so that only one trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _connect_once(path)) is None:
@@ -230,7 +231,7 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
 
 
 def start_early(threads: int) -> None:
-    """Start the trial server of this host in the background, for trials with this number of threads."""
+    """Start this host's trial server in the background, for trials with this number of threads."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     preloaded, _ = WORK["trial"]
 
@@ -239,14 +240,14 @@ def start_early(threads: int) -> None:
         with suppress(NoServerError):
             _connect(server_folder() / key, key, preloaded, environment).close()
 
-    # The starting server holds the lock that a trial needs to start one.
+    # A trial that needs a server before this one has started waits for the lock.
     threading.Thread(target=start, daemon=True).start()
 
 
 def entry(module: str) -> list[str]:
     """The command that runs `main` of a module of this package in a new Python process.
 
-    With -P it does not import from the working folder, which may hold a `queue.py`.
+    With -P, Python does not import from the working folder, which may contain a `queue.py`.
     """
     package = __name__.rpartition(".")[0]
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {package}.{module} import main; main()"

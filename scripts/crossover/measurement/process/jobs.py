@@ -1,4 +1,4 @@
-"""Jobs of measuring processes, sent to them as JSON, and their outcomes."""
+"""The jobs of measuring processes, which are sent to them as JSON, and their outcomes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,18 @@ COLUMNS = (
 """Fields of jobs that are also columns of their rows."""
 
 REFUSED = "refused"
-"""Status of a job whose step failed; a try on the CPU in fp32 finds out why."""
+"""Status of a job whose step failed, until a try on the CPU in fp32 shows why."""
 
 
 def plain_cell(cell: Cell) -> Cell:
-    """The same job on the CPU in fp32, eagerly."""
-    sides: dict[str, Any] = {
-        **(PLAIN_SIDES if cell.precision != AS_WRITTEN else {}),
-        "device": cell.device if is_cpu(cell.device) else BASELINE,
-    }
-    return replace(cell, **sides)
+    """The same cell on the CPU, in fp32 and eagerly; a plain function keeps its precision."""
+    sides: dict[str, Any] = PLAIN_SIDES if cell.precision != AS_WRITTEN else {}
+    return replace(cell, **sides | {"device": cell.device if is_cpu(cell.device) else BASELINE})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The fields of all jobs. Paths are relative to the working folder of the parent and of the measuring process."""
+    """The fields of all jobs. Paths are relative to the working folder, which parent and measuring process share."""
 
     kind: ClassVar[str]
 
@@ -47,13 +44,13 @@ class Job:
     uuid: str | None = None
     """The leased GPU."""
     cpus: list[int] | None = None
-    """Logical CPUs of the measuring process; None: its parent's."""
+    """Logical CPUs of the measuring process; None: those of its parent."""
     code_key: str | None = None
-    """Hash of the code that does the job; this and the next three are filled in by the measuring process."""
+    """Hash of the code that runs the job. The measuring process sets this field and the next three."""
     model_key: str | None = None
     """Hash of the model's code alone."""
     measurement_key: str | None = None
-    """Hash of the other code."""
+    """Hash of all other code."""
     packages: str | None = None
     """Versions of packages as JSON."""
 
@@ -61,7 +58,7 @@ class Job:
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the row that are known from the job."""
+        """The columns of the row that follow from the job."""
         model = self.cell.model.shown if self.cell.model else None
         fields_of_job = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
         return {**self.cell.values, **size_words(self.cell), "model": model, **fields_of_job}
@@ -74,7 +71,7 @@ class RowJob(Job):
     record: ClassVar[type[Measurement] | type[Training]]
 
     output: str
-    """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
+    """Parquet file to write: for the measuring process a temporary file, which the parent renames."""
     command: str = ""
     code_version: str | None = None
 
@@ -91,26 +88,26 @@ class TrialJob(RowJob):
     latency_steps: int = 0
     latency_mistakes: bool = False
     repeat: int = 0
-    """Number of earlier measurements of the trial, all disturbed."""
+    """Number of earlier measurements of the trial, all of which were disturbed."""
     attempts: int = 1
     lease_wait_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob(RowJob):
-    """A whole training of a cell's model, and its predictions for held-out rows."""
+    """A whole training of a cell's model, and the predictions for the held-out rows."""
 
     kind = "training"
     record = Training
 
     epochs: int
     test_share: float
-    """Share of the dataset's rows, the last ones, that is predicted."""
+    """Share of the dataset's rows that is held out: its last rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """One try of a search: whether a few steps of the cell fit at its batch size. Writes no file."""
+    """A try to run a few steps of a cell, which shows whether its batch size fits into memory. Writes no file."""
 
     kind = "batch_try"
 
@@ -118,14 +115,14 @@ class TryJob(Job):
     """Step 2 includes gradients and optimizer state; step 3 has a steady heap."""
 
     memory_limit_bytes: int | None = None
-    """Device memory that the cell may use; None: all."""
+    """Limit on device memory; None: no limit."""
     timed_batches: int = 0
     """Maximum number of batches to time after these steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """A probe of a device's peak rates; only the device of its cell matters. Writes no file."""
+    """A measurement of a device's peak rates; of its cell, only the device matters. Writes no file."""
 
     kind = "probe"
 
@@ -135,16 +132,18 @@ class ProbeJob(Job):
 
 @dataclass(frozen=True)
 class Outcome:
+    """How a job ended."""
+
     status: str
     reason: str | None
     written: bool
-    """Whether the measuring process has written its row."""
+    """True if the measuring process has written the row."""
     facts: dict[str, Any]
-    """The columns of its row known so far, if it has not written the row."""
+    """The columns known so far, for a row that is not written yet."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe; for a trial, what its command prints."""
+    """The result of a try or a probe; for a trial, the values that its command prints."""
     transient: bool = False
-    """Whether the reason why it is invalid may be temporary."""
+    """True for an invalid trial whose cause may be temporary."""
 
 
 KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJob]] = {

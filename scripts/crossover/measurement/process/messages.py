@@ -1,4 +1,4 @@
-"""Messages between processes: JSON lines on pipes and sockets, and orders to the trial server."""
+"""Messages between processes as lines of JSON, on pipes and sockets, and orders to the trial server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 DESCRIPTORS = 4
-"""Standard output, standard error, lifeline and messages of the child."""
+"""Number of descriptors in an order: the child's standard output, standard error, lifeline and messages."""
 
 
 def send(descriptor: int, message: Mapping[str, Any]) -> None:
@@ -23,12 +23,12 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 class Inbox:
-    """The reading end of a pipe or a socket of messages."""
+    """Reads messages from a pipe or a socket."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.closed = False
-        """Whether the other end is closed."""
+        """True once the other end is closed."""
         self._rest = b""
         self._lines: list[bytes] = []
 
@@ -48,14 +48,14 @@ class Inbox:
 
 
 def wait_readable(descriptor: int, seconds: float) -> bool:
-    """Whether a descriptor becomes readable within `seconds`."""
+    """Return True as soon as a descriptor is readable, False if it is not within `seconds`."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
-    """Send the trial server a `job`, with the `environment`, `folder` and descriptors for its process."""
+    """Send an order to the trial server: a `job`, and the `environment`, `folder` and descriptors of its process."""
     data = json.dumps(order).encode() + b"\n"
     with suppress(OSError):  # the server may have answered before it closed the connection
         sent = socket.send_fds(connection, [data], descriptors)
@@ -63,8 +63,7 @@ def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors:
 
 
 def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Read one order and its descriptors; raises ValueError or OSError if the client disconnects before sending
-    all."""
+    """Read one order and its descriptors; raises ValueError or OSError if the client disconnects too early."""
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
     try:
         while not data.endswith(b"\n"):

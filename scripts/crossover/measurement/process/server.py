@@ -1,9 +1,9 @@
-"""The trial server: imports torch once, and forks a measuring process for each trial.
+"""The trial server: import torch once, and fork a measuring process for each trial.
 
-Importing torch takes longer than most measurements. The server never touches a GPU and starts no thread before a fork,
-so each fork has its own CUDA context, allocator and thread pools, like a fresh process. Workloads and their imports
-are imported only in forks. The server serves only its user, stops forking once a file that it imported has changed,
-and exits when idle.
+Importing torch takes longer than most measurements. The server never uses a GPU and starts no thread before a fork, so
+that each fork has its own CUDA context, allocator and thread pools, like a fresh process. Workloads are imported only
+in forks. The server serves only its own user, stops forking once a file that it imported has changed, and exits when
+idle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -44,17 +44,17 @@ LOADED_ONCE = re.compile(
     "ATEN|CUBLAS|CUDA|CUDNN|DNNL|GLIBC|GOMP|HIP|HSA|KMP|LD_|MALLOC|MKL|NCCL|NUMEXPR|NVIDIA|OMP|ONEDNN|OPENBLAS|PYTHON|"
     "PYTORCH|ROC|TORCH|TRITON"
 )
-"""Prefixes of variables that are read when a library is loaded."""
+"""Prefixes of environment variables that are read when a library is loaded."""
 
 SET_LATER = {"CUDA_VISIBLE_DEVICES"}
-"""Variables that are read when a device is first used, so that a fork can still set them."""
+"""Environment variables that are read when a device is first used, so that a fork can still set them."""
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits. It covers everything
-    that a fork inherits and cannot change: user, interpreter, installed packages (by the time of their folder), the
-    folder of this library, variables that native libraries read when they are loaded, limits, control group,
-    namespaces and memory policy. The server itself notices changes of the library's files.
+    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`. It covers everything that a
+    fork inherits and cannot change: user, interpreter, installed packages (by the modification time of their folder),
+    the folder of this library, environment variables that native libraries read when they are loaded, limits, control
+    group, namespaces and memory policy. Changes of this library's files are noticed by the server itself.
     """
     process = Path("/proc/self")
     facts = {
@@ -101,7 +101,7 @@ class Server:
                 idle_since = time.monotonic()
 
     def reap(self, pid: int, ended: int) -> None:
-        """Tell the client of an ended child how it ended."""
+        """Report to the client how its child ended."""
         self.selector.unregister(ended)
         os.close(ended)
         connection = self.children.pop(pid)
@@ -109,7 +109,7 @@ class Server:
         connection.close()
 
     def answer(self) -> None:
-        """Handle one order; an error in it does not end the server."""
+        """Handle one order; an error in an order does not end the server."""
         connection, _ = self.listener.accept()
         connection.settimeout(REQUEST_LIMIT_S)
         try:
@@ -136,7 +136,7 @@ class Server:
                 os.close(descriptor)
 
     def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
-        """Fork the measuring process; returns its process id in the server, never in the child."""
+        """Fork the measuring process and return its process id; the child never returns."""
         pid = os.fork()
         if pid:
             with suppress(OSError):
@@ -159,7 +159,7 @@ def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
-    """Take over the client's output, environment and folder, run its job, and return the exit code."""
+    """Adopt the client's output, environment and folder, run its job, and return the exit code."""
     with suppress(PermissionError):
         os.setsid()
     output, error, lifeline, messages = descriptors
@@ -167,7 +167,7 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     os.dup2(error, 2)
     os.environ.clear()
     os.environ.update(order["environment"])
-    tempfile.tempdir = None  # otherwise the server's variables would remain
+    tempfile.tempdir = None  # so that it follows the client's environment
     try:
         os.chdir(order["folder"])
         with one_line_errors():
@@ -185,50 +185,44 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     return 0
 
 
-def preloaded_with(module: str) -> list[str]:
-    """Import a module after the trial's, unless it is the one that needs no torch."""
-    return [module] if module == NULL_TRIAL[0] else list(dict.fromkeys([WORK["trial"][0], module]))
+def preload(modules: Sequence[str]) -> None:
+    """Import these modules, and do other work that is slow the first time, so that forks are fast.
 
-
-def preload(module: str) -> None:
-    """Import what all trials need and, with torch, construct an optimizer, which imports the rest of it.
-
-    A workload's imports happen in its trials, except those that it declares: they may start threads, open the GPU or
-    set variables.
+    Workloads are imported in their trials, since they may start threads, open the GPU or set variables.
     """
-    for name in preloaded_with(module):
+    for name in modules:
         importlib.import_module(name)
-    write_record(Measurement(), Path(os.devnull))  # the first construction takes longest
-    code_of("trial", NULL)  # caches them, so that a fork computes its key faster
+    write_record(Measurement(), Path(os.devnull))
+    code_of("trial", NULL)  # caches the digests of the files
     if "torch" in sys.modules:
         from torch import nn, optim, zeros
 
         code_of("trial", OWN, model=Model("torch", "nn"))
-        optim.SGD([nn.Parameter(zeros(1))], lr=0.1)
+        optim.SGD([nn.Parameter(zeros(1))], lr=0.1)  # torch imports much of itself only here
 
 
 def main() -> None:
     """Run a server; the arguments are its key, the path of its socket, and the module to preload."""
     key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    environment = dict(os.environ)  # imports may change the environment
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = (
-        "1"  # otherwise torch.cuda.is_available opens the GPU, and no fork can use it
-    )
-    imported = digests_of(SERVER, *preloaded_with(preloaded))
+    environment = dict(os.environ)  # imports may change it
+    # Otherwise torch.cuda.is_available opens the GPU, which no fork could then use.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    modules = [preloaded] if preloaded == NULL_TRIAL[0] else list(dict.fromkeys([WORK["trial"][0], preloaded]))
+    imported = digests_of(SERVER, *modules)
     gc.disable()  # garbage collections would take a tenth of the import time
-    preload(preloaded)
-    if server_key(environment, preloaded) != key:  # a package or the environment changed during the imports
+    preload(modules)
+    if server_key(environment, preloaded) != key:
         sys.exit("the packages or the environment changed while the trial server started")
-    gc.freeze()  # the children share these pages, and collecting them would take a fifth of a second
+    gc.freeze()  # forks share these objects' pages, and collecting them would take a fifth of a second
     gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         listener.bind(str(temporary))
         listener.listen(64)
-        temporary.rename(path)  # renamed, so that a socket at this path is always listening
+        temporary.rename(path)  # so that a socket at this path is always listening
         inode = path.stat().st_ino
         try:
-            Server(listener, lambda: digests_of(SERVER, *preloaded_with(preloaded)) == imported).serve()
+            Server(listener, lambda: digests_of(SERVER, *modules) == imported).serve()
         finally:
             with suppress(OSError):
                 if path.stat().st_ino == inode:

@@ -1,4 +1,4 @@
-"""Supervise a measuring process: wait for it and find out how it ended. Never imports torch."""
+"""Supervise a measuring process: wait for it and find out how it ended. Does not import torch."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
-"""Maximum time for the start of a process in seconds: importing torch from a cold network file system takes
-minutes."""
+"""Maximum time for the start of a process; importing torch from a cold network file system takes minutes."""
 
 ENDING_LIMIT_S = 20.0
-"""Maximum time from a process's last message to its end in seconds: closing a CUDA context takes a second or two."""
+"""Maximum time from a process's last message to its end; closing a CUDA context takes a second or two."""
 
 POLL_S = 1.0
-"""Seconds between two checks whether the child still runs; the wait also ends when it closes its messages."""
+"""Maximum time between two checks that the child still runs."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ChildFailedError(Exception):
-    """The child ended with an error; if there is an `exit_code`, the child has printed the error."""
+    """The child ended with an error, which it has printed if `exit_code` is set."""
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -39,11 +38,11 @@ class ChildFailedError(Exception):
 
 
 class ChildLostError(Exception):
-    """The child is gone, and how it ended is unknown."""
+    """The child is gone, and it is not known how it ended."""
 
 
 def kernel_oom_kills(root: Path = Path("/")) -> int | None:
-    """Number of processes that the kernel's out-of-memory killer has killed so far on this host; None if unknown."""
+    """Number of processes that the kernel's out-of-memory killer has ended on this host so far; None if unknown."""
     statistics = root / "proc/vmstat"
     match = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
     return int(match[1]) if match else None
@@ -55,14 +54,15 @@ def supervise(
     oom_kills: Callable[[], int | None] = kernel_oom_kills,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait for a child, at most `time_limit_s` from its start, end it, and return how it ended. The child's messages
-    are listed at `child.do`. A trial that ends in a pass after its timing keeps its columns so far, and its reason
-    names the pass. Raises ChildFailedError if it ended with an error, ChildLostError if how it ended is unknown.
+    """Wait until a child ends, or end it `time_limit_s` after its message `begun`; returns the job's outcome.
+
+    A trial that ends during a pass after its timing keeps its columns so far, and its reason names the pass. Raises
+    ChildFailedError if the child ended with an error, ChildLostError if it is not known how it ended.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
     finally:
-        child.kill()  # also ends processes that it left behind, such as data loaders
+        child.kill()  # also ends processes that the child has left behind, such as data loaders
 
 
 def _wait(
@@ -84,22 +84,24 @@ def _wait(
             return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
-        if child.inbox.closed and not ended:  # the child is gone, but the server has not yet reported how it ended
+        if child.inbox.closed and not ended:  # the child is gone, but its server has not reported how it ended
             if child.ending(ENDING_LIMIT_S) is None:
                 raise ChildLostError("the measuring process closed its messages, and its server did not report why")
             ended = True
         while (message := child.inbox.next(0)) is not None:
-            if "begun" in message:
-                facts, deadline = message["begun"], clock() + time_limit_s
-            if "known" in message:
-                facts = {**(facts or {}), **message["known"]}
-            if "doing" in message:
-                doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
-            has_failed = has_failed or "failed" in message
-            if "passing" in message:
-                passing = message
-            if "done" in message:
-                done = message
+            match message:
+                case {"begun": facts}:
+                    deadline = clock() + time_limit_s
+                case {"known": columns}:
+                    facts = {**(facts or {}), **columns}
+                case {"doing": doing}:
+                    remedy = message.get("remedy", "raise time_limit_s")
+                case {"failed": _}:
+                    has_failed = True
+                case {"passing": _}:
+                    passing = message
+                case {"done": _}:
+                    done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         status, transient = done["done"], done.get("transient", False)
@@ -126,12 +128,12 @@ def _wait(
 
 
 def _during(doing: str | None, reason: str) -> str:
-    """A reason, preceded by the user's code that was running, if any."""
+    """The reason, preceded by the user's code that was running, if any."""
     return f"{doing}: {reason}" if doing else reason
 
 
 def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
-    """The outcome of a trial; if it was already timed (`passing`), with the columns so far."""
+    """The outcome with the row of the last message `passing`, if the trial has sent one."""
     if passing is None:
         return outcome
     failed, *later = passing["passing"]
@@ -145,9 +147,8 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program with the status that a shell expects, after cleaning up: 128 + a signal's number, or the
-    status of the measuring process.
-    """
+    """End the program, after cleaning up, with 128 plus a signal's number or with the status of a failed measuring
+    process."""
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

@@ -1,21 +1,23 @@
-"""Workloads: the models and steps that trials run. Each public module here is a workload.
+"""Workloads: the models and steps that trials run. Each public module in this package is a workload.
 
-It has four literal constants, which are read without importing it:
+A workload's module has four literal constants, which are read without importing it:
 
-- SIZE_NAME: what its size axis counts, in the plural
+- SIZE_NAME: what the size counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
-- DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
-- PROTOCOLS: the protocols it offers; `resident` implies `from_host` and `from_pageable`, which move the tensors in its
-task's `resident` to host memory
+- DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`
+- PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`, for which the tensors in
+  its task's `resident` are moved to host memory
 
-and, if needed, SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (of which sizes are multiples), VARIANTS
-(in addition to the plain one), CLASSES (of the dataset's labels) and PRELOADED (a module here that takes long to
-import). It defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
-a host's memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is also read without importing
-the module.
+Optional constants are SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (every size is a multiple of it),
+VARIANTS (in addition to the plain one), CLASSES (of the dataset's labels) and PRELOADED (a module of this package that
+takes long to import).
 
-In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the model's inputs and the
-labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with them.
+The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
+a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is likewise read without
+importing the module.
+
+For a study with `quality`, the resident task is a `TrainingTask` whose `resident` contains the model's inputs and the
+labels, in the dataset's order. Its model returns the scores of the classes, or a tuple that starts with them.
 """
 
 from __future__ import annotations
@@ -43,15 +45,15 @@ Tell = Callable[[dict[str, Any]], None]
 """Receives the messages listed at `process.child.do`."""
 
 
-def not_told(_message: Mapping[str, Any]) -> None:
-    """Ignore a message."""
+def ignore(_message: Mapping[str, Any]) -> None:
+    """Ignore a message; the `tell` of a job without a parent process."""
 
 
-def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
-    """The builder of a cell's model and task: a module here, or the user's model, which calls `tell`."""
+def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
+    """The module or object that builds a cell's model and task; for a user's model it sends messages by `tell`."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
-    # Imported by a computed name, which `machine.code_key` does not follow: the module counts for users' models only.
+    # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
     if cell.model.is_function:
         return importlib.import_module("..own_function", __name__).OwnFunction(cell, tell)
     return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
@@ -66,8 +68,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None for a model that cannot be built on this machine, which the trial will report, and for a user's model, whose
-    number is reported when it is built.
+    None for a model that cannot be built on this machine, since the trial will report that, and for a user's model,
+    whose parameters are counted when it is built.
     """
     if cell.model is not None:
         return None
@@ -81,26 +83,24 @@ def count_parameters(cell: Cell) -> int | None:
     return trainable_parameters(model)
 
 
-def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
-    """Build a cell's workload on a device, from the dataset's tensors on the host."""
+def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = ignore) -> Task:
+    """Build a cell's task on the device of `arithmetic`, from the dataset's tensors on the host."""
     task: Task = workload_code(cell, tell).build(cell, data, arithmetic)
-    copies = cell.protocol in COPYING and not (
-        cell.model and cell.model.is_function
-    )  # a function copies its own inputs
-    if copies and arithmetic.device.type != "cpu":
+    # A plain function copies its inputs itself.
+    if cell.protocol in COPYING and arithmetic.device.type != "cpu" and not task.is_function:
         copy_each_step(task, pinned=cell.protocol == PINNED)
     return task
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """The tensors of a workload's safetensors file, on the host; none without a path.
+    """Read a workload's dataset into host memory; empty if the path is None.
 
-    Raises UserError for an unreadable file, and for another workload's dataset.
+    Raises UserError if the file is unreadable or contains another dataset.
     """
     if path is None:
         return {}
     if not Path(path).is_file():
-        raise UserError(f"--dataset: {path} is not a file; make it with scripts/make_dataset.py's rule")
+        raise UserError(f"--dataset: {path} is not a file; the rule make_dataset makes it")
     try:
         with safe_open(path, framework="pt") as file:
             dataset = (file.metadata() or {}).get("dataset")
@@ -112,20 +112,20 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
     wanted = workload_traits(workload).dataset
     if wanted is not None and dataset not in (None, wanted):
         raise UserError(
-            f"--dataset: {path} holds '{dataset}', but workload '{workload}' reads '{wanted}'; give its file"
+            f"--dataset: {path} contains '{dataset}', but workload '{workload}' reads '{wanted}'; give its file"
         )
     return data
 
 
 def has_generated_rows(path: str) -> bool | None:
-    """Whether the rows of a dataset's safetensors file are generated; None if the file does not say."""
+    """Return True if a dataset's rows are generated, False if they are real; None if the file does not record it."""
     with safe_open(path, framework="pt") as file:
         generated = (file.metadata() or {}).get("generated")
     return None if generated is None else bool(json.loads(generated))
 
 
 def whole_batches(data: Mapping[str, torch.Tensor], batch_size: int) -> int:
-    """Number of full batches in the dataset; raises UserError if there is none."""
+    """Number of full batches in the dataset; raises UserError if it has fewer rows than a batch."""
     rows = data["features"].shape[0]
     if batch_size > rows:
         raise UserError(f"batch size {batch_size} is larger than the dataset; allowed: at most its {rows} rows")

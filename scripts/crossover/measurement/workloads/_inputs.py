@@ -1,4 +1,4 @@
-"""Random inputs drawn on the device, with torch's seeded generator of that device."""
+"""Random inputs of workloads, drawn on the device with torch's generator."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ IMAGENET_CLASSES = 1000
 
 
 def draw_normal(arithmetic: Arithmetic, *shape: int) -> torch.Tensor:
-    """Standard-normal numbers in the arithmetic's type."""
+    """Standard-normal numbers of the arithmetic's dtype, on its device."""
     return torch.randn(shape, device=arithmetic.device, dtype=arithmetic.dtype)

@@ -35,8 +35,8 @@ SHAPE = {
 
 
 class Rotary(nn.Module):
-    """Llama's rotary embedding, with frequencies in single precision whatever the model's precision. So are the
-    angles, even in the double precision of the numerical check, which therefore uses the same ones.
+    """Llama's rotary embedding, whose frequencies and angles are in single precision whatever the model's precision.
+    The numerical check in double precision therefore uses the same angles.
     """
 
     bits: torch.Tensor
@@ -53,8 +53,8 @@ class Rotary(nn.Module):
 
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
-    """Keys and values in two tensors (layer, batch, head, token, width), of which the first `context` tokens are
-    fixed. One sequence's cache is used for all sequences of a batch, which start with the same tokens.
+    """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed. A
+    cache of one sequence serves all sequences of a batch, since they have the same context.
     """
 
     is_compileable = True
@@ -68,7 +68,7 @@ class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformer
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_more: Any, **_options: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """All keys and values of a layer, with the new ones behind the context."""
+        """The keys and values of a layer: the context's, followed by the new ones."""
         stored_keys, stored_values = self.stored
         return self._with(stored_keys[layer], keys), self._with(stored_values[layer], values)
 
@@ -87,7 +87,7 @@ class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformer
 
 
 class Llama(nn.Module):
-    """(batch, new) tokens -> (batch, vocabulary) logits of the last one, behind `context` tokens that are cached."""
+    """(batch, new) tokens, which follow `context` cached ones -> (batch, vocabulary) logits of the last."""
 
     keys: torch.Tensor
     values: torch.Tensor
@@ -108,7 +108,7 @@ class Llama(nn.Module):
 
 
 class Inference(InferenceTask):
-    """The same new tokens of each sequence, behind `context` cached ones, in every step."""
+    """Processes the same new tokens after the same cached context in every step."""
 
     sample_name = "tokens"
 

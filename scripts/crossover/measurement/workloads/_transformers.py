@@ -1,7 +1,7 @@
-"""The models and configs that workloads take from transformers, imported quickly, quietly and without a network.
+"""The models and configs that workloads import from transformers, quickly and without a network.
 
-transformers also imports sklearn, scipy and pandas if they are installed. That would take another second per process,
-and results must not depend on other installed packages.
+If sklearn, scipy and pandas are installed, transformers imports them too. That would take another second per process,
+and results must not depend on which packages are installed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is importe
 
 @contextmanager
 def _left_out(*packages: str) -> Iterator[None]:
-    """Hide packages that are not imported yet, as if they were not installed."""
+    """Hide packages that are not imported yet, so that they seem not to be installed."""
     absent = [package for package in packages if package not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None is Python's mark for that
     try:

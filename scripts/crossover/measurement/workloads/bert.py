@@ -1,14 +1,14 @@
 """Training of a BERT classifier on 512 tokens, with methods that save memory (Hugging Face Transformers docs,
 "Efficient Training on a Single GPU").
 
-It computes the same as the source's Trainer in a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight
-decay), on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24
-layers make bert-large-uncased. Attention is torch's fused one, which stores less for the backward pass than the
-source's.
+A plain loop does the work of the source's Trainer: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
+random tokens with random labels. The Trainer's gradient clipping and learning rate schedule are omitted. With 24
+layers the model is bert-large-uncased. Attention is torch's fused kernel, which stores less for the backward pass than
+the source's.
 
-Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
-in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors per matrix), and the source's
-combinations. The source's 8-bit Adam is omitted, since it needs bitsandbytes or torchao.
+The variants combine `accumulate` (gradient accumulation, one sequence at a time), `checkpoint` (activations of each
+layer are recomputed in the backward pass) and `adafactor` (torch's Adafactor, whose state is two vectors per matrix),
+as the source does. Its 8-bit Adam is omitted, since it needs bitsandbytes or torchao.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEARNING_RATE = 5e-5
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters: embeddings and head, and each layer."""
+    """Number of trainable parameters: those of embeddings and head, plus those of each layer."""
     return 32_834_562 + 12_596_224 * size
 
 
@@ -51,7 +51,7 @@ def build_model(encoder_layers: int) -> nn.Module:
 
 class Training(TrainingTask):
     checked_rows = 1
-    """One sequence, since four take 12 s through 24 layers in double precision on 16 cores."""
+    """One sequence: four sequences through 24 layers in double precision take 12 s on 16 cores."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape, device = (cell.batch_size, SEQUENCE_LENGTH), arithmetic.device

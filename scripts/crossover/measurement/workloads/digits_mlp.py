@@ -1,6 +1,6 @@
-"""A network of two equal hidden layers on images of 8 x 8 pixels, which trains well in seconds.
+"""A perceptron with two equal hidden layers on images of 8 x 8 pixels, which trains well in seconds.
 
-A step is forward, backward and SGD on resident data, in the dataset's (random) order.
+A step is forward, backward and SGD on data resident on the device, in the dataset's (random) order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def build_model(hidden_width: int) -> nn.Sequential:
 
 
 class DigitsTraining(TrainingTask):
-    """Training with cross entropy and SGD over the dataset's whole batches, repeatedly."""
+    """Training with cross entropy and SGD on the dataset's whole batches, repeatedly."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))

@@ -1,8 +1,8 @@
 """Inference with EfficientNet-b0, for which several sources publish latency and throughput.
 
-Deci's post on measuring a network's inference time takes this model as its example: resident images, evaluation mode,
-no gradients. The model is transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
-Variant `channels_last` stores weights and images with the channels as the innermost dimension.
+Deci's post on measuring inference time uses this model as its example: resident images, evaluation mode, no gradients.
+The model comes from transformers (5,288,548 parameters, as in torchvision and timm), with random weights. In variant
+`channels_last`, channels are the innermost dimension of weights and images.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256
-"""The batch norms are calibrated on as many random images as fit into a square of this many pixels per side, at least
-two."""
+"""The batch norms are calibrated on as many random images as fit into a square of this side in pixels, at least two."""
 
 
 def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
-    It pools with `AdaptiveAvgPool2d(1)`, as torchvision's and timm's do. transformers' AvgPool2d with a window of 1280
-    gives the same mean, but torch's compiler loops over all its 1280 x 1280 positions (2.8 s for 4 images on a CPU).
+    It pools with `AdaptiveAvgPool2d(1)`, as in torchvision and timm. The AvgPool2d of transformers, with a window of
+    1280, computes the same mean, but torch's compiler loops over all 1280 x 1280 positions (2.8 s for 4 images on a
+    CPU).
     """
     config = EfficientNetConfig(
         image_size=side,
@@ -54,9 +54,10 @@ def build_model(side: int) -> nn.Module:
 def _draw_weights(model: nn.Module, side: int) -> None:
     """Draw weights as torchvision does, and set the batch norms to normalise random images to a mean square of 1.
 
-    transformers draws the batch norms' weights around 0, so that the eleventh block outputs only zeros; and with the
-    initial statistics, which match no input, fp16 would compute zeros. With zeros, a GPU draws less power and errors
-    are hidden. The images have the model's input size: with smaller ones, some channels grew from block to block.
+    transformers draws the batch norms' weights around 0, so that the eleventh block outputs only zeros. With the
+    initial statistics, which match no input, fp16 would compute zeros too. With zeros, a GPU draws less power and
+    errors stay hidden. The images have the model's input size: with smaller images, some channels grew from block to
+    block.
     """
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in model.modules():

@@ -1,9 +1,9 @@
-"""Training of a single GPT-2 block of varying width, to map random hidden states to random targets.
+"""Training of a single GPT-2 block of varying width, which maps random hidden states to random targets.
 
-The block is that of the transformers library: causal attention with heads of 64 and a perceptron four times as wide,
-each behind a layer norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on
-the vocabulary. The optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its
-epsilon is 0 there, and a CUDA graph would need a different Adam from that of eager steps.
+The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
+after a layer norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the
+vocabulary. The optimizer is SGD, which works in every cell: Adam would divide by zero in pure fp16, where its epsilon
+rounds to 0, and a CUDA graph would need another Adam than eager steps do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small enough to converge at every width: the curvature grows with the width."""
+"""Small enough to converge at every width, since the curvature grows with the width."""
 
 
 class Block(nn.Module):
@@ -67,10 +67,8 @@ class Training(TrainingTask):
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Squared distance of a token's output to its target, averaged over tokens.
-
-        It is not averaged over the width: such small gradients would underflow in pure fp16.
-        """
+        """Squared distance between a token's output and its target, averaged over tokens but not over the width, since
+        the gradients would underflow in pure fp16."""
         hidden, targets = inputs
         return ((model(hidden) - targets).square().sum(dim=-1).mean(),)
 

@@ -1,8 +1,8 @@
-"""A network of two equal hidden layers (HSF Training, "Machine Learning on GPU", episode "Run time comparisons").
+"""A perceptron with two equal hidden layers (HSF Training, "Machine Learning on GPU", "Run time comparisons").
 
-Protocol `as_published`: each step takes a batch from a shuffled DataLoader, moves it to the device, and reads accuracy
-and loss back with `.item()`. Protocol `resident`: the same arithmetic on data kept on the device, in the dataset's
-(random) order, with accuracy and loss summed on the device. The protocols differ in loading and synchronisation.
+In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
+accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
+in the dataset's (random) order, and accuracy and loss are summed there, without loading or synchronisation.
 """
 
 from __future__ import annotations

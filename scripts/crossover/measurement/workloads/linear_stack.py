@@ -1,7 +1,7 @@
 """Three wide linear layers (PyTorch's recipe "Automatic Mixed Precision", as leolui2004/tensorcore ran it, 2022).
 
-A step is forward, mean squared error against random targets, backward, SGD and `zero_grad`, which frees the gradients
-since torch 2.0. The published peaks are from torch 1.11, in which old and new gradients exist at the same time.
+A step is forward, mean squared error against random targets, backward, SGD and `zero_grad`. Since torch 2.0
+`zero_grad` frees the gradients; the published peaks are from torch 1.11, where old and new gradients coexist.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def build_model(width: int) -> nn.Sequential:
 
 
 class LinearTraining(TrainingTask):
-    """The recipe's training loop over resident random inputs and targets.
+    """The recipe's training loop over random inputs and targets on the device.
 
-    A cycle is a single step, not an epoch of 50: all batches are equivalent, and nothing happens at an epoch's end.
+    A cycle is a single step rather than an epoch of 50 steps, since all batches are equivalent and nothing else happens
+    at the end of an epoch.
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
@@ -51,13 +52,13 @@ class LinearTraining(TrainingTask):
         self.batch = 0
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, width) inputs and targets; all inputs come before all targets."""
+        """The next (batch, width) inputs and targets; `resident` has the inputs of all batches, then the targets."""
         inputs, targets = self.resident[self.batch], self.resident[BATCHES + self.batch]
         self.batch = (self.batch + 1) % BATCHES
         return inputs, targets
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Loss and output: as in the recipe, the output stays alive through the backward pass and its peak."""
+        """Loss and output; as in the recipe, the output stays in memory during the backward pass."""
         features, targets = inputs
         output = model(features)
         return self.criterion(output, targets), output

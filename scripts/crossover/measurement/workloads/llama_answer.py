@@ -1,5 +1,5 @@
-"""Read a prompt with a small Llama and write an answer to it, token by token. The tokens of the answer are given in
-advance, so that devices that round differently write the same ones.
+"""A small Llama that reads a prompt and generates an answer token by token. The answer's tokens are fixed in advance,
+so that rounding on different devices cannot change them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRELOADED = "_llama"
 
 
 class Answering(Llama):
-    """(batch, prompt and all tokens of the answer but the last) -> (batch, vocabulary) logits of the last one."""
+    """(batch, tokens of the prompt and of the answer without its last) -> (batch, vocabulary) logits of the last."""
 
     def __init__(self) -> None:
         super().__init__(0, 0)
@@ -42,7 +42,7 @@ class Answering(Llama):
 
 
 class Answers(InferenceTask):
-    """Writes the same answers to the same prompts in every step."""
+    """Generates the same answers to the same prompts in every step."""
 
     sample_name = "tokens"
 

@@ -1,5 +1,5 @@
-"""Decode one token of each sequence with a small Llama, after a context whose keys and values are cached. All steps
-are the same: the token's position in the cache is overwritten.
+"""Decoding with a small Llama: one token per sequence, after a context whose keys and values are cached. All steps do
+the same work, since each overwrites the token's position in the cache.
 """
 
 from __future__ import annotations

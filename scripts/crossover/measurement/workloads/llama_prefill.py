@@ -1,4 +1,4 @@
-"""Prefill of a small Llama: processes a prompt, fills the cache and returns the logits of the next token."""
+"""Prefill with a small Llama: process a prompt, fill the cache and compute the logits of the next token."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
+"""Product of two standard-normal n x n matrices and its error (PyTorch docs, "CUDA semantics", note on TF32).
 
-A large product also gives a device's peak rate in a precision: 2 n^3 operations over its time. The error is that of
-the note: relative to the product in double precision of matrices drawn in double precision, so that rounding the
-inputs is included. The left matrix is the batch (its n rows), the right one the model's only parameter.
+A large product also gives a device's peak rate in a precision: 2 n^3 operations divided by its time. As in the note,
+the error is relative to the product in double precision of matrices drawn in double precision, so that it includes the
+rounding of the inputs. The n rows of the left matrix are the batch; the right matrix is the model's only parameter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHUNK_ROWS = 1024
 """Number of rows of the exact product computed at a time."""
 
 HOST_ROWS = 256
-"""Number of rows compared if a CPU computes the exact product, which takes seconds for these alone."""
+"""Number of rows to compare if a CPU computes the exact product, since even these take seconds."""
 
 
 class Product(nn.Module):
@@ -65,7 +65,7 @@ class Multiplication(InferenceTask):
     def own_errors(self) -> dict[str, float]:
         """The product's largest error, and its ratio to the mean absolute entry of the exact product.
 
-        All rows are compared, or HOST_ROWS if a CPU computes the exact product. Changes the matrix in the model.
+        All rows are compared, or HOST_ROWS if a CPU computes the exact product. The model's matrix is overwritten.
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
@@ -85,7 +85,7 @@ class Multiplication(InferenceTask):
 
 
 def _doubles(device: torch.device) -> Arithmetic:
-    """Double precision on the device if supported, else on the CPU."""
+    """Double precision, on the device if it supports that, otherwise on the CPU."""
     try:
         return arithmetic_of("fp64", device)
     except UnsupportedError:

@@ -1,9 +1,9 @@
 """A small convolutional network on images of digits (leolui2004/tensorcore, 2022).
 
-Protocol `as_published`: two worker processes read, transform and collate shuffled images one by one; each step moves a
-batch to the device and reads the loss back, and each epoch restarts the workers. Protocol `resident`: the same
-arithmetic on normalised images kept on the device, in whole batches and in the dataset's order, with the loss summed
-on the device. The protocols differ in loading and synchronisation. The workers' memory is not measured.
+In protocol `as_published` two worker processes transform and collate shuffled images one by one; each step moves a
+batch to the device and reads the loss back, and each epoch restarts the workers, whose memory is not measured. In
+protocol `resident` the same arithmetic runs on normalised images that stay on the device, in whole batches and in the
+dataset's order, and the loss is summed there, without loading or synchronisation.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ DECAY = 0.8
 """Factor on the learning rate after each epoch."""
 
 MEAN, DEVIATION = (0.1307,), (0.3081,)
-"""MNIST's pixels, from 0 to 1."""
+"""Mean and standard deviation of MNIST's pixels, which are from 0 to 1."""
 
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None
-"""The default start method of the source's Python on Linux; that of Python 3.14 would import torch in each worker."""
+"""The default on Linux in the source's Python; the default of Python 3.14 would import torch in each worker."""
 
 
 class Network(nn.Module):
@@ -76,8 +76,8 @@ def build_model(channels: int) -> Network:
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """(28, 28) uint8 images with the operations of the source's ToTensor and Normalize, which limit the run's
-    speed."""
+    """(28, 28) uint8 images, each transformed by the operations of the source's ToTensor and Normalize, which limit the
+    run's speed."""
 
     def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         self.images = images
@@ -93,7 +93,7 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
 
 
 def normalised(images: torch.Tensor) -> torch.Tensor:
-    """(..., 1, 28, 28) images from 0 to 1, minus MNIST's mean, divided by its deviation."""
+    """Normalise (..., 1, 28, 28) images with values from 0 to 1 by MNIST's mean and deviation."""
     images = images.clone()
     mean = torch.as_tensor(MEAN, dtype=images.dtype)
     deviation = torch.as_tensor(DEVIATION, dtype=images.dtype)
@@ -115,10 +115,8 @@ class _MnistTraining(TrainingTask):
         self.scheduler = StepLR(self.optimizer, step_size=1, gamma=DECAY)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, which moves to the device here, as in the source.
-
-        Thus the float32 images are freed before the backward pass under autocast, whose peak they would raise.
-        """
+        """Cross entropy of a batch, which is moved to the device here, as in the source. The float32 images are then
+        freed before the backward pass under autocast, and do not raise its peak."""
         images, labels = inputs
         weight = next(model.parameters())
         outputs = model(images.to(weight.device, weight.dtype))
@@ -135,8 +133,7 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Have the kernel end this worker with its parent; torch's check misses a parent that died before the check
-    began."""
+    """Let the kernel end this worker with its parent; torch's own check misses a parent that died before it began."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -146,7 +143,7 @@ def _end_with(parent: int, _worker: int) -> None:
 class AsPublished(_MnistTraining):
     """Batches from two workers; the loss is read back at the end of each step.
 
-    A cycle is an epoch, with the start and the end of its workers and its last, partial batch.
+    A cycle is an epoch, which includes the start and the end of its workers and a partial last batch.
     """
 
     reads_back = True
@@ -196,7 +193,7 @@ class AsPublished(_MnistTraining):
 
 
 class Resident(_MnistTraining):
-    """Batches from images that lie on the device; the loss is summed there."""
+    """Batches of images resident on the device; the loss is summed there."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         images = normalised(data["features"].unsqueeze(1).to(torch.float32).div_(255))

@@ -1,4 +1,4 @@
-"""No work, measured without torch: its trials show the overhead of the workflow (see `null_trial`)."""
+"""A step that does nothing, measured without torch by `null_trial`; its trials show the workflow's overhead."""
 
 SIZE_NAME = "numbers of cells"
 SIZE_RANGE = (1, 1000000)

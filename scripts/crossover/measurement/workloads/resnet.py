@@ -1,10 +1,10 @@
 """Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer.
 
-The source times both passes on 16 resident images and discards the gradients. The models are those of the transformers
-library. They have torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the
-source's models, the stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts
-from a cross entropy with random labels instead of the source's random numbers, which does not change the work. The
-source's ResNet-200 and VGG are not among transformers' ResNets of published sizes, so they are omitted.
+The source times both passes on 16 resident images and discards the gradients. The models come from transformers. They
+have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, the
+stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The backward pass starts from a cross
+entropy with random labels rather than from random numbers as in the source, which does not change the work. The
+source's ResNet-200 and VGG are omitted, since transformers has no models of these sizes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ SIDE = 224
 """Pixels on each side of an image."""
 
 DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
-"""Blocks in each of the four stages (He et al. 2015, table 1), each of two layers up to 34 layers, of three beyond."""
+"""Number of blocks in each of the four stages (He et al. 2015, table 1). A block has two layers in models of up to 34
+layers, three in larger ones."""
 
 BLOCK_SHARE = 0.2
-"""Initial weight with which a block is added to its input. With torch's 1, gradients double from block to block in
-training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
+"""Initial weight with which a block's output is added to its input. With torch's 1, gradients double from block to
+block in training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:

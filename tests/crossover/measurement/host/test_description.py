@@ -1,3 +1,5 @@
+"""The columns that describe a host, from fake files of the kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,9 +12,7 @@ from crossover.measurement.host.description import describe_host
 from crossover.tables.columns import COLUMNS
 
 
-def test_the_cpu_is_described_under_the_names_of_the_columns(
-    kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_description_of_a_host(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     files = {
         "proc/cpuinfo": "model name : Brand C1\nflags : avx512_bf16\n",
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",

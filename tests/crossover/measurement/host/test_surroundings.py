@@ -1,4 +1,4 @@
-"""Readings around a trial's timed blocks with a fake NVML and fake counters, and energy."""
+"""Readings around a trial's timed blocks, with a fake NVML and fake counters, and energy."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ WINDOW = (20.0, 20)
 
 
 def counters(number: int, elsewhere: float) -> Counters:
-    """1000 ticks per CPU in 10 s: of two CPUs this process uses 1 and others 0.5; others use `elsewhere` of two further
-    CPUs.
-    """
+    """Counters with 1000 ticks per CPU in 10 s. Of two CPUs this process uses 1 and others use 0.5; of two further CPUs
+    others use `elsewhere`."""
     busy = 1500 * number
     near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, process=1000 * number, children=0)
     host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
@@ -49,7 +48,7 @@ def counters(number: int, elsewhere: float) -> Counters:
 
 @pytest.fixture(autouse=True)
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The order of the readings; 10 s pass between two of them, in which the CPU's package uses 400 J."""
+    """The order of the readings, between two of which 10 s pass and the CPU's package uses 400 J."""
     done: list[str] = []
 
     def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
@@ -66,7 +65,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def gpu(**changed: Any) -> dict[str, Any]:
-    """A GPU at work."""
+    """NVML's answers for a busy GPU."""
     return {
         "nvmlDeviceGetClockInfo": 1980,
         "nvmlDeviceGetComputeRunningProcesses_v3": [],
@@ -76,7 +75,7 @@ def gpu(**changed: Any) -> dict[str, Any]:
 
 
 def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
-    """The columns of a trial during which nothing changes on the GPU."""
+    """The columns of a trial during which the GPU's state does not change."""
     readings = Surroundings(device, uuid, nvml)
     readings.counts()
     readings.counts()
@@ -92,19 +91,14 @@ def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> 
     assert columns["others_cpus"] == columns["host_others_cpus"] == 0.5
     assert {columns[name] for name in ("energy_j", "energy_per_step_j", "energy_source")} == {None}
     assert columns["sm_clock_after_mhz"] is columns["leased_beside"] is None
-    assert order == [
-        "counters",
-        "energy",
-        "energy",
-        "counters",
-    ]  # so that no reading is within the window of the energy
+    assert order == ["counters", "energy", "energy", "counters"]  # no other reading is within the energy's window
 
 
 @pytest.mark.parametrize(("elsewhere", "energy_j"), [(-0.5, 400), (-0.2, None), (0.0, None)])
-def test_packages_have_an_energy_if_others_used_none_of_their_cpus(
+def test_packages_have_an_energy_unless_others_used_their_cpus(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
 ) -> None:
-    """Other programs use 0, 0.3 or 0.5 CPUs."""
+    """Other programs use 0, 0.3 or 0.5 CPUs of the package."""
     readings = iter(counters(number, elsewhere) for number in range(2))
     monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
     columns = around("cpu-1", None, fake_nvml({}))
@@ -124,7 +118,7 @@ def test_a_trial_on_a_gpu(
     share: int | None,
     shared: bool,
 ) -> None:
-    """Other processes that use at most 2 % of the GPU do not invalidate its energy."""
+    """Energy is kept if other processes use at most 2 % of the GPU."""
     thermal = f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})"
     nvml = fake_nvml({UUID: gpu(**{thermal: SimpleNamespace(violationTime=10**9)})})
     readings = Surroundings("cuda", UUID, nvml)
@@ -163,10 +157,10 @@ def test_a_trial_on_a_gpu(
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
 
 
-def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
+def test_a_short_timing_reads_the_use_of_the_gpu_over_a_second(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
 ) -> None:
-    """The timing is from 50 to 50.3 s: a sample at 49.4 s counts, one at 49.2 s does not."""
+    """For a timing from 50 to 50.3 s, a sample at 49.4 s counts, and a sample at 49.2 s does not."""
     samples = [SimpleNamespace(pid=pid, timeStamp=at, smUtil=50) for pid, at in ((7, 49_400_000), (8, 49_200_000))]
     nvml = fake_nvml({UUID: gpu(nvmlDeviceGetProcessUtilization=samples)})
     times_us = iter([50_000_000, 50_300_000, 50_300_001])
@@ -178,7 +172,7 @@ def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
 
 
 @pytest.mark.parametrize(("before", "after", "most"), [(2, 1, 2), (0, 3, 3)])
-def test_most_of_the_gpus_that_were_leased_beside_it_count(
+def test_the_larger_number_of_other_leased_gpus_counts(
     monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int
 ) -> None:
     readings = iter([before, after])
@@ -197,14 +191,14 @@ def test_most_of_the_gpus_that_were_leased_beside_it_count(
         (-1.0, 10.0, 600, False, (None, None, None)),  # the driver was reloaded
     ],
 )
-def test_energy_of_a_step(
+def test_energy_columns(
     used_j: float | None, window_s: float, steps: int, shared: bool, expected: tuple[Any, ...]
 ) -> None:
     columns = energy_columns(used_j, "NVML", window_s, steps, shared)
     assert columns == dict(zip(("energy_j", "energy_per_step_j", "energy_source"), expected, strict=True))
 
 
-def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> None:
+def test_energy_is_read_only_for_a_whole_gpu(fake_nvml: Callable[..., Any]) -> None:
     instance = {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "GPU-1", "nvmlDeviceGetTotalEnergyConsumption": 9}
     nvml = fake_nvml({"GPU-1": {"nvmlDeviceGetTotalEnergyConsumption": 77}, "GPU-2": {}, "MIG-3": instance})
     energies_mj = [read_gpu_energy_mj(uuid, nvml) for uuid in ("GPU-1", "GPU-2", "MIG-3", "GPU-4", None)]
@@ -214,9 +208,8 @@ def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> No
 
 @pytest.fixture
 def machine(kernel: Callable[..., Path]) -> Path:
-    """A machine with two packages, one of which has a sub-domain, the platform, and a second interface to the first
-    package.
-    """
+    """A machine with two packages, a domain within the first package, the platform, and a second interface to the first
+    package."""
     domains = {
         "intel-rapl:0": "package-0",
         "intel-rapl:0:0": "core",
@@ -256,7 +249,7 @@ def packages(*energies_j: float) -> dict[str, RaplCounter]:
         (packages(1), packages(2), 31.0, None),  # at 1000 W, 30 000 J pass in 30 s
     ],
 )
-def test_packages_are_added_and_a_counter_that_wrapped_is_carried_on(
+def test_packages_are_added_up_and_a_counter_may_wrap_once(
     before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, joules: float | None
 ) -> None:
     assert package_joules(before, after, window_s) == joules

@@ -1,4 +1,4 @@
-"""Second attempts, statuses of refused steps, and temporary files of a measuring process."""
+"""Second attempts, tries of failed steps on the CPU, and temporary files of a measuring process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trials import CELL, read_row, trial_job, write_points
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
 def test_a_trial_leaves_no_temporary_files(isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch makes a folder for its compiler as soon as an optimizer is built."""
+    """torch makes a temporary folder for its compiler as soon as an optimizer is built."""
     monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)
@@ -46,7 +46,7 @@ HEAT = outcome("invalid", "heat", transient=True)
         [outcome("oom", "full")],
     ],
 )
-def test_only_what_may_pass_is_measured_once_more(
+def test_only_a_trial_with_a_temporary_cause_is_measured_once_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: list[Outcome]
 ) -> None:
     made: list[int] = []

@@ -1,4 +1,4 @@
-"""Measuring processes with the user's code, unexpected errors, and the copy of the heap."""
+"""Measuring processes: imports of the user's code, errors, a full disk, the copy of the heap, and torch's warnings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(width, batch_size):
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
-    """A trial of a model file in a temporary folder."""
+    """A trial of a user's model in the working folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -45,7 +45,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
-def test_files_named_as_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
+def test_files_named_like_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
     for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
         Path(f"{name}.py").write_text("raise RuntimeError('imported')")
     measure(replace(job, isolation=isolation))
@@ -66,7 +66,7 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )
-def test_an_error_is_told_and_a_users_mistake_is_one_line(
+def test_an_error_is_reported_and_a_users_mistake_is_one_line(
     job: TrialJob, error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(*_: Any) -> None:
@@ -89,7 +89,7 @@ def test_an_error_is_told_and_a_users_mistake_is_one_line(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk; a row has more than 2 kB."""
+    """A limit of 2 kB on the size of files, which a row exceeds, stands for a full disk."""
     cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
     output = tmp_path / "row.parquet"
     options = [*trial_options(cell, EFFORT), "--isolation=process", f"--output={output}"]
@@ -129,10 +129,48 @@ for old in (False, True):
 """
 
 
-def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
-    """Otherwise a step that writes to a shared page waits for its copy, and so do all other threads."""
+def test_a_fork_shares_no_page_of_its_copied_heap() -> None:
+    """A step that writes to a shared page would wait for the page's copy, and so would all other threads."""
     command = [sys.executable, "-c", SHARED_HEAP]
     printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout
     new, old = (tuple(map(int, line.split())) for line in printed.splitlines())
     assert min(new[0], old[0]) > 2_000
     assert max(new[1], old[1]) < 100
+
+
+QUIET = """
+import sys, warnings
+sys.path.insert(0, sys.argv[1])
+from crossover.measurement.process.child import keep_torch_quiet
+keep_torch_quiet()
+import torch
+from torch import nn
+"""
+INTERNAL = """
+nn.LazyLinear(3)
+torch.eye(3).to_sparse_csr()
+torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+with torch.profiler.profile(schedule=torch.profiler.schedule(wait=0, warmup=1, active=1)) as profile:
+    for _ in range(4):
+        torch.ones(3)
+        profile.step()
+torch.compiler.config.force_disable_caches = True
+torch.compile(lambda x: x * 2, backend="eager")(torch.ones(3))
+"""
+OF_THE_USER = """
+nn.MSELoss()(torch.ones(3, 1), torch.ones(3))
+torch.cuda.amp.autocast(enabled=False)
+warnings.warn("of the user's own", FutureWarning)
+"""
+
+
+def test_only_warnings_that_a_user_can_act_on_are_shown() -> None:
+    command = [sys.executable, "-c", QUIET + INTERNAL + OF_THE_USER, str(ROOT / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    shown = [line.partition("Warning: ")[2][:50] for line in done.stderr.splitlines() if "Warning: " in line]
+    assert shown == [
+        "Using a target size (torch.Size([3])) that is diff",
+        "`torch.cuda.amp.autocast(args...)` is deprecated. ",
+        "of the user's own",
+    ]

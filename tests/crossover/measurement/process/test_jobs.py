@@ -1,3 +1,5 @@
+"""Jobs as JSON, and messages on pipes."""
+
 from __future__ import annotations
 
 import os
@@ -33,7 +35,7 @@ JOBS = [
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.kind)
-def test_a_job_survives_the_journey(job: Job) -> None:
+def test_a_job_is_the_same_after_the_transfer_as_json(job: Job) -> None:
     assert all(getattr(job, field.name) != field.default for field in fields(job) if field.default is not MISSING)
     assert job_from_json(job.to_json()) == job
 

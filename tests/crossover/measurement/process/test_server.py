@@ -1,4 +1,4 @@
-"""Real trial servers. Most fork trials of the null workload, which need no torch."""
+"""Real trial servers, most of which fork trials of the null workload and need no torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRELOADED = NULL_TRIAL[0]
 
 @pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for sockets with a short path; servers that use it are killed after the test."""
+    """A folder for sockets, whose path must be short; its servers are killed after the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     yield folder
@@ -58,7 +58,7 @@ def long_job(tmp_path: Path) -> TrialJob:
 
 
 def servers(folder: Path) -> list[psutil.Process]:
-    """The servers whose sockets lie in a folder, without their forks, whose parent is a server."""
+    """The servers with sockets in a folder, without their forks."""
     processes = {
         process.pid: process
         for process in psutil.process_iter(["status", "cmdline"])  # skips processes that end meanwhile
@@ -97,10 +97,8 @@ def test_a_server_that_was_started_early_serves_the_first_trial(
 
 
 @pytest.mark.parametrize("isolation", ["server", "process"])
-def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
-    runtime: Path, job: TrialJob, isolation: str
-) -> None:
-    """A server that the first trial starts is not bound to that trial's CPUs."""
+def test_a_trial_runs_on_the_cpus_of_its_gpu_and_the_next_on_all(runtime: Path, job: TrialJob, isolation: str) -> None:
+    """The server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
     bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]))
     free = measured(replace(job, isolation=isolation, threads=2))
@@ -170,6 +168,6 @@ def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob)
         *((name, False) for name in ("CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE")),
     ],
 )
-def test_the_key_holds_what_a_fork_inherits_and_cannot_set(name: str, changes: bool) -> None:
+def test_the_key_depends_on_variables_that_a_fork_cannot_change(name: str, changes: bool) -> None:
     assert (server_key({}, PRELOADED) != server_key({name: "7"}, PRELOADED)) is changes
     assert server_key({}, PRELOADED) != server_key({}, "another")

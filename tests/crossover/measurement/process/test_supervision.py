@@ -1,4 +1,4 @@
-"""How the parent judges the end of fake children; test_planted_faults.py has real ones."""
+"""The outcome for each way in which a fake child may end; test_planted_faults.py has real children."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = {"parameters": 6}
 
 
 class FakeChild:
-    """A child that has sent some messages and ends as given, or else runs until it is killed."""
+    """A child that has sent these messages and has ended with `end`, or runs until it is killed if that is None."""
 
     def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
         reader, self.writer = os.pipe()
@@ -65,7 +65,7 @@ def watch(child: FakeChild, kills: tuple[int | None, int | None] = (0, 0), limit
 
 
 @pytest.mark.parametrize("end", [Ending(exit_code=0), None])
-def test_a_child_that_is_done_has_written_and_is_ended(end: Ending | None) -> None:
+def test_a_child_that_is_done_is_ended(end: Ending | None) -> None:
     child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], end)
     assert watch(child) == Outcome("oom", "full", True, FACTS)
     assert child.killed
@@ -99,11 +99,11 @@ def test_an_end_by_a_signal(
 
 
 TIMED = {"step_time_s": 0.5, "flags": ["drift", "not_checked"], "status": "ok", "reason": None}
-LATER = ["numerical check", "memory pass", "profile"]
+PASSES = ["numerical check", "memory pass", "profile"]
 
 
-def timed(passing: list[str] = LATER, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
-    """Messages of a child that has reached a pass after its timing."""
+def timed(passing: list[str] = PASSES, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
+    """The messages of a child that has begun a pass after its timing."""
     return [{"begun": FACTS}, {"passing": passing, "row": {**TIMED, **row}, "transient": transient}]
 
 
@@ -116,7 +116,7 @@ def timed(passing: list[str] = LATER, transient: bool = False, **row: Any) -> li
         (signal.SIGKILL, (3, 3), "the measuring process was ended from outside (SIGKILL)"),
     ],
 )
-def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals | None, kills: tuple[int, int], why: str) -> None:
+def test_an_end_during_a_pass_keeps_the_time(end: signal.Signals | None, kills: tuple[int, int], why: str) -> None:
     child = FakeChild(timed(), None if end is None else Ending(signal=end))
     outcome = watch(child, kills)
     assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
@@ -127,7 +127,7 @@ def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals | None, kill
 
 
 @pytest.mark.parametrize("transient", [True, False])
-def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool) -> None:
+def test_an_invalid_time_stays_invalid_if_a_pass_ends_early(transient: bool) -> None:
     reason = "other compute processes on the GPU (1)"
     outcome = watch(FakeChild(timed(["memory pass"], transient, status="invalid", reason=reason), None))
     assert (outcome.status, outcome.transient) == ("invalid", transient)
@@ -135,8 +135,8 @@ def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool)
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_code_that_ends_its_process_is_named(status: int) -> None:
-    """As after `os._exit` in the user's file."""
+def test_user_code_that_ends_the_process_is_named(status: int) -> None:
+    """The user's file may call `os._exit`."""
     messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
     with pytest.raises(ChildFailedError) as failure:
         watch(FakeChild(messages, Ending(exit_code=status)))
@@ -152,15 +152,15 @@ def test_code_that_ends_its_process_is_named(status: int) -> None:
         ([{"doing": "build(8, 4) of net.py"}, {"doing": None}], "not done after 50 s; raise time_limit_s"),
     ],
 )
-def test_what_takes_too_long_is_named(messages: list[dict[str, Any]], reason: str) -> None:
+def test_user_code_that_takes_too_long_is_named(messages: list[dict[str, Any]], reason: str) -> None:
     child, clock = FakeChild([{"begun": FACTS}, {"known": {"parameters": 7}}, *messages], None), Clock()
     assert supervise(child, 50, lambda: 0, clock) == Outcome("timeout", reason, False, {"parameters": 7})
     assert 50 <= clock.now < 60  # from the beginning
     assert child.killed
 
 
-def test_a_child_with_an_unknown_end_is_not_waited_for() -> None:
-    """Its pipe is closed, but the server does not report how it ended."""
+def test_a_child_that_is_gone_without_a_report_is_lost() -> None:
+    """The child's pipe is closed, but its server does not report how the child ended."""
     child = FakeChild([{"begun": FACTS}], None)
     os.close(child.writer)
     with pytest.raises(ChildLostError, match="closed its messages"):

@@ -27,49 +27,47 @@ def without_dropout(model: nn.Module) -> None:
         dropout.p = 0.0
 
 
-def task(variant: str = "plain", precision: str = "fp32") -> Any:
+def make_task(variant: str = "plain") -> Any:
     """A task of two layers and four sequences."""
-    ours = task_of(cell_of("bert", 2, 4, variant=variant, precision=precision))
-    without_dropout(ours.model)
-    return ours
+    task = task_of(cell_of("bert", 2, 4, variant=variant))
+    without_dropout(task.model)
+    return task
 
 
-def test_a_step_of_the_sources_loop() -> None:
-    """A plain loop with loss, backward, and AdamW at 5e-5 without weight decay gives the same weights after two
-    steps.
-    """
-    ours = task()
-    tokens, labels = ours.next_inputs()
+def test_a_step_is_that_of_the_source() -> None:
+    """Loss, backward and AdamW at 5e-5 without weight decay give the same weights after two steps."""
+    task = make_task()
+    tokens, labels = task.next_inputs()
     assert (tokens.shape, labels.shape) == ((4, 16), (4,))
     assert (int(tokens.max()) < 100, set(labels.tolist()) <= {0, 1}) == (True, True)
     model = bert.build_model(2)
-    model.load_state_dict(ours.model.state_dict())
+    model.load_state_dict(task.model.state_dict())
     without_dropout(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0)
     for _ in range(2):
-        ours.step()
+        task.step()
         logits = model(input_ids=tokens).logits
         assert logits.shape == (4, 2)
         functional.cross_entropy(logits, labels).backward()
         optimizer.step()
         optimizer.zero_grad()
-    assert same_weights(ours.model, model)
+    assert same_weights(task.model, model)
 
 
-def gradients(ours: Any) -> torch.Tensor:
+def gradients(task: Any) -> torch.Tensor:
     """The gradients passed to the optimizer, as one vector."""
     parts: list[torch.Tensor] = []
-    ours.optimizer.step = lambda: parts.extend(p.grad.flatten().clone() for p in ours.model.parameters())
-    ours.step()
-    assert all(p.grad is None for p in ours.model.parameters())
+    task.optimizer.step = lambda: parts.extend(p.grad.flatten().clone() for p in task.model.parameters())
+    task.step()
+    assert all(p.grad is None for p in task.model.parameters())
     return torch.cat(parts)
 
 
 @pytest.mark.parametrize("variant", [name for name in bert.VARIANTS if name != "plain"])
-def test_every_variant_has_the_gradients_of_the_plain_step(variant: str) -> None:
-    plain = gradients(task())
+def test_every_variant_computes_the_gradients_of_the_plain_step(variant: str) -> None:
+    plain = gradients(make_task())
     assert float(plain.norm()) > 0.1
-    assert float((gradients(task(variant)) - plain).norm() / plain.norm()) < 1e-6
+    assert float((gradients(make_task(variant)) - plain).norm() / plain.norm()) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -83,18 +81,18 @@ def test_every_variant_has_the_gradients_of_the_plain_step(variant: str) -> None
     ],
 )
 def test_passes_and_optimizer_of_a_variant(variant: str, sequences: list[int], layers: int) -> None:
-    """Checks the sequences per embedding call, the number of calls of layers, and the optimizer's state."""
-    ours = task(variant)
+    """Check the sequences per call of the embedding, the calls of layers, and the optimizer's state."""
+    task = make_task(variant)
     embedded: list[int] = []
     attended: list[int] = []
-    ours.model.bert.embeddings.register_forward_hook(lambda _m, _i, output: embedded.append(len(output)))
-    for layer in ours.model.bert.encoder.layer:
+    task.model.bert.embeddings.register_forward_hook(lambda _m, _i, output: embedded.append(len(output)))
+    for layer in task.model.bert.encoder.layer:
         layer.attention.register_forward_hook(lambda *_: attended.append(1))
-    ours.step()
+    task.step()
     assert (embedded, len(attended)) == (sequences, layers)
-    state = sum(t.numel() for s in ours.optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor))
-    parameters = sum(p.numel() for p in ours.model.parameters())
+    state = sum(t.numel() for s in task.optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor))
+    parameters = sum(p.numel() for p in task.model.parameters())
     adafactor = "adafactor" in variant
-    assert ours.reads_back is adafactor
+    assert task.reads_back is adafactor
     # Adafactor keeps a row and a column for a matrix, Adam two moments.
     assert state < 0.2 * parameters if adafactor else 2 * parameters <= state < 2.01 * parameters

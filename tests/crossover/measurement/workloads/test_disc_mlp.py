@@ -15,7 +15,7 @@ DATA = {
 }
 
 
-def test_the_eight_layer_model_is_the_sources() -> None:
+def test_the_model_with_eight_layers_is_that_of_the_source() -> None:
     widths = [(2, 4), (4, 8), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256), (256, 2)]
     layers = list(build_model(8))
     assert [(layer.in_features, layer.out_features) for layer in layers if isinstance(layer, nn.Linear)] == widths
@@ -23,15 +23,15 @@ def test_the_eight_layer_model_is_the_sources() -> None:
 
 
 def test_two_epochs_train_as_the_source_does() -> None:
-    """The source's loop, written out plainly, gives the same weights and output."""
-    ours: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
-    assert ours.cycle_steps == 10
+    """The source's loop gives the same weights and the same text."""
+    task: Any = task_of(cell_of("disc_mlp", 4, 100), DATA)
+    assert task.cycle_steps == 10
     progress = []
     for step in range(20):
-        ours.step()
+        task.step()
         if step % 10 == 9:
-            progress.append(ours.progress)
-            assert not ours.accumulated_loss.requires_grad  # autograd's graph of an epoch is freed at its end
+            progress.append(task.progress)
+            assert not task.accumulated_loss.requires_grad  # autograd's graph of an epoch is freed at its end
 
     torch.manual_seed(0)
     model = build_model(4)
@@ -50,4 +50,4 @@ def test_two_epochs_train_as_the_source_does() -> None:
         printed.append(f"Train Loss {total:6.2f}, Train Error {wrong / 1000:5.2%}")
     assert progress == printed
     assert printed[0] != printed[1]
-    assert same_weights(ours.model, model)
+    assert same_weights(task.model, model)

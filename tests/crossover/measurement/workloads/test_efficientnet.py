@@ -20,25 +20,23 @@ def plain() -> Any:
 
 
 @pytest.mark.parametrize("side", [SIDE, 224])
-def test_the_pooling_computes_the_same_as_that_of_transformers(side: int) -> None:
-    """The whole network is compared with the original with the same weights, with a last map of 1 or 7 x 7
-    positions.
-    """
+def test_the_replaced_pooling_computes_the_same_logits(side: int) -> None:
+    """The network is compared with the original at the same weights; its last map has 1 or 7 x 7 positions."""
     torch.manual_seed(0)
-    ours: Any = build_model(cell_of("efficientnet", side)).eval()
+    model: Any = build_model(cell_of("efficientnet", side)).eval()
     # torch.compile unrolls the whole pooling window, even beyond the map, so no such pooling module may remain.
-    assert not [module for module in ours.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
-    original = EfficientNetForImageClassification(ours.config).eval()
+    assert not [module for module in model.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
+    original = EfficientNetForImageClassification(model.config).eval()
     assert isinstance(original.efficientnet.pooler, nn.AvgPool2d)
-    original.load_state_dict(ours.state_dict())  # strict: the same names and shapes
+    original.load_state_dict(model.state_dict())  # strict: the same names and shapes
     images = torch.randn(2, 3, side, side)
     with torch.no_grad():
-        logits, expected = ours(images).logits, original(images).logits
+        logits, expected = model(images).logits, original(images).logits
     assert float(expected.std()) > 0.01
     assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_channels_last_is_stored_so_and_computes_the_same(plain: Any) -> None:
+def test_channels_last_changes_the_layout_and_not_the_result(plain: Any) -> None:
     last = task_of(cell_of("efficientnet", SIDE, variant="channels_last"))
     (images,) = last.next_inputs()
     assert images.stride() == (3 * SIDE * SIDE, 1, 3 * SIDE, 3)  # by hand: a pixel's channels are neighbours

@@ -10,8 +10,8 @@ from crossover.measurement.workloads import gpt_block
 from tiny_tasks import cell_of, task_of
 
 
-def restated(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
-    """GPT-2's block with plain operations: pre-norm, causal attention, perceptron with the tanh GELU."""
+def plain_block(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
+    """GPT-2's block in plain operations: pre-norm, causal attention, perceptron with the tanh GELU."""
     batch, tokens, width = hidden.shape
     split = functional.layer_norm(hidden, (width,), block.ln_1.weight, block.ln_1.bias) @ block.attn.c_attn.weight
     query, key, value = (
@@ -28,22 +28,22 @@ def restated(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
     return hidden + inner @ block.mlp.c_proj.weight + block.mlp.c_proj.bias
 
 
-def test_a_step_is_that_of_the_block_restated() -> None:
-    ours = task_of(cell_of("gpt_block", 128))
-    hidden, targets = ours.next_inputs()
+def test_a_step_is_that_of_a_block_in_plain_operations() -> None:
+    task = task_of(cell_of("gpt_block", 128))
+    hidden, targets = task.next_inputs()
     assert hidden.shape == targets.shape == (2, 256, 128)
-    dropouts = [module for module in ours.model.modules() if isinstance(module, nn.Dropout)]
+    dropouts = [module for module in task.model.modules() if isinstance(module, nn.Dropout)]
     assert {dropout.p for dropout in dropouts} == {0.1}  # GPT-2's
     for dropout in dropouts:
         dropout.p = 0.0
     model: Any = gpt_block.build_model(128)
-    model.load_state_dict(ours.model.state_dict())
-    output = restated(model.block, hidden, heads=2)
-    assert torch.allclose(ours.model(hidden), output, rtol=1e-4, atol=1e-4)
+    model.load_state_dict(task.model.state_dict())
+    output = plain_block(model.block, hidden, heads=2)
+    assert torch.allclose(task.model(hidden), output, rtol=1e-4, atol=1e-4)
     loss = (output - targets).square().sum() / (2 * 256)
     loss.backward()
-    ours.step()
-    for mine, theirs in zip(ours.model.parameters(), model.parameters(), strict=True):
+    task.step()
+    for mine, theirs in zip(task.model.parameters(), model.parameters(), strict=True):
         assert theirs.grad is not None
         assert float(theirs.grad.norm()) > 0
         assert torch.allclose(mine, theirs - 1e-5 * theirs.grad, rtol=1e-5, atol=1e-7)

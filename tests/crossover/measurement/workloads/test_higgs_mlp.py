@@ -19,11 +19,11 @@ DATA = {  # three full batches of 32, and one of four rows
 
 
 def test_as_published_trains_as_the_lesson_does() -> None:
-    """The lesson's loop, written out plainly over two epochs with the same shuffling, gives the same weights."""
-    ours: Any = task_of(cell_of("higgs_mlp", 8, 32, protocol="as_published"), DATA)
+    """The lesson's loop over two epochs, with the same shuffling, gives the same weights."""
+    task: Any = task_of(cell_of("higgs_mlp", 8, 32, protocol="as_published"), DATA)
     torch.manual_seed(7)
     for _ in range(8):
-        ours.step()
+        task.step()
 
     loader = DataLoader(TensorDataset(DATA["features"], DATA["labels"]), batch_size=32, shuffle=True)
     torch.manual_seed(0)
@@ -41,9 +41,9 @@ def test_as_published_trains_as_the_lesson_does() -> None:
             accuracies.append((probabilities.argmax(dim=-1) == labels).float().mean().item())
             loss.backward()
             optimizer.step()
-    assert same_weights(ours.model, model)
-    assert (ours.history, ours.accuracies) == (losses, accuracies)
-    assert ours.reads_back
+    assert same_weights(task.model, model)
+    assert (task.history, task.accuracies) == (losses, accuracies)
+    assert task.reads_back
 
 
 def pixels() -> dict[str, torch.Tensor]:
@@ -57,9 +57,9 @@ def pixels() -> dict[str, torch.Tensor]:
     [("higgs_mlp", DATA, Classifier, 1e-3), ("digits_mlp", pixels(), digits_mlp.build_model, 0.1)],
 )
 def test_resident_trains_on_full_batches_in_order(workload: str, data: Any, build_model: Any, rate: float) -> None:
-    ours: Any = task_of(cell_of(workload, 8, 32), data)
+    task: Any = task_of(cell_of(workload, 8, 32), data)
     for _ in range(5):
-        ours.step()
+        task.step()
 
     torch.manual_seed(0)
     model = build_model(8)
@@ -73,9 +73,9 @@ def test_resident_trains_on_full_batches_in_order(workload: str, data: Any, buil
         losses += loss.detach()
         loss.backward()
         optimizer.step()
-    assert same_weights(ours.model, model)
+    assert same_weights(task.model, model)
     if workload == "higgs_mlp":
-        assert torch.equal(ours.loss_sum, losses)
-        assert not ours.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
-        assert 0 < ours.accuracy_sum <= 5
-        assert not ours.reads_back
+        assert torch.equal(task.loss_sum, losses)
+        assert not task.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
+        assert 0 < task.accuracy_sum <= 5
+        assert not task.reads_back

@@ -14,11 +14,11 @@ from tiny_tasks import cell_of, same_weights, task_of
 
 @pytest.mark.parametrize(("precision", "steps"), [("fp32", 100), ("amp-fp16", 10)])
 def test_training_as_the_recipe_does(precision: str, steps: int) -> None:
-    """The recipe's script, written out plainly from its first random number on, gives the same weights."""
-    ours = task_of(cell_of("linear_stack", 16, 8, precision=precision))
-    assert ours.cycle_steps == 1
+    """The recipe's script gives the same weights from the same random numbers."""
+    task = task_of(cell_of("linear_stack", 16, 8, precision=precision))
+    assert task.cycle_steps == 1
     for _ in range(steps):
-        ours.step()
+        task.step()
 
     torch.manual_seed(0)
     data, targets = ([torch.randn(8, 16) for _ in range(50)] for _ in range(2))
@@ -34,14 +34,14 @@ def test_training_as_the_recipe_does(precision: str, steps: int) -> None:
         scaler.step(opt)
         scaler.update()
         opt.zero_grad()
-    assert same_weights(ours.model, net)
+    assert same_weights(task.model, net)
     assert not any(torch.equal(a, b) for a, b in zip(net.parameters(), before, strict=True))
 
 
-def test_the_published_resident_bytes_by_arithmetic() -> None:
-    """Data, weights and gradients; the published 1,350,681,600 bytes are nearly these plus 13 activations of 8 MiB."""
+def test_the_published_bytes_follow_from_the_shapes() -> None:
+    """The published 1,350,681,600 bytes are nearly those of data, weights, gradients and 13 activations of 8 MiB."""
     with torch.device("meta"):
-        ours: Any = build_task(cell_of("linear_stack", 4096, 512), {}, Arithmetic(torch.device("meta")))
-    assert sum(tensor.nbytes for tensor in ours.resident) == 838_860_800
-    weights = sum(parameter.nbytes for parameter in ours.model.parameters())
+        task: Any = build_task(cell_of("linear_stack", 4096, 512), {}, Arithmetic(torch.device("meta")))
+    assert sum(tensor.nbytes for tensor in task.resident) == 838_860_800
+    weights = sum(parameter.nbytes for parameter in task.model.parameters())
     assert 0 < 1_350_681_600 - (838_860_800 + 2 * weights) - 13 * 512 * 4096 * 4 < 2**15

@@ -15,14 +15,14 @@ def tokens() -> torch.Tensor:
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_prompt_gives_the_logits_of_the_plain_model(batch_size: int, tokens: torch.Tensor) -> None:
-    """Also with a model whose cache is for one sequence, as in the numerical check."""
+    """A cache of one sequence, as in the numerical check, also serves a larger batch."""
     prefill = Llama(0, 12, batch_size)
     with torch.no_grad():
         plain = prefill.model(tokens).logits[:, -1]
         assert torch.allclose(prefill(tokens), plain, atol=1e-5)
 
 
-def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(tokens: torch.Tensor) -> None:
+def test_decoding_after_a_cached_context_gives_the_logits_of_the_whole_prompt(tokens: torch.Tensor) -> None:
     prefill, decode = Llama(0, 12, 3), Llama(11, 1, 3)
     decode.load_state_dict(prefill.state_dict())
     with torch.no_grad():
@@ -35,7 +35,7 @@ def test_a_token_behind_a_cached_context_has_the_logits_of_the_whole_prompt(toke
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_token_of_an_answer_has_the_logits_of_the_plain_model(rows: int) -> None:
-    """Also after a longer answer: an answer does not depend on those before it."""
+    """An answer does not depend on a longer one before it."""
     answering = Answering()
     tokens = torch.randint(VOCABULARY, (rows, PROMPT + 3))
     with torch.no_grad():
@@ -56,8 +56,8 @@ def test_tokens_are_counted(workload: str, size: int, counted: int) -> None:
     assert (cell.batch_size if task.samples_taken is None else task.samples_taken) == counted
 
 
-def test_the_cache_is_as_large_as_its_arithmetic_says() -> None:
-    """Keys and values: 2 x 8 layers x 8 heads x 64 numbers a token."""
+def test_the_size_of_the_cache() -> None:
+    """Keys and values are 2 x 8 layers x 8 heads x 64 numbers per token."""
     model = Llama(9, 1, 4)
     assert model.keys.nbytes + model.values.nbytes == 2 * 8 * 8 * 64 * 10 * 4 * 4
     model.bfloat16()

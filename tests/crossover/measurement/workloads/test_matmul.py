@@ -13,11 +13,11 @@ from tiny_tasks import cell_of, task_of
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "amp-bf16"])
 @pytest.mark.parametrize(("n", "rows"), [(100, 100), (300, 256)])
 def test_errors_as_the_note_defines_them(precision: str, n: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computed with NumPy in float64 from the matrices as drawn, before they were rounded."""
+    """The errors are recomputed with NumPy in float64, from the matrices before they are rounded."""
     monkeypatch.setattr(matmul, "CHUNK_ROWS", 70)  # several chunks, the last one short
-    ours: Any = task_of(cell_of("matmul", n, 1, precision=precision))
+    task: Any = task_of(cell_of("matmul", n, 1, precision=precision))
     torch.manual_seed(5)
-    errors = ours.own_errors()
+    errors = task.own_errors()
     torch.manual_seed(5)
     left, right = (torch.randn(n, n, dtype=torch.float64) for _ in range(2))
     exact = left.numpy()[:rows] @ right.numpy()

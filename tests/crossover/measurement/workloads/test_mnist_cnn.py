@@ -58,13 +58,13 @@ def train(net: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor
 
 @forks
 def test_as_published_trains_as_the_source_does() -> None:
-    """The source's loop over two epochs with two workers, written out, gives the same weights and loss."""
-    ours = task_of(PUBLISHED, DATA)
+    """The source's loop over two epochs with two workers gives the same weights and loss."""
+    task = task_of(PUBLISHED, DATA)
     torch.manual_seed(7)
     for _ in range(5):
-        ours.step()
-    loss_before_the_last = ours.running_loss
-    ours.step()
+        task.step()
+    loss_before_the_last = task.running_loss
+    task.step()
 
     torch.manual_seed(0)
     net = PlainNet()
@@ -75,17 +75,17 @@ def test_as_published_trains_as_the_source_does() -> None:
     for _ in range(2):
         losses = [train(net, optimizer, images, labels).item() for images, labels in loader]
         scheduler.step()
-    assert same_weights(ours.model, net)
+    assert same_weights(task.model, net)
     assert loss_before_the_last == sum(losses[:2])
-    assert ours.optimizer.param_groups[0]["lr"] == pytest.approx(0.001 * 0.8**2)
-    assert ours.reads_back
+    assert task.optimizer.param_groups[0]["lr"] == pytest.approx(0.001 * 0.8**2)
+    assert task.reads_back
 
 
 def test_resident_trains_on_whole_batches_in_order() -> None:
-    ours = task_of(RESIDENT, DATA)
+    task = task_of(RESIDENT, DATA)
     torch.manual_seed(7)
     for _ in range(3):
-        ours.step()
+        task.step()
 
     torch.manual_seed(0)
     net = PlainNet()
@@ -96,11 +96,11 @@ def test_resident_trains_on_whole_batches_in_order() -> None:
     for first, rate in ((0, 0.001), (16, 0.001), (0, 0.0008)):  # the epoch ends after two whole batches
         optimizer.param_groups[0]["lr"] = rate
         losses += train(net, optimizer, images[first : first + 16], DATA["labels"][first : first + 16])
-    assert same_weights(ours.model, net)
-    assert torch.equal(ours.loss_sum, losses)
-    assert not ours.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
-    assert ours.cycle_steps == 1
-    assert not ours.reads_back
+    assert same_weights(task.model, net)
+    assert torch.equal(task.loss_sum, losses)
+    assert not task.loss_sum.requires_grad  # otherwise the graphs of all steps would stay in memory
+    assert task.cycle_steps == 1
+    assert not task.reads_back
 
 
 def children() -> set[int]:
@@ -109,22 +109,20 @@ def children() -> set[int]:
 
 @forks
 def test_a_cycle_is_an_epoch_with_its_own_workers() -> None:
-    """Two workers start with the first step of a cycle, and have ended after its last step, which has a partial
-    batch.
-    """
-    ours = task_of(PUBLISHED, DATA)
-    assert ours.cycle_steps == 3
+    """Two workers start with the first step of a cycle and have ended after its last step, whose batch is partial."""
+    task = task_of(PUBLISHED, DATA)
+    assert task.cycle_steps == 3
     before = children()
     epochs = []
     for _ in range(2):
         workers, sizes = [], []
         for _ in range(3):
-            images, labels = ours.next_inputs()
+            images, labels = task.next_inputs()
             assert (images.dtype, images.shape[1:]) == (torch.float32, (1, 28, 28))
             sizes.append(len(labels))
             workers.append(children() - before)
-            ours.run(images, labels)
-            ours.end_step()
+            task.run(images, labels)
+            task.end_step()
         assert sizes == [16, 16, 8]
         assert len(workers[0]) == 2
         assert children() == before

@@ -12,10 +12,9 @@ from tiny_tasks import answer_of, cell_of, same_weights, task_of
 
 
 @pytest.mark.parametrize("layers", resnet.SIZES)
-def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
-    """He et al. count convolutions and the last layer, but not projections of shortcuts; strides are in 3x3
-    convolutions.
-    """
+def test_layers_and_strides_are_those_of_the_paper(layers: int) -> None:
+    """He et al. count the last layer and the convolutions, without projections of shortcuts; strides are in 3x3
+    convolutions."""
     with torch.device("meta"):
         model = build_model(cell_of("resnet", layers))
     counted = [
@@ -26,16 +25,16 @@ def test_layers_and_strides_are_those_of_the_papers_models(layers: int) -> None:
     assert {c.kernel_size for c in convolutions[1:] if c.stride == (2, 2)} == {(3, 3)}
 
 
-def test_a_step_is_both_passes_and_drops_the_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_both_passes_and_discards_the_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resnet, "SIDE", 32)
     cell = cell_of("resnet", 18, 4)
-    ours: Any = task_of(cell)
-    images, labels = ours.next_inputs()
+    task: Any = task_of(cell)
+    images, labels = task.next_inputs()
     assert (images.shape, labels.shape) == ((4, 3, 32, 32), (4,))
     gradients: dict[str, torch.Tensor] = {}
-    for name, weights in ours.model.named_parameters():
+    for name, weights in task.model.named_parameters():
         weights.register_post_accumulate_grad_hook(lambda p, name=name: gradients.__setitem__(name, p.grad.clone()))
-    ours.step()
+    task.step()
 
     torch.manual_seed(0)
     torch.randn(4, 3, 32, 32), torch.randint(1000, (4,))  # the inputs come first
@@ -44,9 +43,9 @@ def test_a_step_is_both_passes_and_drops_the_gradients(monkeypatch: pytest.Monke
     for name, weights in model.named_parameters():
         assert torch.equal(gradients.pop(name), weights.grad)
     assert not gradients
-    assert same_weights(ours.model, model)
-    assert all(weights.grad is None for weights in ours.model.parameters())
-    assert all(module.training for module in ours.model.modules())
-    answer = answer_of(cell, ours)
+    assert same_weights(task.model, model)
+    assert all(weights.grad is None for weights in task.model.parameters())
+    assert all(module.training for module in task.model.modules())
+    answer = answer_of(cell, task)
     assert answer.wrong is answer.unchecked is None
     assert answer.errors["gradient"] > 0

@@ -1,4 +1,4 @@
-"""All workloads: parameters and operations worked out by hand, correct results in every precision, rejected batches."""
+"""Parameters and operations of all workloads, worked out by hand, correct results in every precision, and datasets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CELLS = [
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # mnist_cnn forks workers
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.workload}-{cell.protocol}-{cell.precision}")
-def test_a_workload_trains_and_is_right(cell: Cell) -> None:
+def test_a_workload_trains_and_passes_the_numerical_check(cell: Cell) -> None:
     task = task_of(cell, DATA.get(cell.workload, dict)())
     before = [parameter.clone() for parameter in task.model.parameters()]
     for _ in range(3):
@@ -126,10 +126,10 @@ POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
         (lambda path: path.write_bytes(path.read_bytes()[:-8]), "is not a readable safetensors file"),
         (lambda path: path.unlink(), "is not a file"),
         (lambda path: (path.unlink(), path.mkdir()), "is not a file"),
-        (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
+        (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "contains 'higgs', but workload 'disc_mlp' reads"),
     ],
 )
-def test_only_the_workloads_dataset_is_read(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
+def test_a_wrong_dataset_file_is_one_line(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
     path = tmp_path / "data.safetensors"
     save_file(POINTS, path, {"dataset": "disc"})
     assert read_dataset(str(path), "disc_mlp").keys() == POINTS.keys()
@@ -152,5 +152,5 @@ print(json.dumps([hidden, os.environ["HF_HUB_OFFLINE"]]))
 """
 
 
-def test_the_models_of_transformers_use_no_network_and_import_no_pandas(in_fresh_process: Callable[..., Any]) -> None:
+def test_models_of_transformers_need_no_network_and_import_no_pandas(in_fresh_process: Callable[..., Any]) -> None:
     assert in_fresh_process(IMPORTS) == [[], "1"]

@@ -1,4 +1,4 @@
-"""Resources of a measuring command on a fake machine of 16 CPUs with two GPUs, and within a Slurm job."""
+"""Reservations on a fake machine with 16 CPUs and two GPUs, and in a Slurm job."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine import threads
-from crossover.measurement.process import holding as module
-from crossover.measurement.process.holding import (
-    ask_slurm,
-    check_whole_node,
-    choose_isolation,
-    holding,
-)
+from crossover.measurement.process import reservation
+from crossover.measurement.process.reservation import ask_slurm, check_whole_node, choose_isolation, reserve
 from fake_nvml import FakeGpu, FakeNvml
 
 NEAR = tuple(range(8)), tuple(range(8, 16))
@@ -40,13 +35,13 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
+def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
-    with holding("cuda", "auto", "first") as first:
+    with reserve("cuda", "auto", "first") as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
         assert os.environ["OMP_NUM_THREADS"] == "8"
-        os.environ.pop("CUDA_VISIBLE_DEVICES")  # as another command
-        with holding("cuda", 3, "second") as second:
+        os.environ.pop("CUDA_VISIBLE_DEVICES")  # so that the next lease is that of another command
+        with reserve("cuda", 3, "second") as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
 
@@ -59,10 +54,10 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
         ("server", {"SLURM_JOB_ID": "7"}, "server"),
     ],
 )
-def test_where_a_server_is_safe(
+def test_auto_means_a_server_outside_of_batch_jobs(
     monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
 ) -> None:
-    monkeypatch.setattr(module.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(reservation.platform, "system", lambda: "Linux")
     monkeypatch.setattr(os, "environ", environment)
     assert choose_isolation(wanted) == isolation
 
@@ -78,15 +73,15 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(module, "physical_cores", partial(threads.physical_cores, root=tmp_path))
-    monkeypatch.setattr(module, "usable_cores", partial(threads.usable_cores, root=tmp_path))
+    monkeypatch.setattr(reservation, "physical_cores", partial(threads.physical_cores, root=tmp_path))
+    monkeypatch.setattr(reservation, "usable_cores", partial(threads.usable_cores, root=tmp_path))
 
     def whole_node(of_job: int, requested: str, cpus: Collection[int], nodes: int = 1, job: str = "7") -> None:
         answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={requested}\n"
         monkeypatch.setenv("SLURM_JOB_ID", job)
         monkeypatch.setenv("SLURM_CPUS_PER_TASK", requested)
-        monkeypatch.setattr(module, "ask_slurm", lambda job: answer if job == "7" else "")
-        monkeypatch.setattr(module, "usable_cpus", lambda: set(cpus))
+        monkeypatch.setattr(reservation, "ask_slurm", lambda job: answer if job == "7" else "")
+        monkeypatch.setattr(reservation, "usable_cpus", lambda: set(cpus))
         check_whole_node()
 
     return whole_node
@@ -100,25 +95,19 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],
 )
-def test_a_part_of_the_node_is_refused(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
+def test_a_part_of_the_node_is_rejected(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
     of_step = requested or str(len(cpus))
-    with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use {of_step}"):
+    with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use only {of_step}"):
         check(of_job, requested, cpus)
 
 
-@pytest.mark.parametrize(
-    ("of_job", "requested", "cpus"),
-    [
-        (4, "4", range(8)),  # Slurm counts cores
-        (8, "4", range(4)),  # a thread of each core: --hint=nomultithread
-        (4, "3", {0, 1, 4, 5}),  # rounded up to whole cores
-    ],
-)
-def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, requested: str, cpus: Collection[int]) -> None:
-    check(of_job, requested, cpus)
+def test_all_cores_of_the_job_are_accepted(check: Check) -> None:
+    check(4, "4", range(8))  # Slurm counts cores
+    check(8, "4", range(4))  # a thread of each core: --hint=nomultithread
+    check(4, "3", {0, 1, 4, 5})  # rounded up to whole cores
 
 
-def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_checked_outside_of_a_job_on_one_node(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     check(16, "2", {0, 4}, nodes=2)
     check(8, "2", {0, 4}, job="8")
     check(8, "2", {0, 4}, job="")
@@ -135,7 +124,7 @@ def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monk
         ("cuda", "auto", False),
     ],
 )
-def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
+def test_the_node_is_checked_before_a_cpu_is_timed_on_all_cores(
     monkeypatch: pytest.MonkeyPatch, device: str, cpu_threads: int | str, expected: bool
 ) -> None:
     def ending(text: str) -> Callable[..., None]:
@@ -144,7 +133,7 @@ def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
 
         return end
 
-    monkeypatch.setattr(module, "check_whole_node", ending("checked"))
-    monkeypatch.setattr(module, "host_turn", ending("not checked"))
-    with pytest.raises(UserError, match="^checked" if expected else "not checked"), holding(device, cpu_threads, ""):
+    monkeypatch.setattr(reservation, "check_whole_node", ending("checked"))
+    monkeypatch.setattr(reservation, "host_turn", ending("not checked"))
+    with pytest.raises(UserError, match="^checked" if expected else "not checked"), reserve(device, cpu_threads, ""):
         pass

@@ -1,0 +1,121 @@
+"""Reserve the host and a device for a measuring command, set its threads, and handle signals."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from crossover.config.options import tell
+from crossover.config.studies import Cell
+from crossover.config.words import HALF, is_cpu, threads_of_side
+from crossover.errors import UserError
+from crossover.machine.lease import lease
+from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
+from crossover.machine.turns import batch_job, host_turn
+from crossover.measurement.process.supervision import exit_statuses
+
+SLURM_LIMIT_S = 10
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The resources that are reserved for a command."""
+
+    threads: int
+    uuid: str | None
+    """The leased GPU; None if the device is not a GPU."""
+    lease_wait_s: float | None
+    """Time spent waiting for a turn on the host and for a GPU."""
+    cpus: list[int] | None
+    """Logical CPUs of the measuring process; None: those of this process."""
+
+
+@contextmanager
+def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
+    """Reserve a device while the block runs; `holder` is shown to commands that wait for it.
+
+    For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
+    for all usable cores (for a GPU, its share by `cpus_of_gpus`); a device such as cpu-4 sets its own number. The
+    affinity of this process, which a trial server inherits, does not change. A signal or a failed measuring process
+    ends the program with the status that a shell expects. Raises UserError as `check_whole_node` does.
+    """
+    if job := batch_job():
+        tell(f"{job} on {platform.node()}")
+    side = threads_of_side(device)
+    if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # all or half of the cores
+        check_whole_node()
+    with (
+        exit_statuses(),
+        # The turn comes first, so that a trial that waits for it leases no GPU.
+        host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
+        lease(device, os.environ, holder=holder, tell=tell) as leased,
+    ):
+        cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
+        export_threads(threads)
+        os.environ.update(leased.environment)
+        yield Resources(threads, leased.uuid, waited_s + leased.waited_s, cpus)
+
+
+def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
+    """The fields that all jobs have, from the command line and the reserved resources."""
+    return {
+        "cell": cell,
+        "seed": options.seed,
+        "dataset": options.dataset,
+        "threads": resources.threads,
+        "time_limit_s": options.time_limit_s,
+        "isolation": choose_isolation(options.isolation),
+        "uuid": resources.uuid,
+        "cpus": resources.cpus,
+    }
+
+
+def choose_isolation(requested: str) -> str:
+    """The isolation of a trial; `auto` means the trial server on Linux outside of batch jobs, otherwise a fresh
+    process."""
+    if requested != "auto":
+        return requested
+    return "server" if platform.system() == "Linux" and batch_job() is None else "process"
+
+
+def ask_slurm(job: str) -> str:
+    """Slurm's description of a job; empty if Slurm does not answer."""
+    command = ["scontrol", "--oneliner", "show", "job", job]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_LIMIT_S, check=True).stdout
+    except (subprocess.SubprocessError, OSError):
+        return ""
+
+
+def check_whole_node() -> None:
+    """Raise UserError if this Slurm job owns a core that its step may not use, as an exclusive job may. The CPU would
+    look slow if only a part of it were timed.
+
+    Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
+    Slurm, in a job on several nodes, or if Slurm does not answer.
+    """
+    job = os.environ.get("SLURM_JOB_ID")
+    description = ask_slurm(job) if job else ""
+    match = re.search(r"\bNumCPUs=(\d+)", description)
+    if match is None or not re.search(r"\bNumNodes=1\b", description):
+        return
+    node_cpus, allowed = range(os.cpu_count() or 1), usable_cpus()
+    cores = physical_cores(node_cpus)
+    requested = os.environ.get("SLURM_CPUS_PER_TASK", "")
+    job_cpus, step_cpus = int(match[1]), min(len(allowed), int(requested) if requested.isdigit() else len(allowed))
+    threads_per_core = len(node_cpus) // cores
+    if job_cpus - step_cpus < threads_per_core or usable_cores(allowed) >= cores:
+        return
+    raise UserError(
+        f"Slurm job {job}: it has {job_cpus} CPUs of its node, but its step may use only {step_cpus}, and the CPU is "
+        f"to be timed on all cores; ask for {job_cpus}, by cluster.classes.<class>.cores in the config or "
+        "cpus_per_task in the profile, exclude other nodes by a partition or a constraint, or set cpu_threads in the "
+        "config"
+    )
