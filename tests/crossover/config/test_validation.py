@@ -132,7 +132,7 @@ def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
-    words = "allowed: a string of 1 to 2000 characters, without control characters"
+    words = "allowed: a string of 1 to 2000 characters, without control characters, or null"
     assert error_line(check, {"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE).endswith(words)
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 
