@@ -71,13 +71,13 @@ def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> N
     ("text", "message"),
     [
         ("net.py", "here: 'net.py' names no model; allowed: FILE.py:FUNCTION"),
-        ("no/net:build", "here: 'no/net:build': 'no/net' is neither a file .py nor a module"),
+        ("no/net:build", "here: 'no/net:build': 'no/net' is neither a .py file nor a module"),
         ("none.py:build", "here: there is no file none.py; give the model's file"),
         (
             "net.py:biuld",
             "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
         ),
-        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments other than"),
+        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments that Crossover"),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
     ],
 )

@@ -47,7 +47,7 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("size,run_time_s\n2,1\n", "runs.csv: no line starts with '#'"),
         ("# source\n", "runs.csv: no columns; allowed: variant, protocol"),
         ("# source\nsize,seconds\n2,1\n", "runs.csv: column 'seconds' is unknown; allowed: "),
-        ("# source\nsize,device\n2,cpu\n", "runs.csv: no column holds a result; allowed: run_time_s, "),
+        ("# source\nsize,device\n2,cpu\n", "runs.csv: no column has results; allowed: run_time_s, "),
         ("# source\nsize,run_time_s\n\n2,1,3\n", "runs.csv: line 4: 3 fields; allowed: 2, one per column"),
         ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
         ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
@@ -61,7 +61,7 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\nsize,run_time_s\n2,\n", "runs.csv: line 3: no result; allowed: a line with at least one"),
         (
             "# source\nsize,run_time_ms\n2,1500\n3,1\n2,3000\n",
-            "runs.csv: line 5: the run of line 3 again, with run_time_s 3.0 instead of 1.5; allowed: each run once, or",
+            "runs.csv: line 5: repeats the run of line 3; allowed: each run once, or a label for each",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_an_optional_constant_fits_the_others(module: Path, constant: str, allow
     [
         ("", "mine.py: there is no function build_model; add one: build_model(size)"),
         ("def build_model(size): ...\n", "mine.py: there is no function build; allowed: build_model (did"),
-        (FUNCTIONS.replace("(features)", "(a, b)"), "mine.py: line 5: build_model(a, b) needs arguments other than"),
+        (FUNCTIONS.replace("(features)", "(a, b)"), "mine.py: line 5: build_model(a, b) needs arguments that Crossover"),
     ],
 )
 def test_what_a_module_must_define_is_looked_for_without_running_it(module: Path, functions: str, message: str) -> None:
