@@ -22,14 +22,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from crossover.config.models import MODES
-from crossover.config.studies import (
-    LONGEST_S,
-    MOST,
-    MOST_SEED,
-    MOST_THREADS,
-    MOST_TRIALS,
-    PRESETS,
-)
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, MOST_TRIALS, PRESETS
 from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
 from crossover.errors import shown_value
 
@@ -38,7 +31,7 @@ T = TypeVar("T")
 LONGEST_TEXT = 2000
 """Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-"""Characters not allowed in XML, and so in pages and figures."""
+"""Characters that XML, and so a page or an SVG figure, cannot have."""
 MOST_PUBLISHED = 1e15
 PROBLEM = "problem"
 """The type of the errors that validators of the config raise."""
@@ -108,7 +101,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation for a mapping whose keys are fields of a dataclass; each value is validated like the field."""
+    """Annotation for a mapping of some fields of a dataclass, each checked like the field."""
 
     kind: type
 
@@ -120,7 +113,6 @@ class PartOf:
         )
 
     def check(self, values: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the given fields after checking each."""
         checked = handler(values)
         return {name: getattr(checked, name) for name in values}
 
@@ -134,7 +126,7 @@ Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"u
 """A list without repeated values."""
 Several = Annotated[Set[T], Field(min_length=1)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_as_list)]
-"""A list as `Several`, or a single value such as `devices=cpu` on the command line."""
+"""A list as in `Several`, or a single value, such as `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,
@@ -174,7 +166,7 @@ class Keys(BaseModel):
 
 
 class GivenKeys(Keys):
-    """A mapping whose dump contains only the keys that were given."""
+    """A mapping of these keys; a dump has only those that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The keys of a study's file as pydantic models: allowed values, defaults and descriptions.
 
-The numbers of `effort`, `refinement` and `quality` are fields of dataclasses in studies.py.
+For the numbers of `effort`, `refinement` and `quality` these are in the dataclasses of studies.py.
 """
 
 from __future__ import annotations
@@ -35,14 +35,7 @@ from crossover.config.key_types import (
     Trials,
 )
 from crossover.config.models import FORMS, MODES
-from crossover.config.studies import (
-    LATENCY_STEPS_MAX,
-    LATENCY_STEPS_MIN,
-    MOST_EPOCHS,
-    Effort,
-    Quality,
-    Refinement,
-)
+from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, MOST_EPOCHS, Effort, Quality, Refinement
 from crossover.config.words import BASELINE, HALF, PLAIN, X_AXES
 
 MOST_SAMPLES = 1_000_000_000_000

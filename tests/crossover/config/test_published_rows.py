@@ -14,7 +14,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs.csv"
 
 
-def test_rows_are_in_si_units(file: Path) -> None:
+def test_results_are_converted_to_si_units(file: Path) -> None:
     file.write_text(
         "# Somebody, a title (2019).\n#  Read off a chart.\n"
         "precision,batch_size,label,step_time_ms,device_used_mb,peak_allocated_mib,samples_per_s,max_abs_error\n"
@@ -65,7 +65,7 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
+def test_an_invalid_file_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     assert error_line(read_published_rows, file).startswith(message)
 
@@ -79,8 +79,8 @@ def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
         "# Größe, Zeit (2019)\nsize\tdevice\tlabel\trun_time_s\n6\tcpu\ta,b\t83,02\n6\tcuda\t\t66,27\n",
     ],
 )
-def test_a_spreadsheets_table_is_read(file: Path, text: str) -> None:
-    """With semicolons, decimal commas, quoted sources and empty fields at the ends of lines."""
+def test_a_file_saved_by_a_spreadsheet_is_read(file: Path, text: str) -> None:
+    """Spreadsheets write semicolons, decimal commas, quoted `#` lines, and empty fields at the ends of lines."""
     file.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
     source, rows = read_published_rows(file)
     assert source == "Größe, Zeit (2019)"
