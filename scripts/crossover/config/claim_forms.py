@@ -1,4 +1,4 @@
-"""A study's claims: statements in testable form, checked against the study's grid."""
+"""Read the claims of a study, and check them against the study's grid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS = "ours"
 """The `source` of statements that are not published."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
-"""The axes that a claim may pin. It belongs to one study and workload, and is tested on each machine separately."""
+"""The axes that a claim may pin. Its study and workload are given, and it is tested on each machine separately."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
 """Axes that a claim may pin only to values in its study. Users may remove sizes and devices from a study."""
@@ -58,7 +58,7 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """On every device and in every precision, a metric of the trained model is within `within` of the CPU's in fp32."""
+    """On every device and in every precision, the model's metric differs by at most `within` from the CPU's in fp32."""
 
     metric: str
     within: float
@@ -69,7 +69,7 @@ class SameQuality:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, its source, and its test."""
+    """A statement with its source and the form in which it is tested."""
 
     study: str
     statement: str
@@ -168,7 +168,7 @@ def _read_side(values: Mapping[str, Any], shared_metric: str | None, where: Mapp
 
 
 def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
-    """Raise UserError, which names the key, for a claim that no measurement of its study could test.
+    """Raise UserError for a claim that no measurement of its study could test; the message names the key.
 
     `file` is the study's file in messages, `studies` are the names of all studies, and `read` reads another study.
     """

@@ -17,7 +17,7 @@ from crossover.errors import UserError, allowed_names, shown_path
 from crossover.files import why_not_writable
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
-"""Folders of the workflow itself, not allowed for results."""
+"""Folders of the workflow itself, in which results are not allowed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Configuration:
     name: str
     """Name of this machine when exported as a reference."""
     prices: Mapping[str, float] | None
-    """Price per hour, by device, name of a reference, or `here` for this machine; None: none is given."""
+    """Price per hour, by device, name of a reference, or `here` for this machine; None: no prices."""
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
@@ -112,24 +112,24 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     return values
 
 
-def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
+def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
     """Yield the study of the config's `model`, or else each of its `studies`."""
-    if values["model"] is not None:
-        yield study_of_model(values, locate(("model",)))
+    if config["model"] is not None:
+        yield study_of_model(config, locate(("model",)))
         return
-    if values["overrides"]:
-        names = sorted({*values["studies"], *study_names(folder)})
-        for name in values["overrides"]:
+    if config["overrides"]:
+        names = sorted({*config["studies"], *study_names(folder)})
+        for name in config["overrides"]:
             if name not in names:
                 raise UserError(
                     f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
                 )
-    for name in values["studies"]:
-        yield read_study(name, folder, values["datasets"], locate, values["overrides"].get(name))
+    for name in config["studies"]:
+        yield read_study(name, folder, config, locate)
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
-    """The config with the preset's values for `effort` and `trials` where it gives none, its effort and refinement."""
+    """The config with numbers of the preset where `effort` and `trials` give none, and its effort and refinement."""
     numbers = complete["effort"]
     numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
     name = numbers.pop("preset", "default")

@@ -31,10 +31,10 @@ T = TypeVar("T")
 LONGEST_TEXT = 2000
 """Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-"""Characters that XML, and so a page or an SVG figure, cannot have."""
+"""Characters that are not allowed in XML, and so neither in pages nor in SVG figures."""
 MOST_PUBLISHED = 1e15
 PROBLEM = "problem"
-"""The type of the errors that validators of the config raise."""
+"""The type of the errors that our own validators raise."""
 
 
 def problem(message: str) -> PydanticCustomError:
@@ -54,7 +54,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Matching:
-    """Annotation for a string that fully matches a pattern of `re`; `title` describes the allowed strings."""
+    """Annotation for a string that fully matches a regular expression; `title` describes it in messages."""
 
     pattern: str
     title: str
@@ -161,12 +161,12 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """A mapping of these keys and no others."""
 
-    # Validators are built once for a whole config or study; building one for each mapping would take twice as long.
+    # Build validators only for a whole config or study; building one for each mapping as well would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class GivenKeys(Keys):
-    """A mapping of these keys; a dump has only those that were given."""
+    """A mapping like `Keys`, whose dump has only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the user, or a function."""
+    """The user's own model, or a plain function."""
 
     origin: str
     """The file (an absolute path), the module or the library."""
@@ -203,14 +203,14 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
 
 
 def _constant(file: Path, name: str) -> tuple[str, Any] | None:
-    """Where a file assigns a literal to a constant, for messages, and its value; None if it does not."""
+    """The line that assigns a constant, for messages, and its literal value; None if the file does not define it."""
     for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
             try:
                 return shown, ast.literal_eval(node.value)
             except ValueError:
-                raise UserError(f"{shown} is computed, but it is read without running the file; write it out") from None
+                raise UserError(f"{shown} is computed, but read without running the file; write a literal") from None
     return None
 
 
@@ -233,7 +233,7 @@ def _positional(arguments: ast.arguments) -> list[str]:
 
 
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
-    """The definition of a function in a file; None if the name is bound in another way than by `def`.
+    """The definition of a function in a file; None if the name is defined other than by `def`.
 
     Raises UserError, which shows `signature`, if the name is missing, or if the function needs more than `most`
     arguments. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.

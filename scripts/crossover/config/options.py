@@ -104,7 +104,10 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
 
 
 def cell_of(options: argparse.Namespace, **more: int) -> Cell:
-    """The cell given on a command line, with `more` fields; raises UserError if the workload does not offer it."""
+    """The cell given on a command line; `more` are fields without an option of their own.
+
+    Raises UserError if the workload does not offer the cell.
+    """
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         model = _own_model(options)
@@ -144,14 +147,14 @@ def _own_model(options: argparse.Namespace) -> Model:
 
 
 def device(text: str) -> str:
-    """Check a device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
+    """Parse a device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
     if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
         raise refusal(text, DEVICE_CHOICES)
     return text
 
 
 def machine(text: str) -> str:
-    """Check a machine's name, whose characters must be safe in a path."""
+    """Parse a machine's name, whose characters must be safe in a path."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text, re.ASCII):
         raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text

@@ -1,13 +1,14 @@
-"""Read published results: a CSV file with axes of our cells and the source's numbers, converted to SI units."""
+"""Read published results from a CSV file: the axes of cells, and the source's numbers converted to SI units."""
 
 from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from crossover.config.studies import MOST
 from crossover.config.table_files import DELIMITERS
 from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
@@ -65,8 +66,8 @@ ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     """The source, from the `#` lines, and one row per published run, in which an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. The delimiter is found from the line of column names; with
-    others than a comma, numbers may have decimal commas. Raises UserError, which names file, line and column.
+    Metrics are in seconds, bytes and samples per second. The delimiter is that of the column names; if it is not a
+    comma, numbers may have decimal commas. Raises UserError, which names file, line and column.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
@@ -75,18 +76,20 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     source = " ".join(filter(None, (_source(line, delimiter) for line in lines if _is_source(line))))
     if not source:
         raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
-    places = {f"{where}: line {number}": line for number, line in enumerate(lines, 1) if not _is_source(line)}
-    table = [(_fields(line, delimiter, place), place) for place, line in places.items()]
-    table = [(fields, place) for fields, place in table if any(fields)]
+    table = []
+    for number, line in enumerate(lines, 1):
+        place = f"{where}: line {number}"
+        if not _is_source(line) and any(fields := _fields(line, delimiter, place)):
+            table.append((place, fields))
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
-    (names, _), *records = table
+    (_, names), *records = table
     while not names[-1]:  # spreadsheets add empty fields
         names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
     places_of_runs: dict[tuple[Value, ...], str] = {}
-    for fields, place in records:
+    for place, fields in records:
         if len(fields) < len(names) or any(fields[len(names) :]):
             raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
         row = _row(dict(zip(names, fields, strict=False)), delimiter, place)
@@ -155,10 +158,10 @@ def _value(name: str, text: str, factor: float | None, delimiter: str, place: st
         raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
-    digits = r"[0-9]{1,10}" if name in COUNTS else r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?"
-    point = text if delimiter == "," or name in COUNTS else text.replace(",", ".")
-    number = float(point) if re.fullmatch(digits, point, re.ASCII | re.IGNORECASE) else math.nan
-    if not (0 < number < math.inf):
+    number: float = math.nan
+    with suppress(ValueError):
+        number = int(text) if name in COUNTS else float(text if delimiter == "," else text.replace(",", "."))
+    if not 0 < number < (MOST if name in COUNTS else math.inf):
         kind = "whole number" if name in COUNTS else "number"
         raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
-    return int(number) if factor is None else number * factor
+    return number if factor is None else number * factor

@@ -1,6 +1,6 @@
 """Studies, their cells, and the effort of a run.
 
-Plain values, imported quickly by measuring processes.
+Plain values without dependencies, which a measuring process can import quickly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST_S = 1_000_000
 LATENCY_STEPS_MIN = 368
 """Minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025 (`crossover.percentiles`)."""
 LATENCY_STEPS_MAX = 1_000_000
-"""All latencies of a trial are stored in one row."""
+"""Maximum number of steps, since all latencies of a trial are stored in one row."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
 """Settings for pydantic, which checks the keys of a config against these dataclasses."""
@@ -180,7 +180,7 @@ PRESETS = {
 }
 
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
-"""Numbers of a study's effort that can only lower those of the run, so that a short run stays short."""
+"""Numbers of the effort that a study can only lower, so that a short run stays short."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 """Pairs of keys for the minimum and the maximum of the same time."""
@@ -396,7 +396,7 @@ class Study:
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid.
 
-    The CPU has no CUDA graphs, on fewer cores it has only the study's executions, and only it has the `cpu_variants`.
+    The CPU has no CUDA graphs, and on fewer cores only the study's own executions; `cpu_variants` are for the CPU only.
     """
     candidates = Candidates.of(vars(study))
     if candidates is None:
@@ -428,8 +428,7 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains, with one protocol, execution and number of threads: they change no
-    model."""
+    """The cells whose models a study trains; protocol, execution and threads are fixed, since they change no model."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)

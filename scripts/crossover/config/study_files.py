@@ -30,13 +30,12 @@ from crossover.config.words import (
     CPU_THREADS,
     DEVICES,
     EXECUTIONS,
-    FIGURE_KINDS,
     HALF,
     PLAIN,
     PRECISIONS,
     PROTOCOLS,
 )
-from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.config.workloads import OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
@@ -44,26 +43,18 @@ OF_MODEL = ("mode", "data", "check")
 """Keys of a study that describe its `model`; they become fields of Model instead of Study."""
 
 
-def read_study(
-    name: str,
-    folder: Path,
-    datasets: Mapping[str, Any],
-    locate: Locator,
-    overrides: Mapping[str, Any] | None,
-) -> Study:
-    """Read and check a study, given by name (a file below the config folder `folder`) or by path; raises UserError.
-
-    `overrides` replace keys of the file. `datasets` and `locate` are the config's.
-    """
+def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locator) -> Study:
+    """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
     names = study_names(folder)
     if name not in names and not name.endswith(".yaml"):
         raise UserError(
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
+    overrides = config["overrides"].get(name)
     layers = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
     study = _read(file, layers)
-    _check(study, shown_path(file), datasets)
+    _check(study, shown_path(file), config["datasets"])
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
     check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
@@ -110,13 +101,7 @@ def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
 
 def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
     """Read a study's file, complete it with defaults, and check each key on its own."""
-    values = read_mapping(file)
-    if values.get("workload", "") is None:
-        raise UserError(
-            f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
-            f'it is "{NULL}"'
-        )
-    return _complete(file.stem, [(shown_path(file), values), *overrides], file.parent)
+    return _complete(file.stem, [(shown_path(file), read_mapping(file)), *overrides], file.parent)
 
 
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
@@ -131,14 +116,14 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
     complete = check(values, StudyKeys, Locator(layers))
     sizes = complete["sizes"]
     if model is not None:
-        named = tuple(sizes) if isinstance(sizes[0], str) else ()
+        names = tuple(sizes) if isinstance(sizes[0], str) else ()
         if len({type(size) for size in sizes}) > 1:
             raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: either numbers or names")
         table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
         mode = model.mode if model.is_function else complete["mode"]
-        model = replace(model, mode=mode, names=named, checked=complete["check"], table=table)
-        sizes = range(1, len(named) + 1) if named else sizes
-        complete["x_axis"] = "parameters" if named and complete["x_axis"] == "size" else complete["x_axis"]
+        model = replace(model, mode=mode, names=names, checked=complete["check"], table=table)
+        sizes = range(1, len(names) + 1) if names else sizes
+        complete["x_axis"] = "parameters" if names and complete["x_axis"] == "size" else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
         raise UserError(f"{where}: sizes: {sizes} are names, which need a study with `model`; allowed: numbers")
     fields: dict[str, Any] = {
@@ -176,15 +161,10 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
-    for kind in study.figures:
-        if kind not in FIGURE_KINDS:
-            yield f"figures: '{kind}' is unknown; {allowed_names(kind, FIGURE_KINDS)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield f"latency_steps: 0, but the study measures latency; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
-    if study.largest_batch and study.workload == NULL:
-        yield f"largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false"
     if asks := Asks.of_study(vars(study)):
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
@@ -217,7 +197,7 @@ def _function_problems(study: Study) -> Iterator[str]:
     if model.table is not None:
         yield "data: given, but a function makes its own data; allowed: null"
     if study.largest_batch:
-        yield "largest_batch: true, but only a model's batch can be grown; allowed: false"
+        yield "largest_batch: true, but the batch of a function cannot grow; allowed: false"
     varied = {
         "batch_size": ("batch_sizes", [str(number) for number in study.batch_sizes if number > 1]),
         "variant": ("variants", [name for name in study.variants if name != PLAIN]),
@@ -245,14 +225,9 @@ def _candidate_problems(study: Study) -> Iterator[str]:
         return
     if not study.timed:
         yield "candidates: given, but the study times nothing; allowed: null, or timed: true"
-    grids = (
-        ("sizes", candidates.sizes, study.sizes),
-        ("batch_sizes", candidates.batch_sizes, study.batch_sizes),
-        ("protocols", candidates.protocols, study.protocols),
-    )
-    for key, values, grid in grids:
-        others = [str(value) for value in values if value not in grid]
-        if others:
+    for key in ("sizes", "batch_sizes", "protocols"):
+        grid = getattr(study, key)
+        if others := [str(value) for value in getattr(candidates, key) if value not in grid]:
             allowed = ", ".join(map(str, grid))
             yield f"candidates.{key}: {listed(others)} not in the study's {key}; allowed: {allowed}"
     if study.timed and not cells_of_candidates(study, DEVICES):
@@ -266,7 +241,7 @@ def _quality_problems(study: Study) -> Iterator[str]:
     """Yield a message for each reason why a study cannot train models, or if it measures nothing."""
     if study.quality is None:
         if not study.timed:
-            yield "timed: false, and quality is null: nothing to do; set one of them"
+            yield "timed: false, and quality is null, so that nothing is measured; set one of them"
         return
     workload, names = f"workload '{study.workload}'", study.quality.get("classes")
     classes = workload_traits(study.workload).classes
@@ -279,10 +254,8 @@ def _quality_problems(study: Study) -> Iterator[str]:
         yield f"protocols: {list(study.protocols)} lacks resident, with which quality trains; add it"
     if "fp32" not in study.precisions:
         yield f"precisions: {list(study.precisions)} lacks fp32, which quality compares with; add it"
-    if names and classes is None:
-        yield f"quality.classes: {workload} has no number of classes; add CLASSES to its module, or use null"
     if names and len(names) != classes:
-        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or use null"
+        yield f"quality.classes: {len(names)} names, but CLASSES of {workload} is {classes}; name each, or use null"
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:

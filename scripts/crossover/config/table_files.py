@@ -109,7 +109,7 @@ def left_out(table: Table) -> str | None:
 
 
 def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
-    """The columns of a file; raises UserError if it cannot be read."""
+    """Read columns of a file by name; raises UserError if the file cannot be read."""
     import pyarrow.parquet
 
     with _explained(shown_path(file)):

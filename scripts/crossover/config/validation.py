@@ -120,13 +120,13 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
 
 
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two mappings recursively; where both have a value, that of `new` is taken."""
+    """Merge two mappings recursively; where both have a value, use that of `new`."""
     both = {key for key in new if isinstance(new[key], Mapping) and isinstance(values.get(key), Mapping)}
     return {**values, **new, **{key: joined(values[key], new[key]) for key in both}}
 
 
 class Locator:
-    """Returns the name of the layer that sets a key: the last layer with the key, or with the longest part of it."""
+    """A function from a key to the name of the layer that sets it: the last one with the key, or with most of it."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers

@@ -137,7 +137,7 @@ DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "q
 """Flags of temporary disturbances from outside. Trials with them are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
-"""Share of a step spent waiting for the host, above which a slower host makes the step slower."""
+"""A step that waits for the host for more than this share of its time becomes slower if the host does."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""

@@ -154,7 +154,7 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """The columns `size_name`, for what the size counts, and `size_label`, for the name that it stands for."""
+    """The columns `size_name` (what the size counts) and `size_label` (the name that it stands for)."""
     if cell.model is None:
         return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
     return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
@@ -173,7 +173,7 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function `parameter_count` of a workload's module, run without the rest; without it, one that returns 0."""
+    """The function `parameter_count` of a workload's module, compiled on its own; returns 0 if there is none."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
@@ -199,7 +199,7 @@ def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIO
             values[name] = ast.literal_eval(node)
         except (ValueError, TypeError):
             raise UserError(
-                f"{lines[name]} is computed, but it is read without running the module; "
+                f"{lines[name]} is computed, but read without running the module; "
                 f"allowed: a literal, {ALLOWED[name][0]}"
             ) from None
         if not ALLOWED[name][1](values[name]):

@@ -51,7 +51,7 @@ def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
         ),
         (WHOLE + "def build(:\n", "line 5: not valid Python ("),
         (b"\xff\xfe", "line 1: not valid Python ("),
-        (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),
+        (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but read without running"),
     ],
 )
 def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | bytes, message: str) -> None:
