@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from crossover_coverage import SMALLEST, SPAN, first_grid, judged
+from crossover_coverage import SMALLEST, SPAN, coverage_table, first_grid, judged
 from simulation import PROCESS_SD, SHAPES
 
 from crossover.config.studies import PRESETS, Refinement
@@ -166,14 +166,5 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def best_coverage_rows(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per method and status: its share of the simulations, and the coverage of the interval."""
-    outcomes = simulate_best(case, simulations, seed)
-    groups = outcomes.groupby(["method", "status"])
-    table = groups.agg(
-        coverage=("covered", "mean"),
-        half_width=("half_width", "median"),
-        error=("error", "median"),
-        chance=("chance", "mean"),
-    )
-    table.insert(0, "share", groups.size().to_numpy() / simulations)
-    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
+    """Simulate a case; returns `coverage_table`, with the mean of `chance`."""
+    return coverage_table(asdict(case), simulate_best(case, simulations, seed), chance=("chance", "mean"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -186,10 +187,18 @@ def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per method and status: its share of the simulations, and the coverage of the interval."""
-    outcomes = simulate(case, simulations, seed)
+    """Simulate a case; returns `coverage_table`."""
+    return coverage_table(asdict(case), simulate(case, simulations, seed))
+
+
+def coverage_table(case: dict[str, Any], outcomes: pd.DataFrame, **more: Any) -> pd.DataFrame:
+    """One row per method and status: the case, the share of simulations, and the coverage of the interval.
+
+    `more` are further columns, aggregated over the simulations.
+    """
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])
-    table = groups.agg(coverage=("covered", "mean"), half_width=("half_width", "median"), error=("error", "median"))
+    medians = {name: (name, "median") for name in ("half_width", "error")}
+    table = groups.agg(coverage=("covered", "mean"), **medians, **more)
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
-    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
+    return pd.DataFrame([case]).merge(table.reset_index(), how="cross")
