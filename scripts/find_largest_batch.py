@@ -21,7 +21,6 @@ from pathlib import Path
 
 from crossover.config.options import (
     add_cell_options,
-    add_isolation_option,
     add_number,
     add_process_options,
     cell_of,
@@ -62,7 +61,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="maximum number of batches of the largest size to time, within about 10 s but at least 3; 0: none",
     )
     add_process_options(search)
-    add_isolation_option(search)
     search.add_argument("--output", required=True, type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     if options.workload == NULL:

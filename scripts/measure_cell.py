@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from crossover.config.options import (
     add_cell_options,
-    add_isolation_option,
     add_number,
     add_process_options,
     cell_of,
@@ -59,7 +58,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument(
         "--latency-mistakes", action="store_true", help="also time steps with each of the common mistakes"
     )
-    add_isolation_option(trial)
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):

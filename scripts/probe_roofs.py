@@ -14,7 +14,6 @@ from pathlib import Path
 
 from crossover.config.options import (
     DEVICE_CHOICES,
-    add_isolation_option,
     add_process_options,
     check_writable,
     device,
@@ -38,7 +37,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
     parser.add_argument("--precisions", default=PURE, type=names, help="of the products, such as fp32,bf16; else all")
     add_process_options(parser)
-    add_isolation_option(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")
     return parser.parse_args(arguments)
 

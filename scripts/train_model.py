@@ -18,7 +18,6 @@ from pathlib import Path
 
 from crossover.config.options import (
     add_cell_options,
-    add_isolation_option,
     add_number,
     add_process_options,
     cell_of,
@@ -41,7 +40,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     add_number(training, Quality, "epochs", help="passes over the training set")
     add_number(training, Quality, "test_share", help="share of the dataset's rows that is held out")
     add_process_options(training)
-    add_isolation_option(training)
     training.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     options = parser.parse_args(arguments)
     for name, only in (("protocol", "resident"), ("execution", "eager")):

@@ -1,6 +1,6 @@
-"""Run one of the instrument's self-checks: python tests/validation coverage --simulations=100.
+"""Run a check of Crossover's own methods: python tests/validation coverage --simulations=100.
 
-Without a name it lists them. Each prints the table that the documentation cites.
+Without a name, the checks are listed. Each prints a table; the documentation cites their results.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Simulated coverage of the interval of a crossover of devices at their best."""
+"""Simulate crossovers of each device at its best, for the coverage of their interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from crossover_coverage import SMALLEST, SPAN, first_grid, judged
+from crossover_coverage import SMALLEST, SPAN, coverage_table, first_grid, judged
 from simulation import PROCESS_SD, SHAPES
 
 from crossover.config.studies import PRESETS, Refinement
@@ -19,13 +19,12 @@ from crossover.statistics.intervals import Floats
 from crossover.statistics.refinement import plan_refinement, trials_of_candidates
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
-"""Candidates take the same time, differ by some percent, or change their order with size; in the last case all
-candidates and devices take the same time.
-"""
+"""How candidates differ: not at all, by some percent, or so that their order changes with size. With NO_DEVICE, all
+candidates of both devices take the same time."""
 GAP_SD, MOST_TILT = 0.03, 0.3
-"""Standard deviation of the gap between candidates, in ln(seconds), and its maximum change per ln(size)."""
+"""Standard deviation of the differences between candidates in ln(seconds), and their maximum change per ln(size)."""
 FIRST: Candidate = ("0",)
-"""The candidate of a device that is in a study's grid."""
+"""The first candidate of each device, which is in the study's grid."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
 """Sizes at which the true crossover is searched for."""
@@ -43,7 +42,7 @@ class BestCase:
 
 
 def best_cases() -> list[BestCase]:
-    """All settings; those without a crossing last."""
+    """All settings; those without a crossover come last."""
     counts = ((2, 2), (1, 4), (2, 3), (4, 4), (6, 6))
     inside = [
         BestCase(differ, shape, candidates)
@@ -56,14 +55,14 @@ def best_cases() -> list[BestCase]:
 
 @dataclass
 class Devices:
-    """Two devices with several candidates each, whose trials are drawn on demand."""
+    """Two simulated devices with several candidates each, whose trials are drawn on demand."""
 
     case: BestCase
     generator: np.random.Generator
     near: float = 0.0
     """The size where both devices' first candidates take the same time."""
     offsets: tuple[Floats, ...] = ()
-    """For each device, the (gap, tilt, size without a gap) of its candidates, of shape (candidates, 3)."""
+    """For each device, gap and tilt of its candidates and the size without a tilt, of shape (candidates, 3)."""
     spreads: tuple[Floats, ...] = ()
     """For each device, the standard deviation between the trials of each candidate, in ln(seconds)."""
     measured: tuple[dict[int, dict[Candidate, Floats]], ...] = field(default_factory=lambda: ({}, {}))
@@ -123,7 +122,7 @@ class Devices:
         return tuple(CandidatesAtSizes(dict(sorted(by_size.items()))) for by_size in self.measured)
 
     def refine(self, stage: int, trials: int, refinement: Refinement) -> None:
-        """Measure what a stage adds, in candidates in play, as `plan_stage` plans it."""
+        """Measure what the plan of a refinement stage adds, for the candidates that may be the fastest."""
         crossover = self.crossover()
         plan = plan_refinement(crossover, {*self.measured[0]}, stage, trials, refinement)
         for device, candidates in enumerate(self.at_sizes):
@@ -146,10 +145,9 @@ class Devices:
 
 
 def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per simulation and method, after refinement: status, whether the interval contains the true value, and
-    its width.
+    """One row per simulation and method, with the columns of `judged` after refinement, and `chance`.
 
-    `chance` is the mean over all sizes of the probability that the first device's first candidate is the fastest.
+    `chance` is the estimated probability that the first device's first candidate is its fastest, a mean over sizes.
     """
     rows = []
     for number in range(simulations):
@@ -168,14 +166,5 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def best_coverage_rows(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per method and status: its share of the simulations, and the coverage of the interval."""
-    outcomes = simulate_best(case, simulations, seed)
-    groups = outcomes.groupby(["method", "status"])
-    table = groups.agg(
-        coverage=("held", "mean"),
-        half_width=("half_width", "median"),
-        error=("error", "median"),
-        chance=("chance", "mean"),
-    )
-    table.insert(0, "share", groups.size().to_numpy() / simulations)
-    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
+    """Simulate a case; returns `coverage_table`, with the mean of `chance`."""
+    return coverage_table(asdict(case), simulate_best(case, simulations, seed), chance=("chance", "mean"))

@@ -1,6 +1,6 @@
-"""Measure steps with a known bottleneck, and check that it is found.
+"""Measure steps with known bottlenecks, and check that they are found.
 
-    python check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
+    python tests/validation bottlenecks --device=cuda --output=results/checks/bottlenecks.csv
 
 Exits with status 1 if fewer than 95 % are found. Takes about five minutes per device.
 """
@@ -30,7 +30,7 @@ SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
 CAUSES = {"sleep": "loader", "decode": "loader", "pageable": "transfer", "pinned": "transfer", "act": "host"}
-"""The bottleneck caused by each part, if it has another name than the part."""
+"""The bottleneck that a part causes, if it is not named like the part."""
 
 VARIANTS = {
     "cpu": (
@@ -50,7 +50,7 @@ BATCH_SIZES = {"cpu": 512, "cuda": 4096}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure the planted steps on a device and compare their bottlenecks."""
+    """Measure the planted steps, write and print the table, and exit with status 1 if too few are found."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu", type=device, choices=list(VARIANTS), help=DEVICE_CHOICES)
     parser.add_argument(
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planted(variant: str, device: str) -> set[str]:
-    """The bottlenecks of a variant's parts."""
+    """The bottlenecks that a variant's parts cause."""
     causes = CAUSES | ({"launch": "overhead"} if is_cpu(device) else {})
     return {causes.get(part, part) for part in variant.split("_")}
 

@@ -1,4 +1,4 @@
-"""Simulate claims that are known to be true: the rate of each verdict, above all of a false `differs`."""
+"""Simulate claims that are known to be true, for the rate of each verdict, above all of false `differs`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from crossover.tables.run_tables import run_tables
 
 SIZES = tuple(8 * 2**power for power in range(11))
 RANGE = (float(SIZES[4]), float(SIZES[6]))
-"""The claimed crossover."""
+"""The claimed range of the crossover."""
 RATIO_RANGE = (2.0, 2.5)
-"""The claimed speed-up at the largest size."""
+"""The claimed range of the speed-up at the largest size."""
 
 EQUAL, INSIDE, AT_END, RATIO_INSIDE, RATIO_AT_END = (
     "no difference",
@@ -40,7 +40,7 @@ CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "ex
 
 @dataclass(frozen=True)
 class ClaimCase:
-    """One setting to simulate; in each, the claim is true, or there is no difference at all."""
+    """One setting to simulate, in which the claim is true, or both devices take the same time."""
 
     truth: str
     shape: str
@@ -59,7 +59,7 @@ def claim_cases() -> list[ClaimCase]:
 
 
 def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]:
-    """The verdict of each simulation, from the functions that a run calls."""
+    """The verdict of each simulation, from the functions that a run uses."""
     verdicts = []
     tables = run_tables()
     for number in range(simulations):
@@ -75,7 +75,7 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
 
 
 def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
-    """A row with the case, and the share of simulations with each verdict."""
+    """One row: the case, and the share of simulations with each verdict."""
     verdicts = simulate_verdicts(case, simulations, seed)
     return pd.DataFrame([asdict(case) | {verdict: verdicts.count(verdict) / simulations for verdict in VERDICTS}])
 

@@ -1,10 +1,10 @@
-"""Measure cells alternately in a fork of the trial server and in a fresh process, and compare spreads and means.
+"""Measure cells alternately in a fork of the trial server and in a fresh process, and compare their step times.
 
     python tests/validation isolation --devices cpu cuda --minutes=8
 
-The table has the standard deviations of the logarithm of both times, with the interval of their ratio, and the ratio of
-the times themselves. An interrupted check continues, and more minutes or pairs extend it. Options that are not listed
-here are passed on to measure_cell.py, such as --timed-max-s=1.
+The table has the standard deviation of the logarithm of the step time with both methods and the ratio of these, and
+the ratio of the step times. An interrupted check can be continued, and extended with more minutes or pairs. Other
+options, such as --timed-max-s=1, are passed on to measure_cell.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crossover.config.options import option_name
 from crossover.config.studies import PRESETS, Effort
 from crossover.errors import UserError
 
-WAYS = ("process", "server")
+ISOLATIONS = ("process", "server")
 CELL = ["workload", "size", "device"]
 CELLS = {
     "small": ("disc_mlp", 100, 3),
@@ -27,15 +27,15 @@ CELLS = {
     "wide": ("higgs_mlp", 32, 1000),
     "large": ("linear_stack", 512, 2048),
 }
-"""Workload, batch size and size: small steps, in which the host decides, and large ones."""
+"""Workload, batch size and size of cells with small steps, which depend on the host, and of cells with large ones."""
 SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.name)}" for field in fields(Effort)]
-"""The effort of a quick run, whose trials have the same spread as longer ones, and more fit into the time."""
+"""The effort of a quick run, so that more pairs fit into the time. Its trials vary as much as longer ones."""
 
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:
-    """Measure a cell both ways, in alternating order; returns its axes and both times in seconds."""
+    """Measure a cell with both isolations, in alternating order; returns its axes and both step times in s."""
     times: dict[str, object] = {}
-    for isolation in WAYS if pair % 2 else WAYS[::-1]:
+    for isolation in ISOLATIONS if pair % 2 else ISOLATIONS[::-1]:
         row = measure_trial([*options, f"--trial={pair + 2}", f"--isolation={isolation}"])
         if row["isolation"] != isolation:
             raise UserError(f"isolation '{isolation}' is not available here; the trial's output above says why")
@@ -53,4 +53,4 @@ def main(arguments: list[str]) -> None:
     trials = trial_commands(cells, options.output.parent, SHORT + more)
     path = options.output.with_suffix(".pairs.csv")
     samples = collect_pairs(trials, options.pairs, path, measure_pair, lambda: time.monotonic() < until_s)
-    write_comparison(samples, CELL, *WAYS, options.output)
+    write_comparison(samples, CELL, *ISOLATIONS, options.output)

@@ -1,4 +1,4 @@
-"""Simulate jobs with a known payback, for the coverage of the 95 % set of the number of steps."""
+"""Simulate jobs with a known payback, for the coverage of its 95 % interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.statistics.payback import Jobs, payback
 from crossover.tables.frames import write_csv
 
 STARTUP_S = 2.5
-"""Mean start-up of the side with the faster steps."""
+"""Mean start-up time of the side with the faster steps."""
 SLOWER_STARTUP_S = 0.5
 STEP_S = 1e-3
 """Mean time of a step on the faster side."""
@@ -23,7 +23,7 @@ TRIALS = (3, 4, 8)
 SPREADS = (0.02, 0.05, 0.1, 0.25)
 SPEEDUPS = (1.2, 2.0, 10.0)
 CORRELATIONS = (0.0, 0.8)
-"""Correlations of start-up and step within a trial, on the log scale: a slow process may be slow in both."""
+"""Correlations between start-up and step time of a trial, on the log scale: a slow process may be slow in both."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,8 @@ def payback_cases() -> Iterator[PaybackCase]:
 
 
 def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame:
-    """A row with the shares of simulations with a payback and with an open set, the coverage, and the median half width
-    on the log scale.
-    """
+    """One row: shares of simulations with a payback and with an open interval, coverage, and median half width on the
+    log scale."""
     generator = np.random.default_rng([seed, case.trials, *(int(100 * x) for x in (case.spread, case.speedup))])
     covariance = case.spread**2 * np.array([[1, case.correlation], [case.correlation, 1]])
 
@@ -63,12 +62,12 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
         return Jobs(startups_s, steps_s)
 
     pairs = ((draw(STARTUP_S, STEP_S), draw(SLOWER_STARTUP_S, STEP_S * case.speedup)) for _ in range(simulations))
-    sets = [interval for pair in pairs if (interval := payback(*pair)) is not None]
-    ends = [_ends(interval) for interval in sets]
+    intervals = [interval for pair in pairs if (interval := payback(*pair)) is not None]
+    ends = [_ends(interval) for interval in intervals]
     covered = [low <= case.truth <= high for low, high in ends]
     widths = [math.log(high / low) / 2 if 0 < low <= high < math.inf else math.inf for low, high in ends]
     row = {
-        "found": len(sets) / simulations,
+        "found": len(intervals) / simulations,
         "coverage": np.mean(covered) if covered else math.nan,
         "open": np.mean([high == math.inf for _, high in ends]) if ends else math.nan,
         "half_width": np.median(widths) if widths else math.nan,
@@ -77,7 +76,7 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    """The ends of a set; an open one is infinite."""
+    """The ends of an interval, 0 and infinity where it is open."""
     return interval.low or 0.0, math.inf if interval.high is None else interval.high
 
 

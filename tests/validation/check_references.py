@@ -1,6 +1,6 @@
 """Leave-one-machine-out check of crossovers predicted from a machine's CPU and another machine's GPU.
 
-Each folder is a reference made by `snakemake export_reference`; they need studies in common.
+Each folder is a reference made by `snakemake export_reference`. They must have studies in common.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
 
-LINE = [axis for axis in SERIES_AXES if axis != "machine"]
+SERIES = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
 """Statuses that give the size of a crossover, or say that it lies below or above all sizes."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
-    """One row for each line and ordered pair of machines, if the line has a single crossover on the machine itself.
+    """One row per series and ordered pair of machines, if the series has a single crossover on the second machine.
 
-    `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket), 0 or
-    infinity if open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says
-    whether they enclose the size `measured` on the machine itself; missing without a prediction.
+    `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket): 0 or
+    infinity if it is open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says
+    whether they enclose the size `measured` on the second machine; it is missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
@@ -42,7 +42,7 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
         crossovers, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
         for row in records(crossovers[crossovers["cost"] == "time"]):
-            measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), LINE, row))
+            measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)
@@ -69,13 +69,13 @@ def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, 
 
 
 def main(arguments: list[str]) -> None:
-    """Print a row for each prediction, and how many are correct."""
+    """Print a row for each prediction, and the number of correct ones."""
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
     options = parser.parse_args(arguments)
     table = predictions([read_reference(folder) for folder in options.folders])
     if table.empty:
-        raise UserError("no two of them have a study in common; name two or more of one study")
+        raise UserError("no two references have a study in common; name two or more with the same study")
     print(table.to_string(index=False, float_format="{:.4g}".format))
     predicted = table.dropna(subset="holds")
     is_open = (predicted["predicted_low"] == 0) ^ (predicted["predicted_high"] == math.inf)

@@ -2,8 +2,8 @@
 
     python tests/validation same_device FOLDER --device=cpu --batches=34
 
-No significant difference is expected. A line is one workload at one batch size, over its sizes. The run can be resumed.
-A machine without a GPU can only use --device=cpu.
+No significant difference is expected. A series is one workload at one batch size, over its sizes. The same command
+resumes an interrupted run. A machine without a GPU needs --device=cpu.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) ->
 
 
 def conclusions(results: Path) -> pd.DataFrame:
-    """How many lines ended with each status of a crossover."""
+    """The number of series with each status of a crossover."""
     crossovers = read_table(results / "crossovers.parquet")
     times = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
-    return times.groupby("status").size().rename("lines").reset_index()
+    return times.groupby("status").size().rename("series").reset_index()
 
 
 def main(arguments: list[str]) -> None:
-    """Copy the workflow unless it exists, run it, and print how its lines ended."""
+    """Copy the workflow unless the copy exists, run it, and print its conclusions."""
     parser = new_parser(__doc__)
-    parser.add_argument("folder", type=Path, help="of the copy; one that is there is resumed")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="the one that is measured")
+    parser.add_argument("folder", type=Path, help="folder of the copy; an existing one is resumed")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device that is measured")
     parser.add_argument("--batches", default=34, type=positive, help="batch sizes of each workload")
     parser.add_argument("--sizes", default=4, type=positive, help="sizes of each workload, at most 4")
     parser.add_argument("--effort", default="quick")

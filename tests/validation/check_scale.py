@@ -1,4 +1,4 @@
-"""Measure the workflow's overhead for many cells, with grids of cells that do nothing.
+"""Measure the overhead of the workflow with grids of cells that do nothing.
 
 Each grid runs in a copy of the workflow in a temporary folder. A thousand cells take about five minutes.
 """
@@ -23,12 +23,12 @@ from crossover.tables.frames import write_csv
 from workflow_copy import copy_workflow, write_config
 
 BATCH_SIZES = 10
-"""Number of cells per size in a grid."""
+"""Number of batch sizes, and so of cells per size, in a grid."""
 
 STUDY = "null_grid"
 
 LAST_LINES = 5
-"""Number of lines of a failed command's output that are shown in the error."""
+"""Number of lines of a failed command's output in the error."""
 
 
 def make_grid(folder: Path, cells: int) -> None:
@@ -36,7 +36,7 @@ def make_grid(folder: Path, cells: int) -> None:
     copy_workflow(folder)
     study = {
         "title": "Cells that do nothing",
-        "question": "What does the workflow itself take?",
+        "question": "How much time does the workflow itself take?",
         "workload": NULL,
         "sizes": list(range(1, cells // BATCH_SIZES + 1)),
         "batch_sizes": list(range(1, BATCH_SIZES + 1)),
@@ -47,7 +47,7 @@ def make_grid(folder: Path, cells: int) -> None:
 
 
 def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:
-    """Run a grid from `make_grid`; returns one row per step of the run, with wall and CPU seconds and peak memory."""
+    """Run a grid made by `make_grid`; returns wall time, CPU time and peak memory, one row per step of the run."""
     table = "results/measurements.parquet"
     steps = {
         "dry-run": ["--dry-run"],
@@ -66,7 +66,7 @@ def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment
 def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> dict[str, float]:
     """Run a command in a folder and return its wall_s, cpu_s and peak_bytes; raises UserError if it fails.
 
-    CPU seconds are those of all processes that it waited for; peak_bytes is the resident memory of the largest one.
+    cpu_s includes its subprocesses; peak_bytes is the resident memory of the largest process.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:

@@ -1,11 +1,11 @@
-"""Time a step with the default effort, then for longer in the same process, and compare the two.
+"""Time a step with the default effort and then for longer in the same process, and compare the two times.
 
     python tests/validation short_trials --devices cpu cuda --minutes=8
 
-After the short timing, a process warms up for two more seconds and times for one. Both timings are from one process, so
-the spread between processes cancels in their ratio, short over long, which shows whether a short trial is warm. The
-table also has the standard deviations of both logarithms over processes. An interrupted check continues, and more
-minutes or pairs extend it.
+After the short timing, a process warms up for two more seconds and times for one. The ratio of the two times, short
+over long, shows whether the warm-up of a short trial is long enough. As both are from one process, it does not contain
+the spread between processes. The table also has the standard deviations of both logarithms. An interrupted check can be
+continued, and extended with more minutes or pairs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from crossover.machine.threads import usable_cores
 LENGTHS = ("long", "short")
 CELL = ["workload", "size", "execution", "device"]
 CELLS = {"tiny": ("disc_mlp", 100, 4), "wide": ("higgs_mlp", 32, 1000), "large": ("linear_stack", 512, 4096)}
-"""Workload, batch size and size of steps that take 0.05 to 100 ms."""
+"""Workload, batch size and size of cells with steps of 0.05 to 100 ms."""
 LONG = Effort(warmup_min_s=2.0, warmup_accelerator_min_s=2.0, timed_min_s=1.0, timed_max_s=1.0)
 MARGIN = 0.01
-"""A short trial's time is equivalent to a long one's within this share."""
+"""Equivalence margin for the ratio of the two times."""
 
 
 def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
-    """Seconds of a step with the default effort, then with the longer one, in a fresh process."""
+    """The step time in s with the default effort (`short`) and then with the longer one (`long`)."""
     from crossover.measurement.cell import open_cell
     from crossover.measurement.clock.timing import Stopwatch, time_steps
     from crossover.measurement.process.jobs import TrialJob

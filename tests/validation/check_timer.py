@@ -1,35 +1,78 @@
-"""Time the same steps alternately as in a trial, with a hand-written loop and with torch.utils.benchmark.Timer."""
+"""Compare the step times of a trial with those of a plain loop and of torch.utils.benchmark.Timer."""
 
 from __future__ import annotations
 
+import statistics
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
+import torch
 from pairs import check_cell, dataset_file, pair_table
+from torch.utils.benchmark import Timer
 
 from crossover.config.options import device, new_parser, positive
+from crossover.config.studies import Effort
 from crossover.config.words import BASELINE
 from crossover.machine.threads import confine
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.process.reservation import reserve
+from crossover.measurement.step.conditions import set_switches
+from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.precision import arithmetic_of
+from crossover.measurement.workloads import build_task, read_dataset
 from crossover.tables.frames import write_csv
 
 CELLS = (("disc_mlp", 100, (3, 8, 10)), ("higgs_mlp", 32, (100, 1000)))
 """Workload, batch size and sizes."""
 MARGINS = {True: 0.05, False: 0.02}
-"""Equivalence margins by whether the device is the CPU, which other work on the machine disturbs."""
+"""Equivalence margins, on the CPU (True), which other work on the machine disturbs, and on other devices."""
+
+EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.02, warmup_max_s=0.02, timed_min_s=0.1, timed_max_s=0.1)
+"""A short effort, so that a machine whose speed drifts changes little within a round."""
+
+STEP_S = 100e-6
+"""Duration of the step with which the overhead of the harness is compared."""
+
+
+def three_methods(
+    step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int
+) -> Iterator[dict[str, float]]:
+    """Yield the step time by each method, for each round; the order of the methods rotates."""
+    steps = time_steps(step, cycle_steps, EFFORT, watch)[0]["timed_steps"]
+    timer = Timer("step()", globals={"step": step}, num_threads=threads)
+    methods: list[tuple[str, Callable[[], float]]] = [
+        ("trial_s", lambda: float(time_steps(step, cycle_steps, EFFORT, watch)[0]["step_time_s"])),
+        ("by_hand_s", lambda: by_hand_s(step, steps, watch.synchronise)),
+        ("timer_s", lambda: float(timer.timeit(steps).median)),
+    ]
+    for turn in range(rounds):
+        order = methods[turn % 3 :] + methods[: turn % 3]
+        yield {name: method() for name, method in order}
+        torch.set_num_threads(threads)  # the timer restores the number set before
+
+
+def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
+    """Step time in s by a plain loop after a short warm-up."""
+    for _ in range(max(3, steps // 10)):
+        step()
+    synchronise()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    synchronise()
+    return (time.perf_counter() - start) / steps
+
+
+def harness_cost_s(watch: Stopwatch) -> float:
+    """Time in s that the harness adds to a step, from blocks of empty steps, as many as STEP_S long ones in a block."""
+    steps = round(EFFORT.block_min_s / STEP_S)
+    return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(500)) / steps
 
 
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
-    """One row per cell and round, in seconds; prints the harness's cost."""
-
-    from agreement import STEP_S, harness_cost_s, three_methods
-
-    from crossover.measurement.clock.timing import Stopwatch
-    from crossover.measurement.step.conditions import set_switches
-    from crossover.measurement.step.devices import open_device
-    from crossover.measurement.step.precision import arithmetic_of
-    from crossover.measurement.workloads import build_task, read_dataset
-
+    """Step times in s by each method, one row per cell and round; prints the overhead of the harness."""
     target = open_device(device)
     watch = Stopwatch(synchronise=target.synchronise, mark=target.mark, between_s=target.between_s)
     cost_s = harness_cost_s(watch)
@@ -46,7 +89,7 @@ def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFram
 
 
 def main(arguments: list[str]) -> None:
-    """Compare on one device, write the table and print it."""
+    """Compare the methods on a device, write the table and print it."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default=BASELINE, type=device)
     parser.add_argument("--pairs", default=80, type=positive, help="rounds of each cell, each with all three methods")

@@ -1,6 +1,6 @@
 """Run Snakemake and show the parts of its wall time, from its records of jobs and the phases of trials.
 
-Other options are passed on to Snakemake: wall_time --results=results/quick --configfile config/quick.yaml
+Other options are passed on to Snakemake, such as in wall_time --results=results/quick --configfile config/quick.yaml.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ PARTS = {
     "plot_figures": "figures",
     "render_report": "page",
 }
-"""Names of the parts, by rule; jobs of `measure_cell` are split by phase."""
+"""Names of the parts, by rule."""
 TRIALS = "measure_cell"
+"""The rule whose jobs are split by phase."""
 
 
 def job_seconds(records: Path, since: float) -> dict[str, float]:
-    """Seconds of each rule's jobs that started after a time, from a `.snakemake/metadata` folder.
+    """Total duration in s of each rule's jobs that started after a time, from a `.snakemake/metadata` folder.
 
     A job ends when its last output is written.
     """
@@ -57,8 +58,8 @@ def job_seconds(records: Path, since: float) -> dict[str, float]:
 def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], timed_s: float) -> pd.DataFrame:
     """One row for each `part` of a run, with its `seconds` and its `share` of the wall time in percent.
 
-    `phases` holds the column `spent_s` of its trials, `timed_s` the sum of their timings. Shares add up to more than
-    100 if jobs ran in parallel.
+    `phases` is the column `spent_s` of its trials, `timed_s` the sum of their timings. Shares add up to more than 100
+    if jobs ran in parallel.
     """
     spent: dict[str, float] = {}
     for text in phases:
@@ -76,7 +77,7 @@ def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], ti
 
 
 def main(arguments: list[str]) -> None:
-    """Run Snakemake with the remaining options, then print each part's seconds and percentage."""
+    """Run Snakemake with the other options, then print the parts of its wall time."""
     parser = new_parser(__doc__)
     parser.add_argument("--results", default=Path("results"), type=Path, help="results folder of the run")
     parser.add_argument("--output", type=Path, help="CSV file to write")
@@ -91,7 +92,7 @@ def main(arguments: list[str]) -> None:
     rows = rows[pd.to_datetime(rows["started_at"]).map(pd.Timestamp.timestamp) >= since]
     jobs_s = job_seconds(Path(".snakemake/metadata"), since)
     if rows.empty and TRIALS in jobs_s:
-        raise UserError(f"--results {options.results}: none of its trials is of this run; give the run's own folder")
+        raise UserError(f"--results {options.results}: it has no trials of this run; give the run's results folder")
     table = breakdown(wall_s, jobs_s, rows["spent_s"].dropna(), rows["timed_s"].sum())
     if options.output:
         write_csv(table, options.output)

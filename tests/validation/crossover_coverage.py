@@ -1,10 +1,11 @@
-"""Simulated coverage of the interval of a crossover."""
+"""Simulate crossovers, for the coverage of their interval by our method and by two common ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,10 @@ SMALLEST = 8
 SPAN = 260
 """Maximum ratio of the largest to the smallest size of a first grid."""
 OTHERS_EVERY = 5
-"""The other methods are slower, so they are tried in one of this many simulations."""
+"""The common methods are slower, so only one of this many simulations uses them."""
 INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
-"""Crossings beyond an end of the range, with the factor."""
+"""Crossings outside the range, by a factor beyond its lower or upper end."""
 
 CURVED = ("launch_floor", "cache_knee")
 STEEP_AND_SHALLOW = ("launch_floor", "shallow")
@@ -42,9 +43,8 @@ class Case:
     """One setting to simulate."""
 
     crossing: str
-    """Location of the true crossover. `never`: the contender leads by 10 % everywhere; `plateau`: it is behind at
-    first, then equal.
-    """
+    """Location of the true crossover. With `never` the contender leads by 10 % at all sizes; with `plateau` it is
+    slower at small sizes and equal at larger ones."""
     shape: str
     effort: str
     """One of EFFORTS."""
@@ -55,7 +55,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All settings; those with a crossing within the range come first."""
+    """All settings, beginning with crossings within the range."""
     plain = [Case(INSIDE, shape, effort) for shape in (*SHAPES, *KINKS, *STEPS) for effort in EFFORTS]
     grids = [Case(INSIDE, shape, effort, factor) for shape in CURVED for effort in EFFORTS for factor in (2, 3.5)]
     outside = [Case(where, shape, effort) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for effort in EFFORTS]
@@ -64,7 +64,7 @@ def cases() -> list[Case]:
 
 
 def spread_cases() -> list[Case]:
-    """Every spread with every effort."""
+    """Settings with each spread and effort."""
     settings = [(INSIDE, shape) for shape in STEEP_AND_SHALLOW] + [(TIE, ""), (PLATEAU, "")]
     return [
         Case(crossing, shape, effort, spread=spread)
@@ -80,7 +80,7 @@ def first_grid(factor: float) -> list[int]:
 
 
 def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[Floats], Floats], Floats]:
-    """The true curve of one simulation, and where it crosses within the range."""
+    """The true curve of one simulation, and its crossings within the range."""
     sizes = first_grid(case.factor)
     if case.crossing == INSIDE:
         near = float(np.exp(generator.uniform(math.log(sizes[0] * 1.5), math.log(sizes[-1] / 1.5))))
@@ -112,7 +112,7 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
 
 
 def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
-    """ln of the trials' medians, from which the crossover is estimated."""
+    """The medians of the trials, in ln(seconds), from which the crossover is estimated."""
     return {size: (np.median(base, 1), np.median(contender, 1)) for size, (base, contender) in samples.items()}
 
 
@@ -151,9 +151,7 @@ def first_win(samples: Samples) -> Crossover:
 
 
 def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per simulation and method: status, whether the interval contains the true value, relative error and half
-    width.
-    """
+    """One row per simulation and method, with the columns of `judged`."""
     rows = []
     for number in range(simulations):
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
@@ -173,26 +171,34 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
-    """Whether an estimate covers the true crossing (or one of several close ones), and its error.
+    """An estimate's status, whether its interval contains a true crossing (`covered`), relative half width and error.
 
-    The bound of a tie at an end covers a crossing beyond it.
+    For a tie at an end, `covered` says whether a true crossing lies beyond its bound.
     """
-    answer: dict[str, object] = {"status": estimate.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
+    judgement: dict[str, object] = {"status": estimate.status, "covered": np.nan, "half_width": np.nan, "error": np.nan}
     if estimate.status == "bracketed" and estimate.size is not None and len(true):
-        answer["error"] = estimate.size / float(np.median(true)) - 1
+        judgement["error"] = estimate.size / float(np.median(true)) - 1
         if estimate.low is not None and estimate.high is not None:
-            answer["held"] = float(((estimate.low <= true * 1.001) & (true <= estimate.high)).any())
-            answer["half_width"] = (estimate.high - estimate.low) / 2 / estimate.size
+            judgement["covered"] = float(((estimate.low <= true * 1.001) & (true <= estimate.high)).any())
+            judgement["half_width"] = (estimate.high - estimate.low) / 2 / estimate.size
     if estimate.status == "edge_tie" and len(true) and (estimate.low or estimate.high):
-        answer["held"] = float((((estimate.low or 0) <= true) & (true <= (estimate.high or math.inf))).any())
-    return answer
+        judgement["covered"] = float((((estimate.low or 0) <= true) & (true <= (estimate.high or math.inf))).any())
+    return judgement
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row per method and status: its share of the simulations, and the coverage of the interval."""
-    outcomes = simulate(case, simulations, seed)
+    """Simulate a case; returns `coverage_table`."""
+    return coverage_table(asdict(case), simulate(case, simulations, seed))
+
+
+def coverage_table(case: dict[str, Any], outcomes: pd.DataFrame, **more: Any) -> pd.DataFrame:
+    """One row per method and status: the case, the share of simulations, and the coverage of the interval.
+
+    `more` are further columns, aggregated over the simulations.
+    """
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])
-    table = groups.agg(coverage=("held", "mean"), half_width=("half_width", "median"), error=("error", "median"))
+    medians = {name: (name, "median") for name in ("half_width", "error")}
+    table = groups.agg(coverage=("covered", "mean"), **medians, **more)
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
-    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
+    return pd.DataFrame([case]).merge(table.reset_index(), how="cross")

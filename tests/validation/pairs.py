@@ -1,6 +1,6 @@
-"""Measure trials in pairs, with two methods in turn, and compare the methods in tables.
+"""Measure pairs of trials, one with each of two methods, and compare the methods in tables.
 
-Every trial runs the same command as in a run. The pairs are kept in a file, so that an interrupted check can continue.
+Each trial is the same command as in a run. The pairs are kept in a file, so that an interrupted check can be continued.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from crossover.tables.frames import read_csv, write_csv
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_cell.py"
 
 MARGIN = 0.04
-"""Two columns of times whose ratio lies between 1 / 1.04 and 1.04 are equivalent."""
+"""Default equivalence margin: a ratio between 1 / 1.04 and 1.04."""
 
 
 def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
@@ -43,7 +43,8 @@ def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
 
 
 def dataset_file(workload: str, folder: Path) -> Path | None:
-    """The dataset that a workload reads, with default options, made in `folder` if it is not there; None if none."""
+    """The file in `folder` with the dataset of a workload, made with default options if it is missing; None if the
+    workload reads none."""
     name = workload_traits(workload).dataset
     if name is None:
         return None
@@ -56,7 +57,7 @@ def dataset_file(workload: str, folder: Path) -> Path | None:
 
 
 def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()) -> list[str]:
-    """Options of measure_cell.py, one string per cell, each ending with `more`; their datasets are made in `folder`."""
+    """Options of measure_cell.py for each cell, one string each, with `more` at the end; makes datasets in `folder`."""
     datasets = [dataset_file(cell.workload, folder) for cell in cells]
     return [
         shlex.join([*axis_options(vars(cell)), *([f"--dataset={path}"] if path else []), *more])
@@ -65,7 +66,7 @@ def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()
 
 
 def measure_trial(options: Sequence[str]) -> dict[str, Any]:
-    """Measure one trial and return its row; raises UserError unless it ended ok."""
+    """Measure one trial and return its row; raises UserError unless its status is `ok`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "row.parquet"
         command = [sys.executable, str(SCRIPT), *options, f"--output={path}"]
@@ -79,12 +80,12 @@ def measure_trial(options: Sequence[str]) -> dict[str, Any]:
 
 
 def pair_options(description: str | None, cells: Mapping[str, object], default: Sequence[str]) -> ArgumentParser:
-    """The options of a check that measures pairs of trials of some `cells` on some devices for some minutes."""
+    """The options of a check that measures pairs of trials: devices, cells, and limits."""
     parser = new_parser(description)
     parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
     parser.add_argument("--cells", nargs="+", default=default, choices=cells, help="cells to measure on each")
-    parser.add_argument("--pairs", default=40, type=positive, help="most pairs of each cell")
-    parser.add_argument("--minutes", default=8, type=positive, help="no pair begins after so many minutes")
+    parser.add_argument("--pairs", default=40, type=positive, help="maximum number of pairs of each cell")
+    parser.add_argument("--minutes", default=8, type=positive, help="start no pair after this many minutes")
     return parser
 
 
@@ -94,38 +95,39 @@ def collect_pairs(
     path: Path,
     measure_pair: Callable[[list[str], int], Mapping[str, Any]],
     has_time: Callable[[], bool] = lambda: True,
-    **facts: int,
 ) -> pd.DataFrame:
-    """Measure `pairs` pairs of each trial, in rounds while `has_time`, and write all to `path` after each pair.
+    """Measure `pairs` pairs of each trial in rounds, while `has_time`, and write all to `path` after each pair.
 
-    `trials` are options of measure_cell.py, one string each. Existing pairs in `path` are continued if they are for the
-    same trials and facts and fewer than requested; otherwise the check starts again.
+    `trials` are options of measure_cell.py, one string each. If `path` has fewer pairs of the same trials, they are
+    kept; otherwise the check starts again.
     """
-    plan: list[dict[str, int | str]] = [{"options": trial, **facts} for _ in range(pairs) for trial in trials]
+    plan = [*trials] * pairs
     samples = _kept(path, plan)
     for number in range(len(samples), len(plan)):
         if not has_time():
             break
-        options = shlex.split(str(plan[number]["options"]))
-        row = plan[number] | dict(measure_pair(options, number // len(trials)))
+        row = {"options": plan[number], **measure_pair(shlex.split(plan[number]), number // len(trials))}
         samples = pd.concat([samples, pd.DataFrame([row])], ignore_index=True)
         write_csv(samples, path)
     return samples
 
 
-def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
-    """The pairs in a file if the plan begins with them."""
-    samples = read_csv(path) if path.exists() else pd.DataFrame()
-    there = samples.reindex(columns=list(plan[0])).to_dict("records")
-    return samples if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
+def _kept(path: Path, trials: Sequence[str]) -> pd.DataFrame:
+    """The pairs in a file, if they are the first of these trials; otherwise an empty table."""
+    if path.exists():
+        samples = read_csv(path)
+        measured = samples["options"].tolist()
+        if len(measured) < len(trials) and measured == [*trials[: len(measured)]]:
+            return samples
+    return pd.DataFrame()
 
 
 def pair_table(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """One row per group: medians of both columns in seconds, and the ratio second/first with its 95 % interval.
+    """One row per group: medians of both columns in s, and the ratio second/first with its 95 % interval.
 
-    `verdict` is one of COMPARISONS, on the second column, with the margin of `compared`.
+    `verdict` is the result of `compared` for the second column.
     """
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
@@ -142,8 +144,8 @@ def pair_table(
 def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str) -> pd.DataFrame:
     """One row per group of at least three pairs: standard deviations of both logarithms, and their ratio second/first.
 
-    Its 95 % interval is that of the F test of two normal variances; `levene_p` is the p value of their equality by
-    Brown and Forsythe ("Robust tests for the equality of variances", 1974), which needs no normal distribution.
+    The 95 % interval of the ratio is that of the F test of two normal variances; `levene_p` is the p value of the test
+    by Brown and Forsythe ("Robust tests for the equality of variances", 1974), which needs no normal distribution.
     Variation common to both sides of a pair, such as a drift of the machine, makes the interval wider than necessary.
     """
     rows = []
@@ -167,7 +169,7 @@ def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: s
 def write_comparison(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, output: Path, margin: float = MARGIN
 ) -> None:
-    """Write and print `spread_table` beside `pair_table`."""
+    """Write and print the columns of `spread_table` and `pair_table` in one table."""
     spreads = spread_table(samples, by, first, second)
     table = spreads.merge(pair_table(samples, by, first, second, margin), on=[*by, "pairs"])
     write_csv(table, output)

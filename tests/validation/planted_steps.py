@@ -1,5 +1,4 @@
-"""The workload of check_bottlenecks.py: steps with a known bottleneck, each part of which takes about `size`
-milliseconds.
+"""The workload of check_bottlenecks.py: steps with known bottlenecks, in which each part takes about `size` ms.
 
 A variant names its parts. `sleep` and `decode` prepare a batch on the host, `pageable` and `pinned` copy it to the
 device, `host` sorts numbers in NumPy, `act` makes host and device wait for each other repeatedly, `launch` runs tiny
@@ -58,7 +57,7 @@ NUMBERS = np.random.default_rng(1).normal(size=4096)
 
 
 class Parts(nn.Module):
-    """(batch, columns) -> (batch, 1): the parts of a step other than preparing its batch, each repeated."""
+    """(batch, columns) -> (batch, 1): the parts of a step after the preparation of its batch, each repeated."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -91,7 +90,7 @@ class Parts(nn.Module):
 
 
 def build_model(_size: int) -> Parts:
-    """The module, without repetitions."""
+    """The parts, none of them repeated."""
     return Parts(8)
 
 
@@ -121,7 +120,7 @@ class Planted(InferenceTask):
                     model.repeats[name] = self._repeats(lambda: part(on_device))  # noqa: B023 - run at once
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The batch, prepared and copied according to the variant."""
+        """The batch, prepared and copied as the variant requires."""
         if "sleep" in self.parts:
             time.sleep(self.part_s)
         for _ in range(self.decodes):
@@ -137,7 +136,7 @@ class Planted(InferenceTask):
         return torch.frombuffer(bytearray(zlib.decompress(self.image)), dtype=torch.uint8).to(torch.float32) / 255
 
     def _size_the_copy(self) -> None:
-        """Make the batch so wide that its copy takes the requested time."""
+        """Choose the width of the batch so that its copy takes `part_s`."""
         pinned = self.copied == "pinned"
         trial = self.batch.pin_memory() if pinned else self.batch
         copy_s = self._seconds(lambda: trial.to(self.arithmetic.device, non_blocking=pinned))
@@ -150,7 +149,7 @@ class Planted(InferenceTask):
         return max(1, round(self.part_s / self._seconds(part)))
 
     def _seconds(self, part: Callable[[], object]) -> float:
-        """Mean seconds of a part over many runs, after an equal number of uncounted ones."""
+        """Mean time in s of a part over many runs, after a warm-up of the same length."""
         seconds = 0.0
         for _ in range(2):
             runs, start_s = 0, time.perf_counter()

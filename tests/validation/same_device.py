@@ -1,7 +1,7 @@
-"""Replaces a measuring script in a run that compares a device with itself.
+"""Stands in for a measuring script in a run that compares a device with itself.
 
-The file `same_device` beside it names the device that really runs; the row names the device that the job requested. The
-replaced script is beside it as `real_NAME.py`.
+Runs the real script, which is `real_NAME.py` in the same folder, on the device named in the file `same_device`. The row
+then names the device that the job requested.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""A simulated machine with a known crossover: curves of two sides, and trials that vary like real ones."""
+"""A simulated machine with a known crossover: the curves of two sides, and trials that vary like real ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MIDDLE = 130
 
 @dataclass(frozen=True)
 class Spread:
-    """How much the trials of a cell differ, as standard deviations on the log scale, and how the machine drifts."""
+    """Standard deviations between the trials of a cell, on the log scale, and the drift of the machine."""
 
     sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
     """Range of each side's standard deviation between trials."""
@@ -72,12 +72,12 @@ SPREADS: Mapping[str, Spread] = {
 
 
 def _launch_floor(n: Floats) -> Floats:
-    """The GPU takes as long as its launches until it is full; the CPU follows a power law."""
+    """The GPU's time is that of its launches up to a size; the CPU's is a power law."""
     return 1.3 * np.log(n) - np.log1p((n / 1500) ** 1.5)
 
 
 def _cache_knee(n: Floats) -> Floats:
-    """The CPU's data exceed its cache at size 300, rather abruptly; the GPU has a constant and a linear part."""
+    """The CPU slows down at size 300, where data exceed its cache; the GPU's time has a constant and a linear part."""
     return np.log(n) + 0.8 / 6 * np.log1p((n / 300) ** 6) - np.log1p(n / 1000)
 
 
@@ -110,14 +110,14 @@ SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
 }
 """ln(baseline time / contender time) as a function of size, by shape; adding a constant moves the crossing."""
 KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
-"""Curves with a knee at the crossing, the hardest place: slopes over ln(size) below and above it."""
+"""Curves with a knee at the crossing, the most difficult place: slopes over ln(size) below and above it."""
 STEPS: Mapping[str, float] = {"steps_of_1.3": 1.3, "steps_of_2": 2.0}
 """Curves with steps of this factor in size, narrower than the gap between two sizes; one step is at the crossing."""
 
 
 @dataclass
 class Machine:
-    """A machine to measure on, whose trials are drawn on demand."""
+    """A simulated machine, whose trials are drawn on demand."""
 
     advantage: Callable[[Floats], Floats]
     """The true ln(baseline time / contender time)."""
@@ -208,7 +208,8 @@ def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
 
 
 def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats:
-    """All sizes within a factor of 2 of `near` at which the true sign changes, with a relative accuracy of 0.001."""
+    """All sizes within a factor of 2 of `near` at which the advantage changes its sign, with a relative accuracy of
+    0.001."""
     sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
     signs = advantage(sizes) > 0
     crossings: Floats = sizes[:-1][signs[1:] != signs[:-1]]
@@ -216,7 +217,7 @@ def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats
 
 
 def simulation_options(doc: str, arguments: Sequence[str], simulations: int, output: str) -> argparse.Namespace:
-    """The options of a command that simulates cases, which its docstring describes; with the given defaults."""
+    """Parse the options of a check that simulates cases; `doc` is its docstring, the rest are defaults."""
     parser = new_parser(doc)
     parser.add_argument("--simulations", default=simulations, type=positive, help="of each case")
     parser.add_argument("--seed", default=0, type=seed)
@@ -228,7 +229,7 @@ def simulation_options(doc: str, arguments: Sequence[str], simulations: int, out
 def simulate_cases(
     rows_of: Callable[..., pd.DataFrame], cases: Iterable[Any], options: argparse.Namespace
 ) -> pd.DataFrame:
-    """The rows of all cases in one table; `rows_of` takes a case, `simulations` and `seed`, and runs in processes."""
+    """Simulate all cases in several processes; `rows_of` returns the rows of a case, given `simulations` and `seed`."""
     # Each process has one core; a second thread of the numerical libraries would only wait for it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ProcessPoolExecutor(options.processes) as pool:

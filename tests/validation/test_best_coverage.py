@@ -27,7 +27,7 @@ from crossover.tables.frames import records
 
 
 def test_the_true_crossover_is_that_of_the_fastest_candidates() -> None:
-    """A second GPU candidate, always e times as fast, moves the crossing of two power laws by e^(1 / 0.7)."""
+    """A second GPU candidate that is e times as fast moves the crossing of two power laws by e^(1 / 0.7)."""
     devices = Devices(BestCase(EQUAL, "power_laws", (1, 2)), np.random.default_rng(3))
     devices.near = 800.0
     assert devices.crossings() == pytest.approx([800], rel=0.01)
@@ -38,7 +38,7 @@ def test_the_true_crossover_is_that_of_the_fastest_candidates() -> None:
 @pytest.mark.parametrize(
     ("differ", "gaps", "tilts"), [(EQUAL, False, False), (NEAR, True, False), (CROSSING, True, True)]
 )
-def test_candidates_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> None:
+def test_candidates_differ_as_the_case_describes(differ: str, gaps: bool, tilts: bool) -> None:
     devices = Devices(BestCase(differ, "power_laws", (2, 3)), np.random.default_rng(0))
     times = devices.true_logs(1, FINE) - devices.true_logs(1, FINE)[0]
     assert times.shape == (3, len(FINE))
@@ -46,7 +46,7 @@ def test_candidates_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool
     assert bool(np.ptp(times[1]) > 1e-9) is tilts
 
 
-def test_without_noise_the_estimate_is_the_truth() -> None:
+def test_without_noise_the_estimate_is_the_true_crossover() -> None:
     devices = Devices(BestCase(NEAR, "power_laws", (2, 3)), np.random.default_rng(1))
     devices.near, devices.spreads = 300.0, (np.full(2, 1e-6), np.full(3, 1e-6))
     devices.measure_first_grid(3, once=True)
@@ -58,8 +58,7 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
 
 
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
-def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
-    """The simulation and a run's tables, made from the same trials, give the same crossover."""
+def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
     candidates = Candidates(
         sizes=(),
         batch_sizes=(),
@@ -92,7 +91,7 @@ def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[s
         assert ends == pytest.approx([simulated.size, simulated.low, simulated.high])
 
 
-def test_the_set_holds_the_true_crossover() -> None:
+def test_the_interval_contains_the_true_crossover() -> None:
     """With a coverage of 95 %, fewer than 61 of 70 simulations occur about once in 250 times. Without the correction,
     the smallest mean is too low.
     """
@@ -103,7 +102,7 @@ def test_the_set_holds_the_true_crossover() -> None:
     assert abs(bracketed.loc["ours", "error"]) < abs(bracketed.loc["smallest_mean", "error"])
 
 
-def test_candidates_and_devices_that_take_the_same_are_not_told_apart() -> None:
+def test_equal_candidates_and_devices_have_no_crossover() -> None:
     rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2)), 60, seed=0)
     ours = rows[rows["method"] == "ours"].set_index("status")
     assert not {"bracketed", "reversed", "multiple", "below_range", "above_range"} & set(ours.index)

@@ -1,4 +1,4 @@
-"""The workload offers the planted steps of check_bottlenecks.py, and their causes have names."""
+"""The planted steps of check_bottlenecks.py, and the bottlenecks that they cause."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from crossover.tables.registry import SPLIT
 
 
 @pytest.mark.parametrize("device", VARIANTS)
-def test_planted_steps_are_offered_and_their_causes_have_words(device: str) -> None:
+def test_planted_steps_are_variants_with_known_bottlenecks(device: str) -> None:
     assert set(VARIANTS[device]) <= set(OFFERED)
     assert all(planted(variant, device) <= set(SPLIT) for variant in VARIANTS[device])
 
 
-def test_host_work_is_the_right_answer_of_its_parts() -> None:
+def test_parts_cause_bottlenecks() -> None:
     assert planted("act_compute", "cuda") == {"host", "compute"}
     assert planted("host_launch", "cpu") == {"host", "overhead"}
 
 
-def test_the_parts_that_are_host_work_leave_the_batch_alone() -> None:
+def test_host_work_does_not_change_the_batch() -> None:
     parts, batch = Parts(8), torch.randn(4, 8)
     before = batch.clone()
     assert parts.host(batch) is batch

@@ -17,7 +17,7 @@ from check_claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_r
     ],
     ids=str,
 )
-def test_at_most_one_true_claim_in_twenty_differs(case: ClaimCase) -> None:
+def test_at_most_5_percent_of_true_claims_differ(case: ClaimCase) -> None:
     """Of 100 claims with the true value at an end of the range, or with equal sides, at most 5 % plus 3 standard
     errors.
 

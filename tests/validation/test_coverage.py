@@ -32,7 +32,7 @@ def quiet(shape: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(crossing_at(shape, 300), "lognormal", np.random.default_rng(0))
 
 
-def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_noise_refinement_converges_to_the_true_crossover(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("launch_floor", monkeypatch)
     table = pd.DataFrame(refine(machine, first_grid(3), 8, Refinement()))
     assert len(set(machine.samples) - set(first_grid(3))) == 2
@@ -42,7 +42,7 @@ def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.Mon
 
 
 def test_trials_vary_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes differ by more than the samples within one show, and these samples are correlated."""
+    """Trials differ by more than the samples within a trial, and these are correlated."""
     machine = Machine(lambda n: np.zeros(len(n)), "lognormal", np.random.default_rng(0))
     machine.measure([1.0], 1000)
     base = machine.samples[1.0][0]
@@ -88,7 +88,7 @@ def test_a_drift_is_shared_by_the_sizes_of_a_round(monkeypatch: pytest.MonkeyPat
     assert apart.mean(axis=2) == pytest.approx(0, abs=1e-6)
 
 
-def test_trials_of_a_first_bracket_come_after_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_near_the_bracket_get_second_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("power_laws", monkeypatch)
     refine(machine, first_grid(3), 3, PRESETS["quick"].refinement)
     assert {size: len(sides[0]) for size, sides in machine.samples.items()} == {
@@ -97,7 +97,7 @@ def test_trials_of_a_first_bracket_come_after_single_ones(monkeypatch: pytest.Mo
     }
 
 
-def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_common_methods_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("power_laws", monkeypatch)
     machine.measure(first_grid(3), 3)
     assert first_win(machine.samples).size == 648
@@ -105,7 +105,7 @@ def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("shape", "effort"), [("launch_floor", "quick"), ("cache_knee", "default")])
-def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
+def test_the_interval_contains_the_true_crossover(shape: str, effort: str) -> None:
     """With a coverage of 95 %, fewer than 66 of 75 simulations occur about once in 250 times."""
     rows = coverage_rows(Case(INSIDE, shape, effort), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
@@ -117,8 +117,8 @@ def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
 
 
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])
-def test_single_trials_beside_three_find_what_they_alone_do_not(spread: str) -> None:
-    """Without the spread of the other sizes, 76 and 62 % of 400 were found, with a coverage of 95 to 96 %."""
+def test_unequal_spreads_do_not_hide_the_crossover(spread: str) -> None:
+    """If single trials did not use the spread at other sizes, only 76 and 62 % of 400 crossovers would be found."""
     rows = coverage_rows(Case(INSIDE, "launch_floor", "quick", spread=spread), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.86

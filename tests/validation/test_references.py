@@ -40,28 +40,28 @@ def machine(row: Row, tmp_path: Path) -> Callable[..., Reference]:
 
 
 @pytest.mark.parametrize(("cpu", "gpu", "holds"), [(1, 1, True), (2, 2, True), (2, 1, True), (1, 4, False)])
-def test_a_prediction_holds_unless_the_gpu_is_another(machine: Any, cpu: float, gpu: float, holds: bool) -> None:
+def test_a_prediction_holds_if_the_gpus_are_equally_fast(machine: Any, cpu: float, gpu: float, holds: bool) -> None:
     table = predictions([machine("a"), machine("b", cpu, gpu)])
     assert list(zip(table["gpu_of"], table["cpu_of"], strict=True)) == [("a", "b"), ("b", "a")]
     assert table["measured"].tolist() == pytest.approx([500 * gpu / cpu, 500], rel=0.01)
     assert table["holds"].tolist() == [holds, holds]
 
 
-def test_a_gpu_that_wins_everywhere_is_predicted_too(machine: Any) -> None:
+def test_a_gpu_that_is_faster_at_all_sizes_is_predicted(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
     assert table[["measured", "predicted_low", "predicted_high"]].values.tolist() == [[0, 0, 0]] * 2
     assert table["holds"].tolist() == [True, True]
 
 
-def test_where_nothing_is_predicted_nothing_holds(machine: Any) -> None:
+def test_a_series_without_a_prediction_does_not_hold(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", cpu=0.001, gpu=2)])
     assert table["holds"].isna().any()
     assert not table["holds"].eq(True).any()
 
 
-def test_the_command_counts_those_that_hold(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
     assert capsys.readouterr().out.endswith("\n2 of 2 hold, 0 open to one side; 0 more predict nothing\n")
-    with pytest.raises(UserError, match="name two or more of one study"):
+    with pytest.raises(UserError, match="name two or more with the same study"):
         check_references.main([str(tmp_path / "a")])

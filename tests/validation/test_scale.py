@@ -1,4 +1,4 @@
-"""The workflow's overhead must grow linearly with the number of cells, tested with cells that do nothing."""
+"""The overhead of the workflow, with cells that do nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ else:
 """
 
 
-def test_a_childs_time_and_memory_count(tmp_path: Path) -> None:
-    """The child computes for 0.3 s and holds 150 MB; its parent only waits."""
+def test_time_and_memory_of_a_subprocess_count(tmp_path: Path) -> None:
+    """The subprocess computes for 0.3 s and uses 150 MB; its parent only waits."""
     script = tmp_path / "script.py"
     script.write_text(CODE)
     used = run_measured([sys.executable, str(script)], tmp_path, os.environ)
@@ -58,9 +58,8 @@ finally:
 
 @pytest.mark.slow
 def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
-    """Calls are counted, since their number does not depend on the machine's load. With each file of the code as an
-    input it was 14,000.
-    """
+    """The number of calls does not depend on the machine's load. It was 14,000 per cell with each file of the code as
+    an input."""
     calls = {}
     for cells in (100, 300):
         grid = tmp_path / str(cells)

@@ -16,9 +16,8 @@ def record(folder: Path, name: str, **values: Any) -> None:
 
 
 def test_a_job_lasts_until_its_last_output_is_written(tmp_path: Path) -> None:
-    """The records have two outputs of one job, a second job of the rule, one of an earlier run, and one that did not
-    end.
-    """
+    """The records are of two outputs of one job, a second rule's two jobs, a job of an earlier run, and an unfinished
+    one."""
     record(tmp_path, "a", rule="analyse_run", starttime=100, endtime=103)
     record(tmp_path / "deeper", "b", rule="analyse_run", starttime=100, endtime=104)
     record(tmp_path, "c", rule="measure_cell", log=["1.log"], starttime=101, endtime=102)
@@ -28,7 +27,7 @@ def test_a_job_lasts_until_its_last_output_is_written(tmp_path: Path) -> None:
     assert job_seconds(tmp_path, since=100) == {"analyse_run": 4, "measure_cell": 1.5}
 
 
-def test_the_parts_of_a_run_add_up_to_its_wall_time() -> None:
+def test_the_parts_add_up_to_the_wall_time() -> None:
     """Trials take 12 of 20 s; their phases account for 9, of which 4 are timing and 2 warm-up."""
     phases = [
         json.dumps({"import": 0.5, "warm-up and timing": 3.5, "memory pass": 0.5}),

@@ -1,4 +1,4 @@
-"""A study's claims: published statements in testable form, checked against the study's grid."""
+"""Read the claims of a study, and check them against the study's grid."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
-"""The forms of a claim; each claim has exactly one of them as a key."""
+"""Keys of the forms of a claim; each claim has exactly one of them."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
-"""Metrics computed from a trial's columns: samples per second, and step time × steps of the published run."""
+"""Metrics computed from a trial's columns: samples per second, and the step time × the steps of the published run."""
 
 MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronised", "transfer"))
-"""Metrics measured only with `latency_mistakes`."""
+"""Metrics measured only in a study with `latency_mistakes`."""
 
 OURS = "ours"
-"""The `source` of our own statements."""
+"""The `source` of statements that are not published."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
-"""The axes that a claim may pin. Study and workload are excluded, since a claim has one of each, and so is the machine,
-since each is tested separately."""
+"""The axes that a claim may pin. Its study and workload are given, and it is tested on each machine separately."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
-"""Axes that a claim may pin only to values in its study. Sizes and devices are free, since users may remove some."""
+"""Axes that a claim may pin only to values in its study. Users may remove sizes and devices from a study."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One cell, and the metric read from its trials."""
+    """One side of a ratio: the axes that select its cell, and its metric."""
 
     axes: Mapping[str, Any]
     metric: str
@@ -49,7 +48,7 @@ class CrossoverBetween:
 
 @dataclass(frozen=True)
 class RatioWithin:
-    """The ratio of one side to another lies in [low, high]; without a low end, below high."""
+    """The ratio `of` / `over` lies in [low, high]; if `low` is None, below `high`."""
 
     of: Side
     over: Side
@@ -59,8 +58,7 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """On every device and in every precision, a metric of the trained model differs by at most `within` from the CPU's
-    in fp32."""
+    """On every device and in every precision, the model's metric differs by at most `within` from the CPU's in fp32."""
 
     metric: str
     within: float
@@ -71,24 +69,24 @@ class SameQuality:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, its source, and its test."""
+    """A statement with its source and the form in which it is tested."""
 
     study: str
     statement: str
     source: str | None
     published: str
-    """The value that the source gives, and the tested value where it differs."""
+    """The value given by the source, with the tested value if it differs."""
     form_name: str
-    """The form's key, one of FORMS."""
+    """One of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
 def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
-    """A claim from the keys of a study's file; a UserError starts with `key`, the file and key."""
-    named = [name for name in FORMS if values.get(name)]
-    if len(named) != 1:
-        raise UserError(f"{key}: {', '.join(named) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
-    form = _read_form(named[0], values[named[0]], f"{key}.{named[0]}")
+    """Read a claim of a study's file; raises UserError, which begins with `key`, the file and the claim's key."""
+    names = [name for name in FORMS if values.get(name)]
+    if len(names) != 1:
+        raise UserError(f"{key}: {', '.join(names) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
+    form = _read_form(names[0], values[names[0]], f"{key}.{names[0]}")
     published = values.get("published")
     if values.get("source") == OURS:
         if published is not None:
@@ -97,7 +95,7 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
     else:
         text = published if isinstance(published, str | None) else short_number(published)
         shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
-    return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
+    return Claim(study, values["statement"], values.get("source"), shown, names[0], form)
 
 
 def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
@@ -112,29 +110,29 @@ def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
 def claims_of(
     study: str, published: Mapping[str, Any] | None, claims: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """A study's claims, each with the study and its source, by default that of the published result."""
+    """A study's claims, each with its study and its source, by default `published.source`."""
     source = (published or {}).get("source")
     return [{**claim, "study": study, "source": claim.get("source") or source} for claim in claims]
 
 
 def selects(axes: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
-    """Whether a cell has the pinned values."""
+    """Whether a cell has these values of its axes."""
     return all(cell[axis] == value for axis, value in axes.items())
 
 
 def axes_words(axes: Mapping[str, Any]) -> str:
-    """Pinned axes in words: 'device cuda, size 2000'."""
-    return ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "the only cell"
+    """Pinned axes in words: "device cuda, size 2000"."""
+    return ", ".join(f"{axis} {value}" for axis, value in axes.items())
 
 
 def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
     """The message for a selection that matches several cells."""
-    chosen = axes_words(axes) if axes else "no axis pinned"
-    return f"the selection ({chosen}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
+    pinned = axes_words(axes) or "no axis pinned"
+    return f"the selection ({pinned}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
 
 
 def short_number(value: float) -> str:
-    """A number with three significant digits, but with all digits before the decimal point: 0.00123, 4.77, 703,142."""
+    """A number with three significant digits, or with all digits before the point: 0.00123, 4.77, 703,142."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
@@ -146,53 +144,49 @@ def _read_form(name: str, values: Mapping[str, Any], key: str) -> CrossoverBetwe
         for axis, value in where.items():
             if axis == "size" or (axis == "device" and value == BASELINE):
                 raise UserError(
-                    f"{key}.where.{axis}: {value!r} is not allowed; a crossover is read over the sizes and "
-                    f"compares with the {BASELINE}; allowed: other axes, or an accelerator"
+                    f"{key}.where.{axis}: {value!r} is not allowed; a crossover is between the {BASELINE} and an "
+                    "accelerator, over the sizes; allowed: other axes, or an accelerator"
                 )
         low, high = values["range"]
         return CrossoverBetween(low, high, where)
-    sides = ("slow", "fast") if name == "speedup_between" else ("of", "over")
-    shared = "step_time_s" if name == "speedup_between" else values.get("metric")
-    of, over = (_read_side(values[side], shared, where, f"{key}.{side}") for side in sides)
+    sides, metric = ("of", "over"), values.get("metric")
+    if name == "speedup_between":
+        sides, metric = ("slow", "fast"), "step_time_s"
+    of, over = (_read_side(values[side], metric, where, f"{key}.{side}") for side in sides)
     low, high = (None, values["limit"]) if name == "ratio_below" else values["range"]
     return RatioWithin(of, over, low, high)
 
 
-def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, Any], key: str) -> Side:
-    metric = side.get("metric")
-    axes = {axis: value for axis, value in side.items() if axis != "metric"}
-    if (metric is None) == (shared is None):
+def _read_side(values: Mapping[str, Any], shared_metric: str | None, where: Mapping[str, Any], key: str) -> Side:
+    axes = dict(values)
+    metric = axes.pop("metric", None)
+    if (metric is None) == (shared_metric is None):
         raise UserError(f"{key}: give one metric, either for each side or for both")
-    twice = sorted(axes.keys() & where.keys())
-    if twice:
-        raise UserError(f"{key}: {', '.join(twice)} pinned in 'where' as well; pin each once")
-    return Side({**where, **axes}, str(metric or shared))
+    if repeated := sorted(axes.keys() & where.keys()):
+        raise UserError(f"{key}: {', '.join(repeated)} pinned in 'where' as well; pin each once")
+    return Side({**where, **axes}, str(metric or shared_metric))
 
 
 def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
-    """Raise UserError naming the key if a claim of a study could not be tested by any measurement.
+    """Raise UserError for a claim that no measurement of its study could test; the message names the key.
 
-    `file` is the study's, as messages name it, `studies` are the names of all studies, and `read` reads another one.
+    `file` is the study's file in messages, `studies` are the names of all studies, and `read` reads another study.
     """
     for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
-        here = f"{file}: claims.{number}"
-        source = values["source"]
-        if source is None or (source != OURS and source.strip().lower() == OURS):
-            inherited = source and not study.claims[number].get("source")
-            where = f"{file}: published.source" if inherited else f"{here}.source"
-            problem = "missing" if source is None else f"{source!r} is not allowed"
-            raise UserError(f"{where}: {problem}; allowed: author, title and date, or '{OURS}'")
-        claim = read_claim(values, study.name, here)
+        key = f"{file}: claims.{number}"
+        if values["source"] is None:
+            raise UserError(f"{key}.source: missing; allowed: author, title and date, or '{OURS}'")
+        claim = read_claim(values, study.name, key)
         if isinstance(claim.form, SameQuality):
             problems = _quality_problems(claim.form, values["same_quality"], study, studies, read)
         else:
             problems = _problems(claim.form, values[claim.form_name], study)
         for problem in problems:
-            raise UserError(f"{here}.{claim.form_name}{problem}")
+            raise UserError(f"{key}.{claim.form_name}{problem}")
 
 
 def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Yield the problems of a claim about times; the caller puts the claim's key before each."""
+    """Yield the problems of a claim about cells, each as the end of a message that begins with the claim's key."""
     if not study.timed:
         yield ": the study times nothing; allowed: same_quality, or timed: true"
     yield from off_grid(values, study)
@@ -210,23 +204,24 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
             yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
     of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
     if form.of.metric == form.over.metric and (form.of.axes == form.over.axes or (of and of == over)):
-        yield f": both sides are the same cell ({axes_words(form.of.axes)}); let them differ in an axis"
+        pinned = axes_words(form.of.axes) or "the only one"
+        yield f": both sides are the same cell ({pinned}); let them differ in an axis"
 
 
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """Yield the problems of a claim about trained models; the caller puts the claim's key before each."""
+    """Yield the problems of a claim about trained models, like `_problems`."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
     if trained.quality is None:
         yield f".study: '{trained.name}' trains no models; allowed: a study with quality"
     yield from off_grid(values, trained)
-    chosen = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
-    if chosen and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in chosen):
+    selected = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
+    if selected and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in selected):
         yield (
-            ".where: it leaves only the CPU in fp32, which the others are compared with; allowed: another device, or "
+            ".where: selects only the CPU in fp32, the baseline of the comparison; allowed: another device, or "
             f"another precision of {', '.join(trained.precisions)}"
         )
 
@@ -240,14 +235,14 @@ def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
                 yield f".{part}.{axis}: {value!r} is not measured by study '{study.name}'; allowed: {allowed}"
 
 
-def _several(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str]) -> Iterator[str]:
-    """Yield a problem if a selection leaves several values of an axis in `free`."""
-    chosen = [cell for cell in cells if selects(axes, cell)]
-    loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
+def _several(pinned: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Iterator[str]:
+    """Yield a problem if the cells with the pinned values differ in one of the axes."""
+    selected = [cell for cell in cells if selects(pinned, cell)]
+    loose = [axis for axis in axes if len({cell[axis] for cell in selected}) > 1]
     if loose:
-        yield f": {several_cells(axes, loose)}"
+        yield f": {several_cells(pinned, loose)}"
 
 
 def _cells(study: Study) -> list[dict[str, Any]]:
-    """The study's grid on every device, with the CPU on all cores: the cells that claims refer to."""
+    """The cells that claims may select: the study's grid on every device, with the CPU on all its cores."""
     return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]

@@ -1,6 +1,6 @@
-"""The config's keys as pydantic models: allowed values, defaults and descriptions.
+"""The keys of the config as pydantic models: allowed values, defaults and descriptions.
 
-The numbers of `effort` and `largest_batch` are fields of dataclasses in studies.py.
+For the numbers of `effort` and `largest_batch` these are in the dataclasses of studies.py.
 """
 
 from __future__ import annotations
@@ -43,11 +43,7 @@ from crossover.config.key_types import (
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, FORMS, MODES
 from crossover.config.options import memory_size
-from crossover.config.studies import (
-    PRESETS,
-    BatchSearch,
-    Effort,
-)
+from crossover.config.studies import PRESETS, BatchSearch, Effort
 from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys, XAxis
 
 
@@ -82,7 +78,7 @@ def _is_file(path: str) -> str:
 
 def _is_folder(path: str) -> str:
     if not Path(path).is_dir():
-        raise problem(f"{path} is not a folder; give the one with MNIST's files")
+        raise problem(f"{path} is not a folder; give the folder with MNIST's files")
     return path
 
 
@@ -334,14 +330,14 @@ class ConfigKeys(Keys):
     )
     largest_batch: BatchSearchKeys = Field(
         default_factory=BatchSearchKeys,
-        description="Search for the largest batch that fits, by `snakemake largest_batches` and for studies that ask "
-        "for it.",
+        description="Search for the largest batch that fits, by `snakemake largest_batches` and for studies with "
+        "`largest_batch`.",
     )
     cluster: Cluster = Field(default_factory=Cluster, description="Jobs on several machines.")
 
 
 def schema_file() -> str:
-    """The text of config/schema.yaml, which editors use for checks and completion."""
+    """The text of config/schema.yaml, which editors use to check and complete configs and studies."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Crossover configuration",

@@ -17,7 +17,7 @@ from crossover.errors import UserError, allowed_names, shown_path
 from crossover.files import why_not_writable
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
-"""Folders of the workflow itself, not allowed for results."""
+"""Folders of the workflow itself, in which results are not allowed."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Configuration:
     devices: tuple[str, ...] | None
     """None: the devices of this machine."""
     devices_from: str
-    """The file in which the devices are set."""
+    """The layer that sets the devices: a file, or `--config`."""
     reference: str | tuple[str, ...]
-    """Machines measured elsewhere: auto, none, or their names or folders."""
+    """Machines measured elsewhere to compare with: `auto`, `none`, or names or folders of references."""
     effort: Effort
     refinement: Refinement
     trials: int
@@ -42,24 +42,24 @@ class Configuration:
     """Maximum number of repeats of a disturbed trial."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
-    """Name of this machine as a reference."""
+    """Name of this machine when exported as a reference."""
     prices: Mapping[str, float] | None
-    """Price per hour, by device, name of a reference, or `here` for this machine; None: no costs in money."""
+    """Price per hour, by device, name of a reference, or `here` for this machine; None: no prices."""
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
-    """Classes of a cluster's nodes; None: all nodes are the same."""
+    """Classes of a cluster's nodes, by name; None: all nodes are the same."""
     several_hosts: bool
     side_by_side: bool
     check_devices: bool
     complete: Mapping[str, Any]
-    """The whole config as one file, defaults included."""
+    """All keys and values of the config, including defaults."""
 
 
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
-    """Read and check a config and the studies it names; later layers win.
+    """Read and check a config and the studies that it names; raises UserError.
 
-    `folder` is the workflow's config folder, with studies/. Raises UserError.
+    Values of later layers replace those of earlier ones. `folder` is the workflow's config folder.
     """
     locate = Locator(layers)
     complete = check(_merged(layers), ConfigKeys, locate)
@@ -71,35 +71,27 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     for name, study in zip(complete["studies"], studies, strict=False):
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
-    devices, prices, cluster = complete["devices"], dict(complete["prices"] or {}), complete["cluster"]
+    devices, reference, prices = complete["devices"], complete["reference"], dict(complete["prices"] or {})
+    unchanged = ("trials", "seed", "cpu_threads", "time_limit_s", "repeat_disturbed", "datasets", "name")
     return Configuration(
         studies=studies,
         devices=None if devices == "auto" else tuple(devices),
         devices_from=locate(("devices",)),
-        reference=complete["reference"] if isinstance(complete["reference"], str) else tuple(complete["reference"]),
+        reference=reference if isinstance(reference, str) else tuple(reference),
         effort=effort,
         refinement=refinement,
-        trials=complete["trials"],
-        seed=complete["seed"],
         results=os.path.normpath(complete["results"]),
-        cpu_threads=complete["cpu_threads"],
-        time_limit_s=complete["time_limit_s"],
-        repeat_disturbed=complete["repeat_disturbed"],
-        datasets=complete["datasets"],
-        name=complete["name"],
         currency=prices.pop("currency", None),
         prices=prices or None,
         largest_batch=BatchSearch(**complete["largest_batch"]),
-        classes=cluster["classes"],
-        several_hosts=cluster["several_hosts"],
-        side_by_side=cluster["side_by_side"],
-        check_devices=cluster["check_devices"],
         complete=complete,
+        **complete["cluster"],
+        **{key: complete[key] for key in unchanged},
     )
 
 
 def real_files(options: Mapping[str, Any]) -> list[str]:
-    """The real files that a dataset is made from; empty if the config names none."""
+    """The real files from which a dataset is made; empty if it is generated."""
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
@@ -108,8 +100,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort that names a preset replaces the previous one; any other effort overrides its
-    numbers."""
+    """Merge all layers. An effort that names a preset replaces the earlier one; another effort changes its numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -121,32 +112,34 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     return values
 
 
-def _read_studies(values: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    """The studies listed in the config, or the study of its `model`."""
-    if values["model"] is not None:
-        yield study_of_model(values, values["datasets"], locate(("model",)))
+def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
+    """Yield the study of the config's `model`, or else each of its `studies`."""
+    if config["model"] is not None:
+        yield study_of_model(config, locate(("model",)))
         return
-    if values["overrides"]:
-        names = sorted({*values["studies"], *study_names(folder)})
-        for name in values["overrides"]:
+    if config["overrides"]:
+        names = sorted({*config["studies"], *study_names(folder)})
+        for name in config["overrides"]:
             if name not in names:
                 raise UserError(
                     f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
                 )
-    for name in values["studies"]:
-        yield read_study(name, folder, values["datasets"], locate, values["overrides"].get(name))
+    for name in config["studies"]:
+        yield read_study(name, folder, config, locate)
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
-    """The config with all numbers of its effort and its number of trials, and the effort and refinement as values."""
-    given = complete["effort"] if isinstance(complete["effort"], Mapping) else {"preset": complete["effort"]}
-    name = given.get("preset", "default")
+    """The config with numbers of the preset where `effort` and `trials` give none, and its effort and refinement."""
+    numbers = complete["effort"]
+    numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
+    name = numbers.pop("preset", "default")
     preset = PRESETS[name]
-    effort = replace(preset.effort, **{key: given[key] for key in given if key not in ("preset", "refinement")})
-    refinement = replace(preset.refinement, **given.get("refinement", {}))
+    refinement = replace(preset.refinement, **numbers.pop("refinement", {}))
+    effort = replace(preset.effort, **numbers)
     trials = preset.trials if complete["trials"] is None else complete["trials"]
-    numbers = {**asdict(effort), "refinement": {**asdict(refinement), "pairs": list(refinement.pairs)}}
-    return {**complete, "effort": {"preset": name, **numbers}, "trials": trials}, effort, refinement
+    refined = {**asdict(refinement), "pairs": list(refinement.pairs)}
+    all_numbers = {"preset": name, **asdict(effort), "refinement": refined}
+    return {**complete, "effort": all_numbers, "trials": trials}, effort, refinement
 
 
 def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
@@ -163,30 +156,30 @@ def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
 def _check_results(results: str, workflow: Path, locate: Locator) -> None:
     """Raise UserError unless the results folder is writable and separate from the workflow's folders."""
     folder = Path(results)
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     problem = None
-    if not there.is_dir():
-        problem = f"cannot be made, since {shown_path(there)} is not a folder"
+    if not existing.is_dir():
+        problem = f"cannot be made, since {shown_path(existing)} is not a folder"
     elif Path.cwd().is_relative_to(folder.resolve()):
-        problem = "holds the working directory"
+        problem = "contains the working directory"
     elif any(folder.resolve().is_relative_to(workflow.resolve() / name) for name in OWN_FOLDERS):
-        problem = "is the workflow's own"
-    elif why := why_not_writable(there):
-        problem = f"cannot be written: no file can be made in {shown_path(there)} ({why})"
+        problem = "belongs to the workflow itself"
+    elif why := why_not_writable(existing):
+        problem = f"cannot be written: no file can be made in {shown_path(existing)} ({why})"
     if problem:
         raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError if no machine has a price, or if the nodes of several classes would share a price."""
+    """Raise UserError if no price is given, or if it is not clear to which class of nodes a price belongs."""
     if prices and len(classes or ()) > 1:
         raise UserError(
-            f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
+            f"{locate(('prices',))}: prices: for one machine, but cluster.classes names several; allowed: null"
         )
     if prices and classes and HERE in prices:
         raise UserError(
-            f"{locate(('prices', HERE))}: prices.{HERE}: cluster.classes names the machine that measures; allowed: its "
-            "price by device, such as {cpu: 0.8, cuda: 4}"
+            f"{locate(('prices', HERE))}: prices.{HERE}: not possible with cluster.classes; allowed: prices by device, "
+            "such as {cpu: 0.8, cuda: 4}"
         )
     if prices is not None and not prices.keys() - {"currency"}:
         raise UserError(

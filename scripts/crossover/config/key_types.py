@@ -22,32 +22,24 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from crossover.config.models import MODES
-from crossover.config.studies import (
-    LONGEST_S,
-    MOST,
-    MOST_SEED,
-    MOST_THREADS,
-    MOST_TRIALS,
-    PRESETS,
-)
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, MOST_TRIALS, PRESETS
 from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
+from crossover.errors import shown_value
 
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
 """Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-"""Characters not allowed in XML, and so in pages and figures."""
+"""Characters that are not allowed in XML, and so neither in pages nor in SVG figures."""
 MOST_PUBLISHED = 1e15
-
-
-OUR_ERRORS = ("problem", "not_allowed", "repeated")
-"""Types of the errors that this module raises."""
+PROBLEM = "problem"
+"""The type of the errors that our own validators raise."""
 
 
 def problem(message: str) -> PydanticCustomError:
     """A validation error with a complete message, which is shown after file and key."""
-    return PydanticCustomError("problem", "{message}", {"message": message})
+    return PydanticCustomError(PROBLEM, "{message}", {"message": message})
 
 
 @dataclass(frozen=True)
@@ -62,20 +54,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Matching:
-    """Annotation for a string that fully matches a pattern; `title` describes the allowed strings."""
+    """Annotation for a string that fully matches a regular expression; `title` describes it in messages."""
 
     pattern: str
     title: str
     longest: int = LONGEST_TEXT
 
-    def check(self, text: str) -> str:
-        """Return the text if it is allowed; raises PydanticCustomError otherwise."""
-        if len(text) > self.longest or not re.fullmatch(self.pattern, text):
-            raise PydanticCustomError("not_allowed", "{title}", {"title": self.title})
-        return text
-
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(self.check, core_schema.str_schema(strict=True))
+        whole = rf"\A({self.pattern})\Z"
+        return core_schema.str_schema(strict=True, max_length=self.longest, pattern=whole, regex_engine="python-re")
 
     def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
         return {"type": "string", "title": self.title}
@@ -83,18 +70,18 @@ class Matching:
 
 def _each_once(values: list[T]) -> list[T]:
     if len({(type(value), value) for value in values}) < len(values):
-        raise PydanticCustomError("repeated", "a value is repeated")
+        raise problem(f"{shown_value(values)} has a repeated value; allowed: each value once")
     return values
 
 
-def _listed(values: Any) -> Any:
+def _as_list(values: Any) -> Any:
     return [values] if isinstance(values, str | int) else values
 
 
 def _one_name(text: str) -> str:
-    words = re.split(r"[\s,]+", text)
-    if "," in text or (len(words) > 1 and all(word.isdigit() for word in words)):
-        raise problem(f"'{text}' is one name; allowed: a list for several, such as [{','.join(words)}]")
+    names = re.split(r"[\s,]+", text)
+    if "," in text or (len(names) > 1 and all(name.isdigit() for name in names)):
+        raise problem(f"'{text}' is one name; allowed: a list for several, such as [{','.join(names)}]")
     return text
 
 
@@ -114,7 +101,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation for a mapping whose keys are fields of a dataclass; each value is validated like the field."""
+    """Annotation for a mapping of some fields of a dataclass, each checked like the field."""
 
     kind: type
 
@@ -126,7 +113,6 @@ class PartOf:
         )
 
     def check(self, values: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the given fields after checking each."""
         checked = handler(values)
         return {name: getattr(checked, name) for name in values}
 
@@ -139,8 +125,8 @@ class PartOf:
 Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
 """A list without repeated values."""
 Several = Annotated[Set[T], Field(min_length=1)]
-OneOrSeveral = Annotated[Several[T], BeforeValidator(_listed)]
-"""A list as `Several`, or a single value such as `devices=cpu` on the command line."""
+OneOrSeveral = Annotated[Several[T], BeforeValidator(_as_list)]
+"""A list as in `Several`, or a single value, such as `devices=cpu` on the command line."""
 
 Text = Annotated[
     str,
@@ -175,12 +161,12 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """A mapping of these keys and no others."""
 
-    # Validators are built once for a whole config or study; building one for each mapping would take twice as long.
+    # Build validators only for a whole config or study; building one for each mapping as well would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class GivenKeys(Keys):
-    """A mapping whose dump contains only the keys that were given."""
+    """A mapping like `Keys`, whose dump has only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

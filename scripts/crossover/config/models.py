@@ -1,10 +1,10 @@
 """The user's models and functions, as named in a study or on a command line, read without running them.
 
-my_net.py:build         a function of a file, relative to the study's file or to the working directory
-package.module:build    a function of a module on Python's path
+my_net.py:build         a function in a file, relative to the study's file or to the working directory
+package.module:build    a function in a module on Python's path
 torchvision:resnet18, timm:resnet18, transformers:BertConfig   a model of a library, with random weights
 
-Their data may come from a table: a CSV or Parquet file with columns of inputs and targets.
+The data of a model may come from a table: a CSV or Parquet file with columns of inputs and targets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from crossover.errors import UserError, allowed_names, shown_value
 
 LIBRARIES = {"torchvision": "pixels on each side", "timm": "pixels on each side", "transformers": "layers"}
-"""Libraries of named models, and what their sizes count."""
+"""Libraries of named models, and what the sizes of their models count."""
 MODES = ("train", "infer")
 
 FORMS = "FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME, timm:NAME or transformers:CONFIG"
@@ -31,7 +31,7 @@ SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 MOST_ARGUMENTS = 2
 DEVICE = "device"
 FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
-"""Keyword arguments that a function with an argument `device` may take in addition to its size."""
+"""Arguments that a function with an argument `device` may have besides its size; they are passed by keyword."""
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Model:
-    """A user's own model."""
+    """The user's own model, or a plain function."""
 
     origin: str
     """The file (an absolute path), the module or the library."""
@@ -64,21 +64,19 @@ class Model:
     size_name: str = "units of size"
     """What the sizes count."""
     names: tuple[str, ...] = ()
-    """Names that sizes 1, 2, ... stand for; empty if sizes are numbers."""
+    """The names that sizes 1, 2, ... stand for; empty if sizes are numbers."""
     checked: bool = True
     """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that the function rejects is `unsupported` rather than an error, because the sizes are
-    defaults."""
+    """Whether a size that the function rejects is `unsupported` instead of an error, since the sizes are defaults."""
     table: Table | None = None
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
-    """The FUNCTION_ARGUMENTS that the function takes by name, if `device` is among them; empty for a function that
-    builds a model."""
+    """The FUNCTION_ARGUMENTS that a function with an argument `device` has; empty for one that builds a model."""
 
     @property
     def is_function(self) -> bool:
-        """Whether the step is a plain function, built for a device."""
+        """Whether the step is a plain function instead of a model."""
         return bool(self.takes)
 
     @property
@@ -93,12 +91,12 @@ class Model:
 
     @property
     def source(self) -> str:
-        """The model's name on a command line."""
+        """Origin and name, as in the config."""
         return f"{self.origin}:{self.name}"
 
     @property
     def shown(self) -> str:
-        """The model's name in messages and rows, with the file relative to the working directory."""
+        """Origin and name for messages, rows and options, with the file relative to the working directory."""
         return f"{os.path.relpath(self.origin)}:{self.name}" if self.file else self.source
 
     @property
@@ -118,10 +116,10 @@ class Model:
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
-    """The model named by a string; a relative path is searched for in `folder`, then in the working directory.
+    """The model that a string names; a relative path is searched for in `folder`, then in the working directory.
 
-    Raises UserError, which begins with `where`, if the string has none of the forms, or if the file does not define a
-    suitable function.
+    Raises UserError, which begins with `where`, if the string has none of the FORMS, if the file does not define a
+    suitable function, or if the library is not installed.
     """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
@@ -129,25 +127,20 @@ def read_model(text: str, folder: Path, where: str) -> Model:
     if not origin.endswith(".py"):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", origin):
             raise UserError(
-                f"{where}: {shown_value(text)}: '{origin}' is neither a file .py nor a module; allowed: {FORMS}"
+                f"{where}: {shown_value(text)}: '{origin}' is neither a .py file nor a module; allowed: {FORMS}"
             )
-        return _of_module(origin, name, where)
+        if origin in LIBRARIES:
+            if PathFinder.find_spec(origin) is None:
+                raise UserError(f"{where}: {origin} is not installed; install the version for your torch with pip")
+            return Model(origin, name, size_name=LIBRARIES[origin])
+        module_file = _module_file(origin)
+        return _model_of(origin, name, module_file) if module_file else Model(origin, name)
     file = find_file(origin, [folder, Path()], f"{where}: there is", "the model's file")
-    return _of_function(str(file), name, file)
+    return _model_of(str(file), name, file)
 
 
-def _of_module(origin: str, name: str, where: str) -> Model:
-    """A model of a library, or of a module on Python's path; raises UserError for a library that is not installed."""
-    if origin in LIBRARIES:
-        if PathFinder.find_spec(origin) is None:
-            raise UserError(f"{where}: {origin} is not installed; install the version for your torch with pip")
-        return Model(origin, name, size_name=LIBRARIES[origin])
-    file = _module_file(origin)
-    return _of_function(origin, name, file) if file else Model(origin, name)
-
-
-def _of_function(origin: str, name: str, file: Path) -> Model:
-    """The model built, or the plain function returned, by a function in a file."""
+def _model_of(origin: str, name: str, file: Path) -> Model:
+    """The model or plain function that a function in a file builds."""
     function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
     takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
@@ -165,7 +158,10 @@ def _of_function(origin: str, name: str, file: Path) -> Model:
 
 
 def _module_file(module: str) -> Path | None:
-    """The file of a module in the working directory or on Python's path, found without importing its packages."""
+    """The source file of a module, without importing it; None if there is none.
+
+    Searches the working directory, then Python's path.
+    """
     folders = [str(Path.cwd()), *sys.path]
     origin = None
     for part in module.split("."):
@@ -177,17 +173,17 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes that a model's file declares as SIZES, or the name of a model with a single size; None if neither."""
+    """The sizes that a model's file declares as SIZES, or the title of a model with a single size; None if neither."""
     if model.origin in LIBRARIES:
         return (model.name,)
     file = model.file or _module_file(model.origin)
     if file is None:
         return None
-    stated = _stated(file, "SIZES")
-    if stated is None:
+    constant = _constant(file, "SIZES")
+    if constant is None:
         function = find_function(file, model.name, SIGNATURE, MOST_ARGUMENTS)
         return (model.title,) if function is not None and not _arguments(function) else None
-    shown, sizes = stated
+    shown, sizes = constant
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
         raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, such as [64, 256]")
     return tuple(sizes)
@@ -195,51 +191,52 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
 
 def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
     """What the sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
-    stated = _stated(file, "SIZE_NAME")
-    if stated is not None:
-        shown, name = stated
+    constant = _constant(file, "SIZE_NAME")
+    if constant is not None:
+        shown, name = constant
         if not isinstance(name, str) or not name.strip():
             raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a string, such as "neurons"')
         return name
-    first = _arguments(function)[0] if function is not None and _arguments(function) else "size"
+    first = next(iter(_arguments(function)), "size") if function is not None else "size"
     first = re.sub(r"^(n|num|number_of)_", "", first).replace("_", " ")
     return first if first.endswith("s") or len(first) == 1 else f"units of {first}"
 
 
-def _stated(file: Path, name: str) -> tuple[str, Any] | None:
-    """File and line of a literal constant, and its value; None if the file does not define it."""
+def _constant(file: Path, name: str) -> tuple[str, Any] | None:
+    """The line that assigns a constant, for messages, and its literal value; None if the file does not define it."""
     for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
             try:
                 return shown, ast.literal_eval(node.value)
             except ValueError:
-                raise UserError(f"{shown} is computed, but it is read without running the file; write it out") from None
+                raise UserError(f"{shown} is computed, but read without running the file; write a literal") from None
     return None
 
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
-    """The file in the first folder that has it; a UserError begins with `missing`."""
-    tried = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
-    file = next((path for path in map(Path, tried) if path.is_file()), None)
+    """The file in the first folder that has it; raises UserError, which begins with `missing`."""
+    paths = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
+    file = next(filter(os.path.isfile, paths), None)
     if file is None:
-        raise UserError(f"{missing} no file {' or '.join(tried)}; give {wanted}")
-    return file.resolve()
+        raise UserError(f"{missing} no file {' or '.join(paths)}; give {wanted}")
+    return Path(file).resolve()
 
 
 def _arguments(function: ast.FunctionDef) -> Sequence[str]:
-    """The names of a function's arguments for size and batch size."""
-    arguments = function.args
-    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-    return names[:MOST_ARGUMENTS] or ["size"] * bool(arguments.vararg)
+    """The names of the arguments that take the size and the batch size."""
+    return _positional(function.args)[:MOST_ARGUMENTS] or ["size"] * bool(function.args.vararg)
+
+
+def _positional(arguments: ast.arguments) -> list[str]:
+    return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
 
 
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
-    """The definition of a function that can be called with at most `most` arguments; None if it is not defined by
-    `def`.
+    """The definition of a function in a file; None if the name is defined other than by `def`.
 
-    A function that takes a device may have all FUNCTION_ARGUMENTS. `signature` shows users the expected form. Raises
-    UserError if it is missing or needs other arguments.
+    Raises UserError, which shows `signature`, if the name is missing, or if the function needs more than `most`
+    arguments. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -247,20 +244,19 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
         bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # including definitions within `if` and `try`
         if name in bound or "*" in bound:
             return None
-        names = sorted(functions)
-        hint = allowed_names(name, names) if names else f"add one: {signature}"
+        hint = allowed_names(name, sorted(functions)) if functions else f"add one: {signature}"
         raise UserError(f"{shown}: there is no function {name}; {hint}")
     function = functions[name]
     arguments = function.args
-    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    names = _positional(arguments)
     keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     only_by_name = {keyword.arg for keyword, default in keywords if default is None}
     by_name = FUNCTION_ARGUMENTS if DEVICE in {*names, *only_by_name} else ()
     needed = [argument for argument in names[: len(names) - len(arguments.defaults)] if argument not in by_name]
     if not function.decorator_list and (len(needed) > most or not only_by_name <= {*by_name}):
         raise UserError(
-            f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs arguments other than "
-            f"those given; allowed: {signature}"
+            f"{shown}: line {function.lineno}: {name}({ast.unparse(arguments)}) needs arguments that Crossover does "
+            f"not pass; allowed: {signature}"
         )
     return function
 

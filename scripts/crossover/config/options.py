@@ -13,7 +13,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from decimal import Decimal
@@ -21,16 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import FORMS, MODES, Model, read_model
-from crossover.config.studies import (
-    LONGEST_S,
-    MOST,
-    MOST_SEED,
-    MOST_THREADS,
-    BatchSearch,
-    Cell,
-    Effort,
-    Quality,
-)
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, BatchSearch, Cell, Effort, Quality
 from crossover.config.table_files import left_out, read_table
 from crossover.config.words import (
     AS_WRITTEN,
@@ -56,13 +47,13 @@ MEMORY_UNITS = {
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
 }
-"""Bytes of each unit, by its name in small letters."""
+"""Bytes of each unit, by its name in lower case."""
 
 MOST_MEMORY_BYTES = 2**60
 
 
 def new_parser(documentation: str | None) -> argparse.ArgumentParser:
-    """A parser that shows a script's docstring: its first paragraph before the options, the rest after them."""
+    """A parser whose help shows a script's docstring: the first paragraph before the options, the rest after them."""
     description, _, example = (documentation or "").partition("\n\n")
     return argparse.ArgumentParser(
         description=description,
@@ -73,15 +64,15 @@ def new_parser(documentation: str | None) -> argparse.ArgumentParser:
 
 
 def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options for a cell, except its batch size; returns their group."""
+    """Add the options of a cell other than its batch size; returns their group."""
     cell = parser.add_argument_group("cell")
-    cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
+    cell.add_argument("--study", default="by_hand", help="name of the study that the result belongs to")
     computed = cell.add_mutually_exclusive_group(required=True)
     computed.add_argument("--workload", choices=known_workloads())
     computed.add_argument("--model", help=f"a model of your own: {FORMS}")
     cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
     cell.add_argument(
-        "--names", default=(), type=names, help="what sizes 1, 2, ... stand for, such as resnet18,resnet34"
+        "--names", default=(), type=names, help="names that sizes 1, 2, ... stand for, such as resnet18,resnet34"
     )
     cell.add_argument("--unchecked", action="store_true", help="skip the model's numerical check")
     cell.add_argument("--may-refuse", action="store_true", help="record a size that the model rejects as a result")
@@ -100,7 +91,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 
 
 def add_process_options(group: argparse._ActionsContainer) -> None:
-    """Add the options common to all measuring processes."""
+    """Add the options that all measuring scripts have."""
     group.add_argument("--seed", default=0, type=seed)
     group.add_argument(
         "--dataset", type=lambda text: text or None, help="safetensors file; empty if the workload reads none"
@@ -108,27 +99,25 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
     group.add_argument("--limit-note", type=Path, help="file in which to note that the time limit ended the job")
-
-
-def add_isolation_option(group: argparse._ActionsContainer) -> None:
-    """Add the option for how the measuring process is started."""
-    text = "server: forked by a preloaded server on this host; process: a fresh one"
-    group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
+    isolation = "server: fork the measuring process from a preloaded server on this host; process: start a fresh one"
+    group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=isolation)
 
 
 def cell_of(options: argparse.Namespace, **more: int) -> Cell:
-    """The cell given on a command line, with `more` fields; raises UserError if the workload does not offer it."""
+    """The cell given on a command line; `more` are fields without an option of their own.
+
+    Raises UserError if the workload does not offer the cell.
+    """
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         model = _own_model(options)
         values |= {"workload": OWN, "model": model}
         values |= {"precision": AS_WRITTEN} if model.is_function else {}
     cell = Cell(**values)
-    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in more}
-    check_offered(cell.workload, cell.values, options_of_axes)
-    needed = workload_traits(cell.workload).dataset
-    if needed is not None and options.dataset is None:
-        raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{needed}'; give its safetensors file")
+    check_offered(cell.workload, cell.values, {axis: option_name(axis) for axis in AXES if axis not in more})
+    dataset = workload_traits(cell.workload).dataset
+    if dataset is not None and options.dataset is None:
+        raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{dataset}'; give its safetensors file")
     return cell
 
 
@@ -141,9 +130,9 @@ def _own_model(options: argparse.Namespace) -> Model:
     table = None
     if options.table is not None:
         if options.targets is None:
-            raise UserError("--table: without --targets; give the column to predict")
-        given = {"file": options.table, "targets": options.targets, "inputs": options.inputs}
-        table = read_table(given, Path(), "--table")
+            raise UserError("--table: --targets is missing; give the column to predict")
+        keys = {"file": options.table, "targets": options.targets, "inputs": options.inputs}
+        table = read_table(keys, Path(), "--table")
         if note := left_out(table):
             tell(note)
     model = read_model(options.model, Path(), "--model")
@@ -158,14 +147,14 @@ def _own_model(options: argparse.Namespace) -> Model:
 
 
 def device(text: str) -> str:
-    """A device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
+    """Parse a device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
     if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
         raise refusal(text, DEVICE_CHOICES)
     return text
 
 
 def machine(text: str) -> str:
-    """A machine's name, restricted to characters that are safe in a path."""
+    """Parse a machine's name, whose characters must be safe in a path."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text, re.ASCII):
         raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text
@@ -177,7 +166,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def column_names(text: str) -> tuple[str, ...]:
-    """Parse names as a line of CSV, in which a quoted name may contain commas."""
+    """Parse column names given as a line of CSV, in which a quoted name may contain commas."""
     return tuple(next(csv.reader([text]), ()))
 
 
@@ -187,14 +176,15 @@ COMPARISONS = {
     "le": (operator.le, "at most"),
     "lt": (operator.lt, "below"),
 }
-"""Comparison and wording of each bound of a number, by pydantic's name."""
+"""Comparison and wording of each kind of bound, by pydantic's name."""
 
 
 def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:
-    """A type of option: a number in decimal digits within bounds, or the value `other`."""
-    name = "a whole number" if kind is int else "a number"
-    words = f"{name} {' and '.join(f'{COMPARISONS[bound][1]} {limit}' for bound, limit in bounds.items())}"
-    allowed = words if other is None else f"{words}, or {other}"
+    """A parser of an option's value: a number in decimal digits within bounds, or the value `other`."""
+    allowed = "a whole number " if kind is int else "a number "
+    allowed += " and ".join(f"{COMPARISONS[bound][1]} {limit}" for bound, limit in bounds.items())
+    if other is not None:
+        allowed += f", or {other}"
 
     def read(text: str) -> int | float | str:
         if other is not None and text == str(other):
@@ -216,22 +206,21 @@ auto_or_threads = number(int, ge=1, le=MOST_THREADS, other="auto")
 seconds_above_0 = number(float, gt=0, le=LONGEST_S)
 
 
-def add_number(group: argparse._ActionsContainer, of: type, name: str, **texts: Any) -> None:
+def add_number(group: argparse._ActionsContainer, settings: type, name: str, **texts: Any) -> None:
     """Add the option for a numeric field of a dataclass, with the field's default and bounds."""
-    (number_field,) = (f for f in fields(of) if f.name == name)
-    default = number_field.default
-    kind = int if default is None or isinstance(default, int) else float
-    bounds = {bound: limit for bound, limit in number_field.metadata.items() if bound in COMPARISONS}
-    group.add_argument(option_name(name), default=default, type=number(kind, **bounds), **texts)
+    (field,) = (field for field in fields(settings) if field.name == name)
+    kind = int if field.default is None or isinstance(field.default, int) else float
+    bounds = {bound: limit for bound, limit in field.metadata.items() if bound in COMPARISONS}
+    group.add_argument(option_name(name), default=field.default, type=number(kind, **bounds), **texts)
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
-    """The error for an option's value: what is wrong, and what is allowed."""
+    """The error for an option's value, with what is allowed instead."""
     return argparse.ArgumentTypeError(f"{shown_value(text)} is not allowed; allowed: {allowed}")
 
 
 def memory_size(text: str) -> int:
-    """Bytes of a size of memory: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a bare number counts bytes."""
+    """Parse an amount of memory into bytes: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a number alone is in bytes."""
     parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
     unit_bytes = MEMORY_UNITS.get(parts[2]) if parts else None
     size = int(Decimal(parts[1]) * unit_bytes) if parts and unit_bytes else 0
@@ -241,9 +230,10 @@ def memory_size(text: str) -> int:
 
 
 def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
-    """Make the folder of an output; raise UserError if the file could not be written there.
+    """Make the folder of an output; raises UserError if the output cannot be written.
 
-    An existing file is replaced only if it begins like an earlier output, by default a row.
+    An existing file may be replaced only if it is empty or begins with `begins`, as an earlier output does (by default
+    a Parquet file).
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
@@ -267,12 +257,12 @@ def tell(line: str) -> None:
 
 
 def axis_options(axes: Mapping[str, Any]) -> list[str]:
-    """The command-line options for a cell."""
+    """The command-line options that give a cell."""
     return as_options(cell_values(axes))
 
 
 def setting_options(effort: Effort, **settings: Any) -> list[str]:
-    """The options common to all trials of a study; `settings` are named like the options."""
+    """Options of scripts/measure_cell.py common to all trials of a study; `settings` are named like the options."""
     return as_options({**settings, **asdict(effort)})
 
 
@@ -283,21 +273,22 @@ def search_options(axes: Mapping[str, Any], search: BatchSearch, **settings: Any
 
 def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]:
     """Options of scripts/train_model.py common to all seeds of a cell."""
-    trained = {"epochs": quality.epochs, "test_share": quality.test_share}
-    return as_options({**cell_values(vars(cell)), **trained, **settings})
+    values = {**cell_values(vars(cell)), "epochs": quality.epochs, "test_share": quality.test_share}
+    return as_options({**values, **settings})
 
 
 def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a cell's options by axis; None for this machine and for the user's own model, which need no option."""
+    """Values of a cell's options by axis; None for options that are not needed: the default machine, and the workload
+    of a user's model."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
     return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it
 
 
 def model_options(model: Model | None) -> dict[str, Any]:
-    """The user's model as values of options, with files relative to the working directory.
+    """The values of the options that give a user's model; empty without a model.
 
-    Relative, so that moving a project with its results triggers no new measurement.
+    Files are relative to the working directory, so that a moved project needs no new measurements.
     """
     if model is None:
         return {}
@@ -306,18 +297,13 @@ def model_options(model: Model | None) -> dict[str, Any]:
     if model.table is None:
         return values
     values |= {"table": os.path.relpath(model.table.file), "targets": model.table.targets}
-    return values | ({"inputs": _as_csv(model.table.inputs)} if model.table.inputs else {})
-
-
-def _as_csv(names: Sequence[str]) -> str:
-    """Names as a line of CSV, which `column_names` reads."""
     line = io.StringIO()
-    csv.writer(line).writerow(names)
-    return line.getvalue().removesuffix("\r\n")
+    csv.writer(line).writerow(model.table.inputs)
+    return values | {"inputs": line.getvalue().removesuffix("\r\n") or None}
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:
-    """One option per value: none for None and False, only the name for True."""
+    """The options of a command line: `--name=value`, `--name` for True, and nothing for None or False."""
     return [
         option_name(name) if value is True else f"{option_name(name)}={value}"
         for name, value in values.items()

@@ -1,26 +1,27 @@
-"""Published results: a CSV file with our axes and the source's numbers, converted to SI units."""
+"""Read published results from a CSV file: the axes of cells, and the source's numbers converted to SI units."""
 
 from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from crossover.config.studies import MOST
 from crossover.config.table_files import DELIMITERS
 from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
-"""The allowed values of axes that are not counts."""
+"""Allowed values, for axes that have a fixed set."""
 
 COUNTS = ("batch_size", "size")
-"""Axes whose values are counts."""
+"""Axes whose values are whole numbers."""
 
 TEXTS = ("label", "hardware")
-"""The source's name for a run, and its hardware."""
+"""Columns with the source's name for a run, and with its hardware."""
 
 AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 
@@ -41,7 +42,7 @@ UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
     "_bytes": {"_bytes": 1, "_mb": 1000**2, "_gb": 1000**3, "_mib": 1024**2, "_gib": 1024**3},
 }
-"""For each suffix of a metric in SI units, the suffixes that a column may have, with their factors."""
+"""For each SI suffix of a metric, the suffixes that a column of a file may have, with their factors."""
 
 Value = str | int | float | None
 
@@ -56,18 +57,17 @@ def _scales() -> dict[str, tuple[str, float]]:
 
 
 SCALES = _scales()
-"""The columns with results that a file may have: for each its metric and the factor to SI units."""
+"""Columns with results: for each its metric and the factor to SI units."""
 
 ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 """All columns that a file may have."""
 
 
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
-    """The source, from the `#` lines, and one row per published run; an empty field is None.
+    """The source, from the `#` lines, and one row per published run, in which an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. The delimiter is that of the line of column names: a comma,
-    or a semicolon as spreadsheets write where a comma is the decimal point. Raises UserError naming file, line and
-    column.
+    Metrics are in seconds, bytes and samples per second. The delimiter is that of the column names; if it is not a
+    comma, numbers may have decimal commas. Raises UserError, which names file, line and column.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
@@ -76,29 +76,31 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     source = " ".join(filter(None, (_source(line, delimiter) for line in lines if _is_source(line))))
     if not source:
         raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
-    places = {f"{where}: line {number}": line for number, line in enumerate(lines, 1) if not _is_source(line)}
-    table = [(_fields(line, delimiter, place), place) for place, line in places.items()]
-    table = [(fields, place) for fields, place in table if any(fields)]
+    table = []
+    for number, line in enumerate(lines, 1):
+        place = f"{where}: line {number}"
+        if not _is_source(line) and any(fields := _fields(line, delimiter, place)):
+            table.append((place, fields))
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
-    (names, _), *records = table
-    while not names[-1]:  # line endings of spreadsheets
+    (_, names), *records = table
+    while not names[-1]:  # spreadsheets add empty fields
         names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
-    first_rows: dict[tuple[Value, ...], tuple[str, dict[str, Value]]] = {}
-    for fields, place in records:
+    places_of_runs: dict[tuple[Value, ...], str] = {}
+    for place, fields in records:
         if len(fields) < len(names) or any(fields[len(names) :]):
             raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
         row = _row(dict(zip(names, fields, strict=False)), delimiter, place)
         if not any(row.get(metric) for metric in METRICS):
             raise UserError(f"{place}: no result; allowed: a line with at least one")
         run = tuple(row[name] for name in names if name in row and name not in METRICS)
-        if run in first_rows:
+        if run in places_of_runs:
             raise UserError(
-                f"{place}: {_again(row, *first_rows[run])}; allowed: each run once, or runs with a label each"
+                f"{place}: repeats the run of {places_of_runs[run]}; allowed: each run once, or a label for each"
             )
-        first_rows[run] = place.removeprefix(f"{where}: "), row
+        places_of_runs[run] = place.removeprefix(f"{where}: ")
         rows.append(row)
     if not rows:
         raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
@@ -106,43 +108,33 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
 
 
 def _is_source(line: str) -> bool:
-    """Whether a line is a comment on the source; a spreadsheet quotes it if it contains a delimiter."""
+    """Whether a line names the source; a spreadsheet quotes it if it contains a delimiter."""
     return line.startswith(("#", '"#'))
 
 
 def _source(line: str, delimiter: str) -> str:
-    """The text of a comment line, without the empty fields that a spreadsheet adds."""
-    words = line.rstrip("".join(DELIMITERS))
-    return (next(csv.reader([words], delimiter=delimiter))[0] if words.startswith('"') else words).lstrip("# ").strip()
+    """The text of a `#` line, without the empty fields that a spreadsheet adds."""
+    text = line.rstrip("".join(DELIMITERS))
+    return (next(csv.reader([text], delimiter=delimiter))[0] if text.startswith('"') else text).lstrip("# ").strip()
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:
-    held: dict[str, str] = {}
+    """Raise UserError for a column that is unknown or repeats a quantity, and if no column has results."""
+    columns: dict[str, str] = {}
     for name in names:
         if name not in ALLOWED:
-            units = [column for column, (metric, _) in SCALES.items() if name.startswith(f"{_quantity(metric)}_")]
+            quantities = {column: metric.rpartition("_")[0] for column, (metric, _) in SCALES.items()}
+            units = [column for column, quantity in quantities.items() if name.startswith(f"{quantity}_")]
             allowed = f"allowed: {', '.join(units)}" if units else allowed_names(name, ALLOWED)
             raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed}")
         metric, _ = SCALES.get(name, (name, None))
-        if metric in held:
+        if metric in columns:
             raise UserError(
-                f"{where}: columns '{held[metric]}' and '{name}' give the same quantity; allowed: one of them"
+                f"{where}: columns '{columns[metric]}' and '{name}' give the same quantity; allowed: one of them"
             )
-        held[metric] = name
+        columns[metric] = name
     if not set(names) & SCALES.keys():
-        raise UserError(f"{where}: no column holds a result; allowed: {', '.join(SCALES)}")
-
-
-def _quantity(metric: str) -> str:
-    """A metric without its unit."""
-    return metric.rpartition("_")[0]
-
-
-def _again(row: Mapping[str, Value], place: str, first: Mapping[str, Value]) -> str:
-    """The message for a row that repeats a published run, with the values that differ."""
-    differing = next((metric for metric in METRICS if row.get(metric) != first.get(metric)), None)
-    values = f", with {differing} {row[differing]} instead of {first[differing]}" if differing else ""
-    return f"the run of {place} again{values}"
+        raise UserError(f"{where}: no column has results; allowed: {', '.join(SCALES)}")
 
 
 def _fields(line: str, delimiter: str, place: str) -> list[str]:
@@ -166,10 +158,10 @@ def _value(name: str, text: str, factor: float | None, delimiter: str, place: st
         raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
-    digits = r"[0-9]{1,10}" if name in COUNTS else r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?"
-    point = text if delimiter == "," or name in COUNTS else text.replace(",", ".")
-    number = float(point) if re.fullmatch(digits, point, re.ASCII | re.IGNORECASE) else math.nan
-    if not (0 < number < math.inf):
+    number: float = math.nan
+    with suppress(ValueError):
+        number = int(text) if name in COUNTS else float(text if delimiter == "," else text.replace(",", "."))
+    if not 0 < number < (MOST if name in COUNTS else math.inf):
         kind = "whole number" if name in COUNTS else "number"
         raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
-    return int(number) if factor is None else number * factor
+    return number if factor is None else number * factor

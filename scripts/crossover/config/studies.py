@@ -1,4 +1,4 @@
-"""Studies, their cells, and the effort spent on them.
+"""Studies, their cells, and the effort of a run.
 
 Plain values without dependencies, which a measuring process can import quickly.
 """
@@ -18,36 +18,33 @@ from crossover.errors import UserError
 
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
-"""Largest seed of a config: each trial adds its number, and some generators accept only 32 bits."""
+"""Largest seed in a config. Each trial adds its number, and some generators accept only 32 bits."""
 MOST_THREADS = 4096
 MOST_TRIALS = 1000
 MOST_EPOCHS = 1_000_000
 MOST_TOLERANCE = 100
 LONGEST_S = 1_000_000
 LATENCY_STEPS_MIN = 368
-"""The minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025
-(`crossover.percentiles`)."""
+"""Minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025 (`crossover.percentiles`)."""
 LATENCY_STEPS_MAX = 1_000_000
-"""Limited, since all latencies are stored in one row."""
+"""Maximum number of steps, since all latencies of a trial are stored in one row."""
 
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
-"""Pydantic settings for a mapping with some of a dataclass's fields."""
+"""Settings for pydantic, which checks the keys of a config against these dataclasses."""
 
 Number = TypeVar("Number", int, float, int | None)
 
 
 def number(default: Number, description: str, **bounds: float) -> Number:
     """A dataclass field that a config may set, with bounds named as in pydantic: ge, gt, le, lt."""
-    metadata = {"description": description, "strict": True, **bounds}
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata={"description": description, "strict": True, **bounds})
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Duration of warm-up and timing of a trial, in seconds, and tolerances as shares. Defaults: the preset `default`.
+    """Durations of a trial's warm-up and timing, and tolerances as shares. The defaults are those of preset `default`.
 
-    Trials are short: processes differ by more than the steps within a process, so time is better spent on another
-    process.
+    Trials are short, since times differ more between processes than within one: time is better spent on more trials.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
@@ -100,18 +97,16 @@ class Effort:
     )
 
     def on(self, device: str) -> Effort:
-        """The effort on a device: on an accelerator, warm-ups take at least `warmup_accelerator_min_s`."""
+        """The effort on a device; on an accelerator, a warm-up takes at least `warmup_accelerator_min_s`."""
         if is_cpu(device):
             return self
-        least_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
-        return replace(
-            self, warmup_min_s=max(self.warmup_min_s, least_s), warmup_long_s=max(self.warmup_long_s, least_s)
-        )
+        min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
+        return replace(self, warmup_min_s=max(self.warmup_min_s, min_s), warmup_long_s=max(self.warmup_long_s, min_s))
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """Measurements beyond the first grid that narrow crossovers down. Defaults: the preset `default`."""
+    """Measurements in addition to the grid that narrow crossovers down. The defaults are those of preset `default`."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
@@ -148,12 +143,12 @@ class Refinement:
         object.__setattr__(self, "pairs", tuple(self.pairs))  # lists in files become tuples
 
     def first(self, trials: int) -> int:
-        """Initial trials of every size, if a cell has at most `trials`."""
+        """Number of initial trials of every size, in a study with `trials` trials."""
         return min(self.first_trials, trials)
 
     def trials_of_stages(self, trials: int) -> tuple[int, ...]:
-        """Number of trials of the sizes at a crossover after each stage following the bisections."""
-        # After single trials many sizes are undecided; a second trial decides some of them.
+        """Number of trials of the sizes at a crossover, at the end of each stage after the bisections."""
+        # After single trials many sizes are undecided; second trials decide some of them.
         second = (2,) if self.first_trials == 1 and trials > 2 else ()
         stages = (*second, trials) if self.first_trials < trials else ()
         return (*stages, trials + self.extra_trials) if self.extra_trials else stages
@@ -185,10 +180,10 @@ PRESETS = {
 }
 
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
-"""The smaller of the study's and the run's value is used, so that a study cannot make a short run longer."""
+"""Numbers of the effort that a study can only lower, so that a short run stays short."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
-"""Minimum and maximum of the same time."""
+"""Pairs of keys for the minimum and the maximum of the same time."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +194,7 @@ class BatchSearch:
     start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
     limit: int | None = number(None, "Largest batch size to try, or null for none.", ge=1, le=MOST)
     memory_limit: int | str | None = None
-    """Bytes, or a number with a unit; None: the script's own choice."""
+    """Bytes, or a number with a unit; None: the default of find_largest_batch.py."""
     timed_batches: int = number(
         100,
         "Maximum number of batches of the largest size to time for its throughput, within about 10 s but at least 3. "
@@ -223,7 +218,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Asks:
-    """The ratio that a study asks for: two sides, by axis and value, and the metrics to compare."""
+    """A study's key `asks`: the axes that select its two sides, and the metrics to compare."""
 
     of: Mapping[str, Any]
     over: Mapping[str, Any]
@@ -231,19 +226,19 @@ class Asks:
 
     @classmethod
     def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
-        """The ratio from a study's keys; None if it has none."""
+        """The value of `asks` among a study's keys; None if it is not given."""
         return cls(**study["asks"]) if study.get("asks") else None
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Configurations in which devices at their best are compared: those of the study's grid, and additional ones."""
+    """Configurations among which each device's best one is found: those of the study's grid, and additional ones."""
 
     sizes: Sequence[int]
     batch_sizes: Sequence[int]
     executions: Sequence[str]
     precisions: Sequence[str]
-    """The accuracy class: precisions that count as equally accurate; others are not candidates."""
+    """Precisions that count as equally accurate; others are not candidates."""
     protocols: Sequence[str]
     cpu_variants: Sequence[str]
     cpu_threads: Sequence[int | str]
@@ -254,8 +249,7 @@ class Candidates:
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> Candidates | None:
-        """The candidates from a study's keys; None if it has none. The default accuracy class is the study's first
-        precision."""
+        """The candidates from a study's keys; None if `candidates` is not given."""
         if not study.get("candidates"):
             return None
         candidates = study["candidates"]
@@ -299,7 +293,7 @@ class Cell:
     variant: str = PLAIN
     machine: str = HERE
     model: Model | None = field(default=None, compare=False)
-    """The user's model, for workload `model`; not an axis, since a study has a single model."""
+    """The user's model, for workload `model`; not an axis, since a study has only one."""
 
     @property
     def path(self) -> str:
@@ -314,20 +308,20 @@ class Cell:
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
-"""Pattern of a cell's folder; its placeholders are the axes, which are also wildcards of the measuring rule."""
+"""Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rule that measures."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
-"""Pattern of a cell's folder where machines have names."""
+"""Pattern of a cell's folder in a run with names of machines."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
-"""Path pattern of a search for the largest batch: the cell's path without the batch size."""
+"""Pattern of the folder of a search for the largest batch."""
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
-"""Path pattern of a training: the cell's path and the seed."""
+"""Pattern of a training's folder."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question with its grid and protocol; `crossover.config.study_keys.StudyKeys` says what each key means."""
+    """A question with its grid and protocol. `crossover.config.study_keys.StudyKeys` describes each key."""
 
     name: str
     title: str
@@ -362,7 +356,7 @@ class Study:
 
     @property
     def points(self) -> tuple[int | str, ...]:
-        """The points on the x axis; over `cpu_threads`, without all cores."""
+        """The points on the x axis; for `cpu_threads`, without the point for all cores."""
         if self.x_axis == CPU_THREADS:
             return self.cpu_threads
         return self.batch_sizes if self.x_axis == "batch_size" else self.sizes
@@ -372,10 +366,11 @@ class Study:
         return [device for device in devices if self.devices is None or device in self.devices]
 
     def sides_among(self, devices: Sequence[str]) -> list[str]:
-        """The run's devices that the study measures on, the CPU followed by the CPU on fewer cores."""
+        """The run's devices that the study measures on, with the CPU on fewer cores after the CPU."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
-        measured = self.devices_among(devices)
-        return [side for device in measured for side in (device, *(fewer if device == BASELINE else ()))]
+        return [
+            side for device in self.devices_among(devices) for side in (device, *(fewer if device == BASELINE else ()))
+        ]
 
     def cells(self, devices: Sequence[str]) -> list[Cell]:
         """The study's grid on the run's devices; empty if the study times nothing."""
@@ -401,8 +396,7 @@ class Study:
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid.
 
-    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone; `cpu_variants` apply only to
-    the CPU.
+    The CPU has no CUDA graphs, and on fewer cores only the study's own executions; `cpu_variants` are for the CPU only.
     """
     candidates = Candidates.of(vars(study))
     if candidates is None:
@@ -434,8 +428,7 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains, without axes that do not change a model: loading, execution and
-    threads."""
+    """The cells whose models a study trains; protocol, execution and threads are fixed, since they change no model."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
@@ -452,18 +445,19 @@ def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
     if not any(study.devices_among(devices) for study in studies):
         wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
         raise UserError(
-            f"studies: none of them is for the devices of this run ({', '.join(devices)}); {wanted}; take another "
-            "study, another machine, or edit `devices` in the study's file"
+            f"studies: none is for the devices of this run ({', '.join(devices)}); {wanted}; take another study or "
+            "machine, or edit `devices` in the study's file"
         )
 
 
 LEAST_OF_MAP = 3
+"""Minimum number of values on each axis of a map of speed-ups."""
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study: the batch size if the first is the size, the size if it is the batch size or cores.
+    """The second axis of a study's map of speed-ups; None if an axis has fewer than LEAST_OF_MAP values.
 
-    None unless the study has at least LEAST_OF_MAP values on each.
+    It is the batch size if the x axis is the size or parameters, and otherwise the size.
     """
     others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
     if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
@@ -472,34 +466,35 @@ def second_axis(study: Mapping[str, Any]) -> str | None:
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}
-"""Figures that show crossovers of devices; a study without any of them has no crossover to narrow down."""
+"""Figures that show crossovers of devices."""
 
 
 def asks_for_crossovers(figures: Collection[str]) -> bool:
-    """Whether a study with these figures looks for crossovers of devices."""
+    """Whether a study with these figures looks for crossovers of devices, which are then narrowed down."""
     return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
-    """Steps of a published run at a batch size; the last batch of an epoch may be short."""
+    """Number of steps of a whole run at a batch size; None if it is not given."""
     if isinstance(steps_per_run, Mapping):
         return steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size)
     return steps_per_run
 
 
 PREVIEW_SIZES = 5
-"""Number of sizes for a study's first answer: both ends, the middle and the quarters."""
+"""Number of points for a study's first answer: both ends, the middle and the quarters."""
 
 
 def preview(study: Study) -> Study:
-    """The cells from which a study's first answer is computed.
+    """The part of a study from which its first answer is computed.
 
-    PREVIEW_SIZES evenly spread points of the x axis in the first configuration, or all cells of a small study.
+    It has PREVIEW_SIZES evenly spread points of the x axis, and the first value of each other axis. A study with few
+    points is returned as it is.
     """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
-    gaps = PREVIEW_SIZES - 1
     if len(points) <= PREVIEW_SIZES:
         return study
+    gaps = PREVIEW_SIZES - 1
     few = tuple(points[round(number * (len(points) - 1) / gaps)] for number in range(PREVIEW_SIZES))
     along = {CPU_THREADS: "cpu_threads", "batch_size": "batch_sizes"}.get(study.x_axis, "sizes")
     first: dict[str, Any] = {"sizes": study.sizes[:1], "batch_sizes": study.batch_sizes[:1]}
@@ -516,10 +511,10 @@ def preview(study: Study) -> Study:
 def in_rounds(
     cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = (), first: Collection[Cell] = ()
 ) -> Iterator[tuple[int, Cell]]:
-    """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
+    """Yield (trial, cell) round by round, with the cells in random order; those in `once` only in the first round.
 
     Cells that differ only in their device follow each other, since they are compared. The first round goes study by
-    study and begins each with the cells in `first`, so that it can be answered soon. The order within a round depends
+    study, each beginning with its cells in `first`, so that first answers come soon. The order within a round depends
     only on the seed, the round and the cells, so that adding trials does not change it.
     """
     studies = list(dict.fromkeys(cell.study for cell in cells))

@@ -30,40 +30,31 @@ from crossover.config.words import (
     CPU_THREADS,
     DEVICES,
     EXECUTIONS,
-    FIGURE_KINDS,
     HALF,
     PLAIN,
     PRECISIONS,
     PROTOCOLS,
 )
-from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.config.workloads import OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
 OF_MODEL = ("mode", "data", "check")
-"""A study's keys about its `model`, which become fields of Model."""
+"""Keys of a study that describe its `model`; they become fields of Model instead of Study."""
 
 
-def read_study(
-    name: str,
-    folder: Path,
-    datasets: Mapping[str, Any],
-    locate: Locator,
-    overrides: Mapping[str, Any] | None = None,
-) -> Study:
-    """Read the study of that name from its file below the config folder `folder`; `overrides` replace keys in it.
-
-    `datasets` are the config's; `locate` finds the file of the config that names the study. Raises UserError.
-    """
+def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locator) -> Study:
+    """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
     names = study_names(folder)
     if name not in names and not name.endswith(".yaml"):
         raise UserError(
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
+    overrides = config["overrides"].get(name)
     layers = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
     study = _read(file, layers)
-    check_study(study, shown_path(file), datasets)
+    _check(study, shown_path(file), config["datasets"])
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
     check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
@@ -71,7 +62,7 @@ def read_study(
 
 
 def study_names(folder: Path) -> list[str]:
-    """The studies below the config folder."""
+    """Names of the studies below the config folder."""
     return sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
 
 
@@ -80,23 +71,25 @@ def study_file(name: str, folder: Path) -> Path:
     return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
 
 
-def study_of_model(values: Mapping[str, Any], datasets: Mapping[str, Any], where: str) -> Study:
-    """The study described by the config's `model` and related keys."""
+def study_of_model(config: Mapping[str, Any], where: str) -> Study:
+    """The study described by the config's `model` and its related keys; raises UserError, which begins with `where`."""
     keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
-    given = {key: values[key] for key in keys if values[key] is not None}
-    given["batch_sizes"] = values["batch_sizes"] or [values["batch_size"]]
-    if values["x_axis"] is None and len(given["batch_sizes"]) > 1 and len(given.get("sizes", (1, 2))) == 1:
-        given["x_axis"] = "batch_size"
-    if given.get("x_axis") == CPU_THREADS:
-        given["cpu_threads"] = [1, HALF]
-    model = read_model(values["model"], Path(), f"{where}: model")
-    if not model.batched and given["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
-        del given["batch_sizes"]
-    return check_study(_complete(model.title, [(where, given)], Path()), where, datasets)
+    values = {key: config[key] for key in keys if config[key] is not None}
+    values["batch_sizes"] = config["batch_sizes"] or [config["batch_size"]]
+    if config["x_axis"] is None and len(values["batch_sizes"]) > 1 and len(values.get("sizes", (1, 2))) == 1:
+        values["x_axis"] = "batch_size"
+    if values.get("x_axis") == CPU_THREADS:
+        values["cpu_threads"] = [1, HALF]
+    model = read_model(config["model"], Path(), f"{where}: model")
+    if not model.batched and values["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
+        del values["batch_sizes"]
+    study = _complete(model.title, [(where, values)], Path())
+    _check(study, where, config["datasets"])
+    return study
 
 
-def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
-    """Return the study; raises UserError if its keys are inconsistent."""
+def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
+    """Raise UserError, which begins with `shown`, if a study's keys are inconsistent."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
@@ -104,42 +97,35 @@ def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     for size in study.sizes:
         memory_mb(study.workload, size)
-    return study
 
 
 def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
-    """Complete a study with defaults, and check each key on its own."""
-    values = read_mapping(file)
-    if values.get("workload", "") is None:
-        raise UserError(
-            f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
-            f'it is "{NULL}"'
-        )
-    return _complete(file.stem, [(shown_path(file), values), *overrides], file.parent)
+    """Read a study's file, complete it with defaults, and check each key on its own."""
+    return _complete(file.stem, [(shown_path(file), read_mapping(file)), *overrides], file.parent)
 
 
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
-    """A study from the keys of all layers, of which later ones win; `folder` is searched for its model's file."""
+    """A study from layers of keys, of which later ones replace earlier ones; its model's file may be in `folder`."""
     where, model = layers[0][0], None
-    values: Mapping[str, Any] = {key: value for _, given in layers for key, value in given.items()}
+    values: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
         declared = declared_sizes(model)
         model = replace(model, may_refuse=declared is None and "sizes" not in values)
-        values = {**_of_model(model, declared or DEFAULT_SIZES, values.get("x_axis")), **values}
+        values = {**_defaults_for(model, declared or DEFAULT_SIZES, values.get("x_axis")), **values}
     complete = check(values, StudyKeys, Locator(layers))
     sizes = complete["sizes"]
     if model is not None:
-        named = tuple(sizes) if isinstance(sizes[0], str) else ()
+        names = tuple(sizes) if isinstance(sizes[0], str) else ()
         if len({type(size) for size in sizes}) > 1:
-            raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: one of both")
+            raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: either numbers or names")
         table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
         mode = model.mode if model.is_function else complete["mode"]
-        model = replace(model, mode=mode, names=named, checked=complete["check"], table=table)
-        sizes = range(1, len(named) + 1) if named else sizes
-        complete["x_axis"] = "parameters" if named and complete["x_axis"] == "size" else complete["x_axis"]
+        model = replace(model, mode=mode, names=names, checked=complete["check"], table=table)
+        sizes = range(1, len(names) + 1) if names else sizes
+        complete["x_axis"] = "parameters" if names and complete["x_axis"] == "size" else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
-        raise UserError(f"{where}: sizes: {sizes} holds names, which only a study with `model` has; allowed: numbers")
+        raise UserError(f"{where}: sizes: {sizes} are names, which need a study with `model`; allowed: numbers")
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in complete.items()
@@ -158,7 +144,7 @@ QUESTIONS = {
 """The default question of a study of a model, by its x axis."""
 
 
-def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
+def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
     """Default values of a study's keys for a user's model."""
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
@@ -171,19 +157,14 @@ def _of_model(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[
 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each inconsistency between a study's keys: key, value, and what is allowed."""
+    """Yield a message for each inconsistency between a study's keys."""
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
-    for kind in study.figures:
-        if kind not in FIGURE_KINDS:
-            yield f"figures: '{kind}' is unknown; {allowed_names(kind, FIGURE_KINDS)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
-        yield f"latency_steps: latency needs steps to time; allowed: at least {LATENCY_STEPS_MIN}"
+        yield f"latency_steps: 0, but the study measures latency; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
-    if study.largest_batch and study.workload == NULL:
-        yield f"largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false"
     if asks := Asks.of_study(vars(study)):
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
@@ -196,7 +177,7 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _function_problems(study: Study) -> Iterator[str]:
-    """Yield settings that a plain function does not support, and those that need such a function."""
+    """Yield a message for each setting that a plain function does not support, or that needs a plain function."""
     model = study.model
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
@@ -205,10 +186,10 @@ def _function_problems(study: Study) -> Iterator[str]:
                 f"{', '.join(PRECISIONS)}"
             )
         if model is not None and set(study.variants) != {PLAIN}:
-            yield f"variants: {list(study.variants)}, which only a plain function can take; allowed: {PLAIN}"
+            yield f"variants: {list(study.variants)}, but only a plain function has variants; allowed: {PLAIN}"
         return
     if set(study.executions) != {EXECUTIONS[0]}:
-        yield f"executions: {list(study.executions)}, but a function runs as it is written; allowed: [{EXECUTIONS[0]}]"
+        yield f"executions: {list(study.executions)}, but a function runs as written; allowed: [{EXECUTIONS[0]}]"
     if set(study.precisions) != {AS_WRITTEN}:
         yield f"precisions: {list(study.precisions)}, but a function chooses its own; allowed: [{AS_WRITTEN}]"
     if not {*study.protocols} <= {PROTOCOLS[0], *COPYING}:
@@ -216,7 +197,7 @@ def _function_problems(study: Study) -> Iterator[str]:
     if model.table is not None:
         yield "data: given, but a function makes its own data; allowed: null"
     if study.largest_batch:
-        yield "largest_batch: true, but only a model's batch can be grown; allowed: false"
+        yield "largest_batch: true, but the batch of a function cannot grow; allowed: false"
     varied = {
         "batch_size": ("batch_sizes", [str(number) for number in study.batch_sizes if number > 1]),
         "variant": ("variants", [name for name in study.variants if name != PLAIN]),
@@ -228,7 +209,7 @@ def _function_problems(study: Study) -> Iterator[str]:
 
 
 def _axis_problems(study: Study) -> Iterator[str]:
-    """Yield what is missing for crossovers over the study's x axis."""
+    """Yield a message for each key that does not fit the study's x axis."""
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
@@ -238,21 +219,17 @@ def _axis_problems(study: Study) -> Iterator[str]:
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
-    """Yield `candidates` that are not in the study's grid, or that add nothing to it."""
+    """Yield a message if `candidates` are outside the study's grid, or add nothing to it."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return
     if not study.timed:
         yield "candidates: given, but the study times nothing; allowed: null, or timed: true"
-    grids = (
-        ("sizes", candidates.sizes, study.sizes),
-        ("batch_sizes", candidates.batch_sizes, study.batch_sizes),
-        ("protocols", candidates.protocols, study.protocols),
-    )
-    for key, values, grid in grids:
-        others = [str(value) for value in values if value not in grid]
-        if others:
-            yield f"candidates.{key}: {listed(others)} not among the study's; allowed: {', '.join(map(str, grid))}"
+    for key in ("sizes", "batch_sizes", "protocols"):
+        grid = getattr(study, key)
+        if others := [str(value) for value in getattr(candidates, key) if value not in grid]:
+            allowed = ", ".join(map(str, grid))
+            yield f"candidates.{key}: {listed(others)} not in the study's {key}; allowed: {allowed}"
     if study.timed and not cells_of_candidates(study, DEVICES):
         yield (
             "candidates: adds nothing to what the study measures; allowed: null, or other executions, "
@@ -261,10 +238,10 @@ def _candidate_problems(study: Study) -> Iterator[str]:
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
-    """Yield reasons why a study cannot train models, or has nothing to measure."""
+    """Yield a message for each reason why a study cannot train models, or if it measures nothing."""
     if study.quality is None:
         if not study.timed:
-            yield "timed: false, and quality is null: nothing to do; set one of them"
+            yield "timed: false, and quality is null, so that nothing is measured; set one of them"
         return
     workload, names = f"workload '{study.workload}'", study.quality.get("classes")
     classes = workload_traits(study.workload).classes
@@ -274,17 +251,15 @@ def _quality_problems(study: Study) -> Iterator[str]:
             "does, such as higgs_mlp"
         )
     if "resident" not in study.protocols:
-        yield f"protocols: {list(study.protocols)} lacks resident, the only one that quality trains by; add it"
+        yield f"protocols: {list(study.protocols)} lacks resident, with which quality trains; add it"
     if "fp32" not in study.precisions:
         yield f"precisions: {list(study.precisions)} lacks fp32, which quality compares with; add it"
-    if names and classes is None:
-        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or use null"
     if names and len(names) != classes:
-        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or use null"
+        yield f"quality.classes: {len(names)} names, but CLASSES of {workload} is {classes}; name each, or use null"
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a dataset missing from the config, and batch sizes above the number of rows set in the config."""
+    """Yield a message if the config lacks the workload's dataset, or for a batch size above its number of rows."""
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
@@ -301,8 +276,7 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    """The study with the path of its published results, which are read now so that mistakes are found before any job
-    starts."""
+    """The study with the path of its published results; raises UserError if they cannot be read."""
     published = dict(study.published or {})
     key = f"{shown}: published.results"
     file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")

@@ -1,6 +1,6 @@
 """The keys of a study's file as pydantic models: allowed values, defaults and descriptions.
 
-The numbers of `effort`, `refinement` and `quality` are fields of dataclasses in studies.py.
+For the numbers of `effort`, `refinement` and `quality` these are in the dataclasses of studies.py.
 """
 
 from __future__ import annotations
@@ -35,15 +35,8 @@ from crossover.config.key_types import (
     Trials,
 )
 from crossover.config.models import FORMS, MODES
-from crossover.config.studies import (
-    LATENCY_STEPS_MAX,
-    LATENCY_STEPS_MIN,
-    MOST_EPOCHS,
-    Effort,
-    Quality,
-    Refinement,
-)
-from crossover.config.words import BASELINE, HALF, PLAIN, X_AXES
+from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, MOST_EPOCHS, Effort, Quality, Refinement
+from crossover.config.words import BASELINE, FIGURE_KINDS, HALF, PLAIN, X_AXES
 
 MOST_SAMPLES = 1_000_000_000_000
 
@@ -332,10 +325,9 @@ class StudyKeys(Keys):
         "is resubmitted; null to derive it from the model's parameters, the size of its table, and the memory "
         "measured in a cell's first trial.",
     )
-    figures: Several[Text] = Field(
+    figures: Several[Annotated[str, OneOf(FIGURE_KINDS)]] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
-        description="Kinds of figures to draw, listed in scripts/crossover/figures/registry.py; those without data on "
-        "the run's devices are skipped.",
+        description="Kinds of figures to draw; those without data on the run's devices are skipped.",
     )
     x_axis: XAxis = Field("size", description=X_AXIS)
     latency_steps: Literal[0] | Annotated[int, Field(strict=True, ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)] = Field(

@@ -1,4 +1,4 @@
-"""The user's table: a CSV or Parquet file as written by pandas, databases or spreadsheets, read with pyarrow."""
+"""Read the user's table with pyarrow: a CSV or Parquet file written by pandas, a database or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
-"""Possible delimiters; of those that give the header the most columns, the first is used."""
+"""Possible delimiters; the one that gives the header the most columns is used."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
 """Unquoted CSV fields that mean a missing value."""
 NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
-"""A value in place of a column's name."""
+"""A number; if all names of a header match it, the header is missing."""
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
-"""Names of index columns: an empty name, pandas' name for an empty one, and pandas' names for an index."""
+"""Names of index columns: an empty name, pandas' replacement for an empty name, and pandas' names for an index."""
 AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
 """A number whose comma may be a thousands or a decimal separator."""
 BLOCK_BYTES = 1 << 26
-"""A row of a CSV file must fit into one block."""
+"""Size of the blocks in which a CSV file is read; a row must fit into one."""
 MOST_NAMED = 10
 """Maximum number of columns listed in a message."""
 MOST_CHARACTERS = 60_000
-"""Maximum length of the names of inputs: they are one command-line argument, which Linux limits to 128 KiB."""
+"""Maximum total length of the names of inputs. They are one command-line argument, which Linux limits to 128 KiB."""
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a file."""
+    """The columns of a table's file, and for a CSV file how to read them."""
 
     names: Sequence[str]
     index: frozenset[str]
@@ -50,25 +50,25 @@ class _Columns:
     encoding: str = "utf-8"
     delimiter: str = ","
 
-    def numbers(self, name: str) -> str:
+    def positions(self, name: str) -> str:
         """The positions of all columns of that name, counted from 1: "1 and 3"."""
         return " and ".join(str(number) for number, other in enumerate(self.names, 1) if other == name)
 
 
-def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
-    """The table given by `file`, `targets` and optionally `inputs`; a relative path is searched for like a model's.
+def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
+    """The table that the keys `file`, `targets` and optionally `inputs` describe.
 
-    Raises UserError, which begins with `where`, if the file has no such columns.
+    A relative path is searched for in `folder`, then in the working directory. Raises UserError, which begins with
+    `where`, if the file does not have these columns.
     """
-    file = find_file(given["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
-    with _explained(f"{where}: file: {given['file']}"):
+    file = find_file(data["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
+    with _explained(f"{where}: file: {data['file']}"):
         columns = _columns_of(file)
-    targets, inputs = given["targets"], tuple(given.get("inputs") or ())
-    for key, names in (("targets", [targets]), ("inputs", inputs)):
-        for name in names:
-            if name not in columns.names:
-                shown = f"{where}: {key}: {given['file']} has no column {shown_value(name)}"
-                raise UserError(f"{shown}; {_allowed(name, columns.names)}")
+    targets, inputs = data["targets"], tuple(data.get("inputs") or ())
+    for key, name in (("targets", targets), *(("inputs", name) for name in inputs)):
+        if name not in columns.names:
+            shown = f"{where}: {key}: {data['file']} has no column {shown_value(name)}"
+            raise UserError(f"{shown}; {_allowed(name, columns.names)}")
     if targets in inputs:
         raise UserError(f"{where}: inputs: {shown_value(targets)} is the column to predict; leave it out")
     if len(json.dumps(inputs)) > MOST_CHARACTERS:
@@ -78,38 +78,38 @@ def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
         )
     wanted = inputs or _others(columns, targets)
     if not wanted:
-        raise UserError(f"{where}: inputs: {given['file']} has no column other than the targets; add one")
+        raise UserError(f"{where}: inputs: {data['file']} has no column other than the targets; add one")
     times = Counter(columns.names)
     for name in (targets, *wanted):
         if times[name] > 1:
             raise UserError(
-                f"{where}: file: {given['file']} has column {shown_value(name)} more than once (columns "
-                f"{columns.numbers(name)}); rename or remove one"
+                f"{where}: file: {data['file']} has column {shown_value(name)} more than once (columns "
+                f"{columns.positions(name)}); rename or remove one"
             )
     return Table(str(file), targets, inputs)
 
 
 def inputs_of(table: Table) -> Sequence[str]:
-    """The columns to predict from: those given, or else all others except an index."""
+    """The columns to predict from: the table's `inputs`, or else all columns except the targets and an index."""
     return table.inputs or _others(_columns_of(Path(table.file)), table.targets)
 
 
 def left_out(table: Table) -> str | None:
-    """A sentence naming the columns that were taken for an index; None if there are none."""
+    """A sentence that names the columns left out as an index; None if there are none."""
     if table.inputs:
         return None
     columns = _columns_of(Path(table.file))
     names = [name for name in dict.fromkeys(columns.names) if name in columns.index and name != table.targets]
     if not names:
         return None
-    shown = ", ".join(shown_value(name) if name else f"without a name ({columns.numbers(name)})" for name in names)
+    shown = ", ".join(shown_value(name) if name else f"without a name ({columns.positions(name)})" for name in names)
     return (
         f"{shown_path(Path(table.file))}: columns left out as an index of the rows: {shown}; `inputs` may name others"
     )
 
 
 def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
-    """The columns of a file; raises UserError if it cannot be read."""
+    """Read columns of a file by name; raises UserError if the file cannot be read."""
     import pyarrow.parquet
 
     with _explained(shown_path(file)):
@@ -145,7 +145,7 @@ def _columns_of(file: Path) -> _Columns:
 
 
 def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
-    """The names in the first line that is not empty; empty if a field is too long for the standard library."""
+    """The fields of the first line that is not empty; empty if a field is too long for the csv module."""
     with _opened(file) as stream, suppress(csv.Error):
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
         return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
@@ -190,14 +190,14 @@ def _text_columns(table: pa.Table) -> set[str]:
 
 
 def _check_decimal(texts: pa.Table, shown: str) -> None:
-    """Raise UserError for a column in which all commas could be thousands separators."""
+    """Raise UserError for a column in which every comma may be a thousands separator."""
     import pyarrow.compute
 
     for name, column in zip(texts.column_names, texts.columns, strict=True):
         if pyarrow.compute.all(pyarrow.compute.match_substring_regex(column, AMBIGUOUS)).as_py():
             first = shown_value(column.drop_null()[0].as_py())
             raise UserError(
-                f"{shown}: column {shown_value(name)} holds {first}, and its commas may be thousands or decimal "
+                f"{shown}: column {shown_value(name)} has {first}, and its commas may be thousands or decimal "
                 "separators; write the numbers without commas"
             )
 
@@ -214,7 +214,7 @@ def _others(columns: _Columns, targets: str) -> list[str]:
 
 
 def _allowed(name: str, columns: Sequence[str]) -> str:
-    """A text that lists a table's columns (at most MOST_NAMED), with the closest name."""
+    """What to use instead of a missing column: the table's columns (at most MOST_NAMED), and the closest name."""
     if not name.isdecimal() and all(NUMBER.fullmatch(column) for column in columns):
         return "its first line holds numbers; begin it with a line that names the columns"
     if len(columns) <= MOST_NAMED:
@@ -224,7 +224,7 @@ def _allowed(name: str, columns: Sequence[str]) -> str:
 
 @contextmanager
 def _explained(shown: str) -> Iterator[None]:
-    """Turn errors of reading a file into a UserError with one line."""
+    """Raise errors of reading a file as a UserError, which begins with `shown`."""
     import pyarrow as pa
 
     try:

@@ -1,4 +1,4 @@
-"""Read YAML and check its keys; each mistake is one line: file, key, what is allowed."""
+"""Read YAML and check its keys; each error is one line: file, key, what is allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.resolver import BaseResolver
 
-from crossover.config.key_types import OUR_ERRORS, json_schema
+from crossover.config.key_types import PROBLEM, json_schema
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
 
@@ -88,7 +88,7 @@ def _load(text: str, where: str) -> Any:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that must hold keys and values; raises UserError."""
+    """Read a YAML file whose top level must be a mapping; raises UserError."""
     values = read_yaml(path)
     if not isinstance(values, dict):
         kind = "nothing" if values is None else type(values).__name__
@@ -101,10 +101,9 @@ Layer = tuple[str, Mapping[str, Any]]
 
 
 def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
-    """The values of each file, then those of the command line's `key=value` entries; later ones win.
+    """The layers of a config: each file, then the `key=value` entries of the command line. Raises UserError.
 
-    Snakemake reads them too, but parses values on the command line differently from values in a file. Raises
-    UserError.
+    Snakemake reads them too, but parses values on the command line differently from values in a file.
     """
     given: dict[str, Any] = {}
     for entry in entries:
@@ -121,26 +120,26 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
 
 
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two mappings recursively; where both have a value, the new one wins."""
+    """Merge two mappings recursively; where both have a value, use that of `new`."""
     both = {key for key in new if isinstance(new[key], Mapping) and isinstance(values.get(key), Mapping)}
     return {**values, **new, **{key: joined(values[key], new[key]) for key in both}}
 
 
 class Locator:
-    """Finds the layer that a value comes from: the last one with its key, or with the longest part of its key."""
+    """A function from a key to the name of the layer that sets it: the last one with the key, or with most of it."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
 
     def __call__(self, key: Sequence[str | int]) -> str:
         for length in range(len(key), 0, -1):
-            holding = [where for where, values in self.layers if _holds(values, key[:length])]
-            if holding:
-                return holding[-1]
+            names = [name for name, values in self.layers if _has(values, key[:length])]
+            if names:
+                return names[-1]
         return self.layers[0][0]
 
 
-def _holds(node: Any, key: Sequence[str | int]) -> bool:
+def _has(node: Any, key: Sequence[str | int]) -> bool:
     for part in key:
         try:
             node = node[part]
@@ -150,19 +149,19 @@ def _holds(node: Any, key: Sequence[str | int]) -> bool:
 
 
 def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> dict[str, Any]:
-    """The values completed with defaults; raises UserError for values that are not allowed."""
+    """The values, completed with defaults; raises UserError if a value is not allowed."""
     try:
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # Of the alternatives for a value, report the one that matches most of the path, with our message if there is one.
+    # If a value has several alternatives, report the error deepest in the data, if possible from a validator of ours.
     errors = [(detail, _data_path(detail, values)) for detail in details]
-    detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] in OUR_ERRORS))
+    detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] == PROBLEM))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))
 
 
 def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:
-    """The keys and indices leading to an error, without pydantic's names for the alternatives that it tried."""
+    """The keys and indices of an error's value, without pydantic's names for the alternatives that it tried."""
     path: list[str | int] = []
     part: Any
     for part in detail["loc"]:
@@ -192,21 +191,18 @@ BOUND_WORDS = {
 
 
 def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[str, Any], locate: Locator) -> str:
-    """A pydantic error at a path of the data, as file, key, what is wrong, and what is allowed."""
+    """The message for a pydantic error at a path of the data: file, key, what is wrong, and what is allowed."""
     kind, value = detail["type"], detail["input"]
     last, above = (path[-1], path[:-1]) if path else ("", [])
     if kind == "missing":
-        missing = f"key '{last}' is missing; {_rule(schema, path)['description']}"
-        return f"{_where(above, locate)}: {missing}"
+        return f"{_where(above, locate)}: key '{last}' is missing; {_rule(schema, path)['description']}"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = allowed_names(str(last), [*_mapping(_rule(schema, above))["properties"]])
         return f"{_where([*above, shown_text(str(last))], locate, path)}: unknown key; {allowed}"
     where = _where(path, locate)
-    if kind == "problem":
+    if kind == PROBLEM:
         return f"{where}: {detail['msg']}"
-    if kind == "repeated":
-        return f"{where}: {shown_value(value)} has a repeated value; allowed: each value once"
-    allowed = detail["msg"] if kind == "not_allowed" else allowed_by(_rule(schema, path))
+    allowed = allowed_by(_rule(schema, path))
     if isinstance(value, str) and "," in value and any("items" in option for option in _options(_rule(schema, path))):
         allowed += f"; several are a list, [{value}]"
     if kind == "too_short" and not value:

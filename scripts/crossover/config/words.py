@@ -7,16 +7,16 @@ from dataclasses import dataclass
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
 AS_WRITTEN = "as_written"
-"""The precision of a plain function, which chooses its own; torch's settings are those of fp32."""
+"""The precision of a plain function, which chooses its own; torch's settings are those for fp32."""
 COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in each mixed precision."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
-"""Protocols whose data come from the host in each step."""
+"""Protocols in which each step takes its data from the host."""
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
-"""Protocols whose steps copy a batch from pinned or pageable host memory to the device, and the results back."""
+"""Protocols in which each step copies a batch from pinned or pageable host memory to the device, and results back."""
 PLAIN = "plain"
 """The variant of a workload without options."""
 
@@ -28,17 +28,16 @@ class Word:
     meaning: str
     remedy: str
     count: str
-    """Words after a number of cells or trials: "3 cells with times that drift"."""
+    """The end of a sentence such as "3 cells with times that drift"."""
 
     def __str__(self) -> str:
-        """Meaning and remedy in one line."""
         return f"{self.meaning}: {self.remedy}"
 
 
 STATUSES = {
     "ok": Word("measured", "nothing", "measured"),
     "oom": Word(
-        "the memory ran out",
+        "out of memory",
         "this is a result; to get a time, use a smaller size or batch size, or a device with more memory",
         "out of memory",
     ),
@@ -62,7 +61,7 @@ STATUSES = {
 
 FLAGS = {
     "drift": Word(
-        "the last third of the samples is over 25 % off the first",
+        "the last third of the samples differs from the first by over 25 %",
         "let the machine cool down, measure again",
         "with times that drift",
     ),
@@ -122,7 +121,7 @@ FLAGS = {
         "on a GPU that others had open",
     ),
     "side_by_side": Word(
-        "trials ran on other GPUs of the same host, for which most of the step waits",
+        "most of the step waits for the host, which also ran trials on other GPUs",
         "set cluster.side_by_side to false",
         "beside trials on other GPUs of the host",
     ),
@@ -132,65 +131,63 @@ FLAGS = {
         "held back by a CPU quota",
     ),
 }
-"""Why an `ok` result deserves less trust."""
+"""Flags of results with status `ok` that deserve less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of temporary disturbances from outside; such trials are measured again at the end of a run."""
+"""Flags of temporary disturbances from outside. Trials with them are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
-"""Share of a step waiting for the host above which anything that slows the host down shows in the time."""
+"""A step that waits for the host for more than this share of its time becomes slower if the host does."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"
-"""Half of the CPU's cores, as in side `cpu-half`."""
+"""Half of the CPU's cores, as in `cpu-half`."""
 
 LARGER_BATCH = 4
-"""Factor on the batch size in the remedy for operator call overhead."""
+"""Factor by which a remedy for overhead enlarges the batch."""
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that identify a cell, in the order of its path under results/cells/."""
 CPU_THREADS = "cpu_threads"
 X_AXES = {"size": "size", "parameters": "size", "batch_size": "batch_size", CPU_THREADS: "device"}
-"""X axes of crossovers, and for each the axis of a cell that varies along it."""
+"""X axes of crossovers, and for each the axis of cells that varies along it."""
 
 
 def series_axes(x_axis: str) -> list[str]:
-    """The axes that identify a series over an x axis: all axes of a cell except the device and the axis that varies
-    along the x axis."""
+    """The axes that identify a series over an x axis: those of a cell except the device and the one that varies."""
     return [axis for axis in AXES if axis not in (X_AXES[x_axis], "device")]
 
 
 REFERENCE_FILES = ("reference.json", "trials.parquet")
-"""The files of a reference machine: its facts, and its trials."""
+"""The files of a reference: the facts of its machine, and its trials."""
 DIRTY = "-dirty"
-"""Suffix of a commit for code with uncommitted changes."""
+"""Suffix of the commit if the code has uncommitted changes."""
 HERE = "here"
-"""The machine's name in a run without machine names; paths then have no level for it."""
+"""The machine's name in a run without names of machines, in which paths have no level for it."""
 
 
 def is_cpu(device: str) -> bool:
-    """Whether a device is the CPU, on all of its cores or on fewer (sides `cpu-1`, `cpu-half`)."""
+    """Whether a side is the CPU, on all of its cores or on fewer (`cpu-1`, `cpu-half`)."""
     return device.partition("-")[0] == BASELINE
 
 
 PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""The baseline precision and execution on a device."""
+"""The precision and execution with which others on the same device are compared."""
 
 
 def threads_of_side(device: str) -> int | str | None:
-    """Threads of a CPU side: 1 for `cpu-1`, HALF for `cpu-half`; None for any other device."""
-    name = device.partition("-")[2]
-    return int(name) if name.isdigit() else name or None
+    """Threads of the CPU on fewer cores: 1 for `cpu-1`, HALF for `cpu-half`; None for any other side."""
+    threads = device.partition("-")[2]
+    return int(threads) if threads.isdigit() else threads or None
 
 
 ENERGY_WINDOW_MIN_S = 10.0
-"""Shortest window of an energy, in seconds. NVML updates its counter at least every 0.1 s, so both ends of 10 s add an
-error of at most 2 %.
-"""
+"""Minimum time over which energy is measured. NVML updates its counter at least every 0.1 s, so that over 10 s its ends
+add an error of at most 2 %."""
 
 FIGURE_KINDS = (
     *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
     *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
 )
-"""Names of the kinds of figures in studies; `figures.registry` draws them."""
+"""Kinds of figures that a study may name; `crossover.figures.registry` draws them."""

@@ -19,41 +19,39 @@ from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 OWN = "model"
-"""The workload of the user's own model, which no module here defines."""
+"""The workload of a user's model, which has no module here."""
 NULL = "null"
 """The workload that does nothing and needs no torch."""
 
-GUIDE = "docs/how-to/configure.md, 'A workload of your own'"
-
 FUNCTIONS = {"build_model": ("build_model(size)", 1), "build": ("build(cell, data, arithmetic)", 3)}
-"""The functions that a module must define, with their signatures and numbers of arguments."""
+"""The functions that a module must define; for each its signature and its number of arguments."""
 
 BASE_MB = 4000
 """Base memory of a trial: torch and its libraries, the GPU's host memory, a batch of images."""
 PARAMETER_BYTES = 16
-"""A float32 weight and its gradient, doubled (measured: 7 B per parameter for `higgs_mlp`)."""
+"""Host memory per parameter: a float32 weight and its gradient, doubled (measured: 7 B for `higgs_mlp`)."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """The constants of a workload's module; each constant is its field's name in capitals."""
+    """The constants of a workload's module, each named like its field in capitals."""
 
     size_name: str
     size_range: tuple[int, int]
     dataset: str | None
-    """None: the workload draws its own inputs."""
+    """The dataset that the workload reads; None: it draws its own inputs."""
     protocols: tuple[str, ...]
     variants: tuple[str, ...] = (PLAIN,)
     sizes: tuple[int, ...] | None = None
-    """The only sizes it can build; None: any in the range."""
+    """The only sizes that it offers; None: all in the range."""
     batch_sizes: tuple[int, ...] | None = None
-    """The only batch sizes it can build; None: any."""
+    """The only batch sizes that it offers; None: all."""
     granularity: int = 1
     """Sizes must be multiples of this."""
     preloaded: str | None = None
-    """A module here that takes seconds to import, preloaded by the trial server for all trials."""
+    """A module of the workloads' folder that takes seconds to import; the trial server imports it once."""
     classes: int | None = None
-    """Number of classes in the labels; None: the module does not say."""
+    """Number of classes of the labels; None: not given."""
 
 
 OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
@@ -98,7 +96,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
-"""Allowed values of each constant, described in words and as a test."""
+"""Allowed values of each constant, in words and as a check."""
 
 
 def known_workloads() -> list[str]:
@@ -113,9 +111,9 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """The constants of a workload's module; raises UserError as `read_traits` does.
+    """The traits of a workload; raises UserError as `read_traits` does.
 
-    A workload with `resident` also has the protocols that copy resident batches.
+    A workload with the protocol `resident` also has the protocols that copy resident batches.
     """
     if workload == OWN:
         return OWN_TRAITS
@@ -125,7 +123,7 @@ def workload_traits(workload: str) -> Traits:
 
 
 def trains(workload: str) -> bool:
-    """Whether a workload trains on resident data with labels."""
+    """Whether a workload can be trained for its quality: on a dataset with labels, with protocol `resident`."""
     traits = workload_traits(workload)
     return traits.dataset is not None and "resident" in traits.protocols
 
@@ -133,8 +131,8 @@ def trains(workload: str) -> bool:
 def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise UserError if a workload does not offer a size, batch size, protocol or variant.
 
-    `values` holds the value of each axis, `keys` the option or file key that it came from. A batch size without a
-    key is not checked.
+    `values` are those of a cell, by axis; `keys` are the options or keys that set them. A batch size without a key is
+    not checked.
     """
     traits = workload_traits(workload)
     low, high = traits.size_range
@@ -156,7 +154,7 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """The columns of a row that describe its size: what it counts, and the name that it stands for."""
+    """The columns `size_name` (what the size counts) and `size_label` (the name that it stands for)."""
     if cell.model is None:
         return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
     return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
@@ -175,7 +173,7 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function `parameter_count`, extracted from a workload's module; returns 0 if the module has none."""
+    """The function `parameter_count` of a workload's module, compiled on its own; returns 0 if there is none."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
@@ -188,9 +186,9 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 
 
 def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIONS) -> Traits:
-    """The constants of a workload's module, after checking that it defines the required functions.
+    """The constants of a workload's module, which must also define `functions`.
 
-    Raises UserError naming the file and the line.
+    Raises UserError, which names the file and usually the line.
     """
     shown = os.path.relpath(module)
     values: dict[str, Any] = {}
@@ -201,7 +199,7 @@ def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIO
             values[name] = ast.literal_eval(node)
         except (ValueError, TypeError):
             raise UserError(
-                f"{lines[name]} is computed, but it is read without running the module; "
+                f"{lines[name]} is computed, but read without running the module; "
                 f"allowed: a literal, {ALLOWED[name][0]}"
             ) from None
         if not ALLOWED[name][1](values[name]):
@@ -209,7 +207,10 @@ def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIO
     missing = [f.name.upper() for f in fields(Traits) if f.default is MISSING and f.name.upper() not in values]
     if missing:
         wanted = "; ".join(f"{name}: {ALLOWED[name][0]}" for name in missing)
-        raise UserError(f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; {GUIDE}")
+        raise UserError(
+            f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; see 'A workload of your own' in "
+            "docs/how-to/configure.md"
+        )
     for name, (signature, most) in functions.items():
         find_function(module, name, signature, most)
     traits = Traits(**{name.lower(): value for name, value in values.items()})
@@ -226,7 +227,7 @@ def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Names and values of the top-level assignments that `Traits` knows."""
+    """Yield the name and value of each assignment at the top level to a constant of `Traits`."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -1,4 +1,4 @@
-"""Claims of a study must have a known form and select cells that the study measures."""
+"""A claim of a study has a known form and selects cells that the study measures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from crossover.config.claim_forms import CrossoverBetween, RatioWithin, SameQuality, Side, claims_of, read_claim
 from user_errors import error_line
 
-SAID = {"statement": "x", "source": "Somebody (2019)"}
+STATEMENT = {"statement": "x", "source": "Somebody (2019)"}
 """A claim without its form."""
 SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2}, "range": [4, 5]}
 RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}, "range": [1, 2]}
@@ -48,7 +48,7 @@ def ratio(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, published: str) -> None:
-    claim = read_claim({**SAID, **values}, "mine", "here")
+    claim = read_claim({**STATEMENT, **values}, "mine", "here")
     assert (claim.form, claim.published, claim.statement, claim.study) == (form, published, "x", "mine")
 
 
@@ -68,7 +68,7 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         (ratio(of={"size": 2, "execution": "compile"}), "claims.0.ratio_between.of.execution: 'compile' is not meas"),
         (
             {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
-            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is read over the sizes",
+            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is between the cpu and an",
         ),
         (
             {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
@@ -79,8 +79,8 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         ({"source": None, **ratio()}, "claims.0.source: missing; allowed: author, title and date, or 'ours'"),
     ],
 )
-def test_a_mistake_in_a_claim_is_one_line(folder: Any, claim: dict[str, Any], message: str) -> None:
-    whole = {key: value for key, value in {**SAID, **claim}.items() if value is not ...}
+def test_an_invalid_claim_is_one_line(folder: Any, claim: dict[str, Any], message: str) -> None:
+    whole = {key: value for key, value in {**STATEMENT, **claim}.items() if value is not ...}
     assert error_line(lambda: folder.study(claims=[whole])).startswith(f"studies/mine.yaml: {message}")
 
 
@@ -98,32 +98,30 @@ def test_a_mistake_in_a_claim_is_one_line(folder: Any, claim: dict[str, Any], me
             {"crossover_between": {"range": [1, 2]}},
             "crossover_between: the selection (no axis pinned) leaves cells that differ in batch_size, precision; pin",
         ),
-        ({"quality": {}}, {"same_quality": {**SAME, "where": {"device": "cpu"}}}, "same_quality.where: it leaves only"),
+        ({"quality": {}}, {"same_quality": {**SAME, "where": {"device": "cpu"}}}, "same_quality.where: selects only"),
     ],
 )
-def test_a_claim_needs_a_study_that_measures_it(
+def test_the_study_of_a_claim_must_measure_what_it_compares(
     folder: Any, changes: dict[str, Any], claim: dict[str, Any], message: str
 ) -> None:
-    text = error_line(lambda: folder.study(claims=[{**SAID, **claim}], **changes))
+    text = error_line(lambda: folder.study(claims=[{**STATEMENT, **claim}], **changes))
     assert text.startswith(f"studies/mine.yaml: claims.0.{message}")
 
 
-def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any) -> None:
+def test_a_claim_may_name_a_study_that_is_not_run(folder: Any) -> None:
     folder.write("other", precisions=["fp32", "bf16"], quality={})
-    same = {**SAME, "study": "other"}
-    assert folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "bf16"}}}]).claims
-    pinned = {**same, "where": {"precision": "tf32"}}
-    text = error_line(lambda: folder.study(claims=[{**SAID, "same_quality": pinned}]))
+
+    def claims(precision: str) -> list[dict[str, Any]]:
+        return [{**STATEMENT, "same_quality": {**SAME, "study": "other", "where": {"precision": precision}}}]
+
+    assert folder.study(claims=claims("bf16")).claims
+    text = error_line(lambda: folder.study(claims=claims("tf32")))
     assert "where.precision: 'tf32' is not measured by study 'other'" in text
     folder.write("other")
     assert "study: 'other' trains no models" in error_line(folder.read)
 
 
-def test_a_claim_takes_the_studys_source(folder: Any) -> None:
-    claims = [{"statement": "x", **ratio()}]
-    study = folder.study(claims=claims, published=SAID)
-    assert [(claim["source"], claim["study"]) for claim in claims_of(study.name, study.published, study.claims)] == [
-        (SAID["source"], "mine")
-    ]
-    text = error_line(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
-    assert text.startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")
+def test_without_a_source_a_claim_has_that_of_the_published_results(folder: Any) -> None:
+    study = folder.study(claims=[{"statement": "x", **ratio()}], published=STATEMENT)
+    (claim,) = claims_of(study.name, study.published, study.claims)
+    assert (claim["source"], claim["study"]) == (STATEMENT["source"], "mine")

@@ -27,8 +27,8 @@ def numbers(rule: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[s
             yield from numbers(part, path)
 
 
-def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
-    """Parquet's integers have 64 bits, seeds of NumPy and scikit-learn 32; a trial adds its number to the seed."""
+def test_every_number_has_bounds_that_its_users_accept() -> None:
+    """Integers in Parquet have 64 bits, seeds of NumPy and scikit-learn 32. A trial adds its number to the seed."""
     rules = {**dict(numbers(json_schema(ConfigKeys), "")), **dict(numbers(json_schema(StudyKeys), "study"))}
     bounds = {
         path: (rule.get("minimum", rule.get("exclusiveMinimum")), rule.get("maximum", rule.get("exclusiveMaximum")))

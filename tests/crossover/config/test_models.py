@@ -38,7 +38,7 @@ def net(folder: Any) -> Path:
     return Path(path)
 
 
-def test_a_file_is_looked_for_beside_the_study_and_in_the_working_directory(net: Path, tmp_path: Path) -> None:
+def test_a_file_is_searched_for_beside_the_study_and_in_the_working_directory(net: Path, tmp_path: Path) -> None:
     beside = read_model("net.py:build", net.parent, "here")
     assert beside == read_model("net.py:build", tmp_path / "elsewhere", "here")
     assert (beside.file, beside.name, beside.title) == (net, "build", "net")
@@ -53,7 +53,7 @@ def test_a_file_is_looked_for_beside_the_study_and_in_the_working_directory(net:
         "class build:\n    pass\n",
     ],
 )
-def test_a_name_that_is_made_otherwise_is_left_to_the_import(net: Path, text: str) -> None:
+def test_a_name_bound_without_def_is_accepted(net: Path, text: str) -> None:
     net.write_text(text)
     assert read_model("net.py:build", net.parent, "here").size_name == "units of size"
 
@@ -62,7 +62,7 @@ def test_a_name_that_is_made_otherwise_is_left_to_the_import(net: Path, text: st
     ("text", "title"),
     [("transformers:ViTConfig", "ViTConfig"), ("transformers:BertConfig", "BertConfig"), ("a.b:c", "b")],
 )
-def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> None:
+def test_models_of_modules_and_libraries_need_no_file(text: str, title: str) -> None:
     model = read_model(text, Path(), "here")
     assert (model.source, model.title, model.file) == (text, title, None)
 
@@ -71,22 +71,22 @@ def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> N
     ("text", "message"),
     [
         ("net.py", "here: 'net.py' names no model; allowed: FILE.py:FUNCTION"),
-        ("no/net:build", "here: 'no/net:build': 'no/net' is neither a file .py nor a module"),
+        ("no/net:build", "here: 'no/net:build': 'no/net' is neither a .py file nor a module"),
         ("none.py:build", "here: there is no file none.py; give the model's file"),
         (
             "net.py:biuld",
             "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
         ),
-        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments other than"),
+        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments that Crossover"),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
     ],
 )
-def test_what_is_no_model_is_one_line(net: Path, text: str, message: str) -> None:
+def test_an_invalid_model_is_one_line(net: Path, text: str, message: str) -> None:
     (net.parent / "torn.py").write_text("def build(:\n")
     assert error_line(lambda: read_model(text, Path(), "here")).startswith(message)
 
 
-def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
+def test_a_module_may_declare_sizes_like_a_file(net: Path) -> None:
     (net.parent / "pkg").mkdir()
     net.rename(net.parent / "pkg" / "net.py")
     model = read_model("pkg.net:build", Path(), "here")
@@ -95,13 +95,13 @@ def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
         read_model("pkg.net:biuld", Path(), "here")
 
 
-def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models.PathFinder, "find_spec", lambda *_: None)
     with pytest.raises(UserError, match="here: timm is not installed; install the version for your torch with pip"):
         read_model("timm:resnet18", Path(), "here")
 
 
-def test_sizes_are_those_that_the_file_states(net: Path) -> None:
+def test_a_file_may_declare_sizes(net: Path) -> None:
     assert declared_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
     assert declared_sizes(read_model("net.py:build", Path(), "here")) is None
@@ -110,7 +110,7 @@ def test_sizes_are_those_that_the_file_states(net: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", ["range(3)", "[0]", "'8'"])
-def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
+def test_invalid_declared_sizes_are_one_line(net: Path, sizes: str) -> None:
     net.write_text(FILE.replace("[8, 16]", sizes))
     with pytest.raises(UserError, match=r"^net\.py: line 4: SIZES"):
         declared_sizes(read_model("net.py:build", Path(), "here"))
@@ -125,7 +125,7 @@ def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
         ("*args", "units of size"),
     ],
 )
-def test_sizes_count_what_the_first_argument_says(net: Path, signature: str, counted: str) -> None:
+def test_sizes_are_named_by_the_first_argument_or_size_name(net: Path, signature: str, counted: str) -> None:
     net.write_text(f"def build({signature}): ...\n")
     assert read_model("net.py:build", Path(), "here").size_name == counted
     net.write_text(f"SIZE_NAME = 'cells'\ndef build({signature}): ...\n")
@@ -133,20 +133,20 @@ def test_sizes_count_what_the_first_argument_says(net: Path, signature: str, cou
 
 
 class TestStudies:
-    def test_a_question_and_a_model_make_a_study(self, folder: Any, net: Path) -> None:
+    def test_a_study_of_a_model_needs_only_a_question(self, folder: Any, net: Path) -> None:
         study = folder.study(title=..., workload=..., sizes=..., batch_sizes=..., model="net.py:build", mode="infer")
         assert (study.workload, study.sizes, study.batch_sizes) == ("model", (8, 16), (32,))
         assert study.model == Model(str(net), "build", mode="infer")
         assert {cell.model for cell in study.cells(["cpu"])} == {study.model}
 
-    def test_sizes_that_nobody_asked_for_may_be_refused(self, folder: Any, net: Path) -> None:
+    def test_only_default_sizes_may_be_refused(self, folder: Any, net: Path) -> None:
         assert not folder.study(workload=..., sizes=..., model="net.py:build").model.may_refuse
         net.write_text(FILE.replace("SIZES", "OTHERS"))
         study = folder.study(workload=..., sizes=..., model="net.py:build")
         assert (study.sizes, study.model.may_refuse) == (DEFAULT_SIZES, True)
         assert not folder.study(workload=..., sizes=[3], model="net.py:build").model.may_refuse
 
-    def test_sizes_may_be_names_over_parameters(self, folder: Any) -> None:
+    def test_with_names_as_sizes_the_x_axis_is_parameters(self, folder: Any) -> None:
         study = folder.study(workload=..., model="transformers:ViTConfig", sizes=["ViTConfig", "BertConfig"])
         assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("ViTConfig", "BertConfig"))
         assert [study.model.argument(size) for size in study.sizes] == ["ViTConfig", "BertConfig"]
@@ -154,11 +154,11 @@ class TestStudies:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"sizes": ["a"]}, "studies/mine.yaml: sizes: ['a'] holds names, which only a study with `model` has"),
+            ({"sizes": ["a"]}, "studies/mine.yaml: sizes: ['a'] are names, which need a study with `model`"),
             ({"workload": ..., "model": "a.b:c", "sizes": [1, "a"]}, "studies/mine.yaml: sizes: [1, 'a'] mixes"),
             ({"protocols": ["loaded"]}, "studies/mine.yaml: protocols: 'loaded' is not offered by workload 'disc_mlp'"),
             ({"workload": ..., "model": "none.py:f"}, "studies/mine.yaml: model: there is no file"),
         ],
     )
-    def test_a_bad_one_is_one_line(self, folder: Any, changes: Any, message: str) -> None:
+    def test_an_invalid_study_of_a_model_is_one_line(self, folder: Any, changes: Any, message: str) -> None:
         assert error_line(lambda: folder.study(**changes)).startswith(message)

@@ -38,12 +38,12 @@ from trials import CELL, trial_options
         ("1152921504606846976", 2**60),
     ],
 )
-def test_sizes_of_memory_have_units(text: str, size: int) -> None:
+def test_an_amount_of_memory_may_have_a_unit(text: str, size: int) -> None:
     assert memory_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["8G", "GB", "-8GB", "0", "0.1B", "8GB8", "1e9", "2000000TB"])
-def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
+def test_an_invalid_amount_of_memory_is_one_line(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
         memory_size(text)
 
@@ -57,7 +57,7 @@ NUMBERS: list[tuple[Any, str, type, str]] = [
 
 
 @pytest.mark.parametrize(("script", "more", "of", "name"), NUMBERS)
-def test_an_option_takes_what_the_config_allows(script: Any, more: str, of: type, name: str) -> None:
+def test_an_option_has_the_bounds_of_the_config(script: Any, more: str, of: type, name: str) -> None:
     """An option accepts both ends of its range, and nothing beyond them."""
     (metadata,) = (field.metadata for field in fields(of) if field.name == name)
     is_whole = (isinstance(metadata.get("ge"), int) and metadata.get("le") == MOST) or name == "epochs"
@@ -76,7 +76,7 @@ def test_an_option_takes_what_the_config_allows(script: Any, more: str, of: type
         assert not takes(end - inwards if inclusive in metadata else end)
 
 
-def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_begins_with_a_tilde_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
         check_writable(Path("~/t.parquet"))
@@ -84,7 +84,7 @@ def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, mo
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc")
-def test_an_output_where_not_even_root_can_make_a_file_is_one_line() -> None:
+def test_an_output_that_cannot_be_written_is_one_line() -> None:
     with pytest.raises(
         UserError, match=r"^--output: /proc/t.parquet cannot be written \(.+\); name a file in a folder"
     ):
@@ -92,7 +92,7 @@ def test_an_output_where_not_even_root_can_make_a_file_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(("content", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
-def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, content: bytes, replaced: bool) -> None:
+def test_an_output_replaces_only_an_earlier_output(tmp_path: Path, content: bytes, replaced: bool) -> None:
     output = tmp_path / "t.parquet"
     output.write_bytes(content)
     with (
@@ -106,7 +106,7 @@ SHARED: dict[str, Any] = {"cpu_threads": 2, "time_limit_s": 60.0}
 AXIS_VALUES = {axis: getattr(CELL, axis) for axis in AXES}
 
 
-def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
+def test_the_options_of_a_trial_parse_to_its_cell_and_effort() -> None:
     effort = Effort(blocks_min=7, timed_max_s=1.5)
     more = {"latency_steps": 400, "latency_mistakes": True}
     options = trial_options(replace(CELL, machine="h200"), seed=1, effort=effort, **SHARED, **more)
@@ -116,7 +116,7 @@ def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
     assert not any("machine" in option for option in trial_options(CELL, seed=1, effort=effort, **SHARED))
 
 
-def test_a_searchs_command_line_has_no_batch_size() -> None:
+def test_the_options_of_a_search_parse_to_it_without_a_batch_size() -> None:
     options = search_options(AXIS_VALUES, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
     parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
     options_read = {
@@ -133,7 +133,7 @@ def test_a_searchs_command_line_has_no_batch_size() -> None:
     )
 
 
-def test_a_trainings_command_line_gives_back_the_training() -> None:
+def test_the_options_of_a_training_parse_to_it() -> None:
     options = training_options(CELL, Quality(2, 3, 0.25), **SHARED)
     parsed = vars(train_model.parse_arguments([*options, "--seed=4", "--dataset=a", "--output=b"]))
     expected = {**AXIS_VALUES, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}

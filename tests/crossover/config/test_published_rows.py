@@ -14,7 +14,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs.csv"
 
 
-def test_rows_are_in_si_units(file: Path) -> None:
+def test_results_are_converted_to_si_units(file: Path) -> None:
     file.write_text(
         "# Somebody, a title (2019).\n#  Read off a chart.\n"
         "precision,batch_size,label,step_time_ms,device_used_mb,peak_allocated_mib,samples_per_s,max_abs_error\n"
@@ -47,7 +47,7 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("size,run_time_s\n2,1\n", "runs.csv: no line starts with '#'"),
         ("# source\n", "runs.csv: no columns; allowed: variant, protocol"),
         ("# source\nsize,seconds\n2,1\n", "runs.csv: column 'seconds' is unknown; allowed: "),
-        ("# source\nsize,device\n2,cpu\n", "runs.csv: no column holds a result; allowed: run_time_s, "),
+        ("# source\nsize,device\n2,cpu\n", "runs.csv: no column has results; allowed: run_time_s, "),
         ("# source\nsize,run_time_s\n\n2,1,3\n", "runs.csv: line 4: 3 fields; allowed: 2, one per column"),
         ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
         ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
@@ -61,11 +61,11 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("# source\nsize,run_time_s\n2,\n", "runs.csv: line 3: no result; allowed: a line with at least one"),
         (
             "# source\nsize,run_time_ms\n2,1500\n3,1\n2,3000\n",
-            "runs.csv: line 5: the run of line 3 again, with run_time_s 3.0 instead of 1.5; allowed: each run once, or",
+            "runs.csv: line 5: repeats the run of line 3; allowed: each run once, or a label for each",
         ),
     ],
 )
-def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
+def test_an_invalid_file_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     assert error_line(read_published_rows, file).startswith(message)
 
@@ -79,8 +79,8 @@ def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
         "# Größe, Zeit (2019)\nsize\tdevice\tlabel\trun_time_s\n6\tcpu\ta,b\t83,02\n6\tcuda\t\t66,27\n",
     ],
 )
-def test_a_spreadsheets_table_is_read(file: Path, text: str) -> None:
-    """With semicolons, decimal commas, quoted sources and empty fields at the ends of lines."""
+def test_a_file_saved_by_a_spreadsheet_is_read(file: Path, text: str) -> None:
+    """Spreadsheets write semicolons, decimal commas, quoted `#` lines, and empty fields at the ends of lines."""
     file.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
     source, rows = read_published_rows(file)
     assert source == "Größe, Zeit (2019)"

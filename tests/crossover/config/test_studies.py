@@ -63,11 +63,11 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
         (tuple(range(100)), {0, 25, 50, 74, 99}),
     ],
 )
-def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], taken: set[int]) -> None:
+def test_a_preview_has_both_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], taken: set[int]) -> None:
     assert set(preview(replace(STUDY, sizes=sizes)).sizes) == taken
 
 
-def test_a_study_measures_on_its_own_devices_only() -> None:
+def test_devices_of_a_study_restrict_those_of_the_run() -> None:
     study = replace(STUDY, devices=("cuda", "xpu"))
     assert {cell.device for cell in study.cells(["cpu", "cuda"])} == {"cuda"}
     assert study.cells(["cpu"]) == []
@@ -77,7 +77,7 @@ def test_a_study_measures_on_its_own_devices_only() -> None:
         check_any_for([study], ["cpu"])
 
 
-def test_the_cpu_on_fewer_cores_stands_beside_the_cpu_only() -> None:
+def test_fewer_cores_are_sides_of_the_cpu_only() -> None:
     study = replace(STUDY, cpu_threads=(1, "half"), sizes=(2,), batch_sizes=(100,))
     assert [cell.device for cell in study.cells(["cpu", "cuda"])] == ["cpu", "cpu-1", "cpu-half", "cuda"]
     assert [cell.device for cell in study.cells(["cuda"])] == ["cuda"]
@@ -93,13 +93,13 @@ def test_the_cpu_on_fewer_cores_stands_beside_the_cpu_only() -> None:
         ({"blocks_min": 50, "warmup_min_s": 2.0}, Effort(), Effort(blocks_min=50, warmup_min_s=2.0)),
     ],
 )
-def test_the_smaller_cap_counts_and_else_the_studys_own_number(
+def test_a_study_may_change_the_effort_but_not_raise_its_caps(
     of_study: dict[str, float], run: Effort, counts: Effort
 ) -> None:
     assert effort_of(replace(STUDY, effort=of_study), run) == counts
 
 
-def test_what_changes_no_model_is_trained_once() -> None:
+def test_cells_with_the_same_model_are_trained_once() -> None:
     """Cells that differ only in protocol, execution or threads train the same model."""
     study = replace(
         STUDY,
@@ -122,7 +122,7 @@ def test_what_changes_no_model_is_trained_once() -> None:
     assert (trained_cells(STUDY, ["cpu"]), quality_of(STUDY)) == ([], None)
 
 
-def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
+def test_candidates_add_cells_to_the_grid() -> None:
     """Without `precisions` the study's first precision is used; a CPU has no CUDA graph, and on fewer cores nothing is
     compiled.
     """
@@ -143,7 +143,7 @@ def test_candidates_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     assert {cell.execution for cell in cells_of_candidates(study, ["cpu"])} == {"eager", "compile"}
 
 
-def test_the_first_round_goes_study_by_study_and_begins_with_the_cells_that_come_first() -> None:
+def test_the_first_round_goes_study_by_study_and_begins_with_the_first_cells() -> None:
     cells = [*STUDY.cells(["cpu", "cuda"]), *replace(STUDY, name="another").cells(["cpu", "cuda"])]
     first = {cell for cell in cells if cell.batch_size == 200}
     turns = list(in_rounds(cells, trials=2, seed=7, first=first))

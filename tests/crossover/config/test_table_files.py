@@ -53,7 +53,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
     ],
 )
-def test_what_is_no_table_is_one_line(
+def test_an_invalid_table_is_one_line(
     given: dict[str, Any], folder: Any, changes: dict[str, Any], message: str
 ) -> None:
     texts = {
@@ -79,7 +79,7 @@ def test_what_is_no_table_is_one_line(
         (lambda path: path.write_text("a;b;label;;\n1;2;x;;\n"), "without a name (4 and 5)"),
     ],
 )
-def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], object], named: str) -> None:
+def test_index_columns_are_left_out_and_named(tmp_path: Path, write: Callable[[Path], object], named: str) -> None:
     write(tmp_path / "rows")
     table = read_table({"file": "rows", "targets": "label"}, tmp_path, "here")
     assert inputs_of(table) == ["a", "b"]
@@ -88,7 +88,7 @@ def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_header_is_read_as_spreadsheets_write_it(tmp_path: Path, delimiter: str, encoding: str) -> None:
+def test_headers_with_any_delimiter_and_encoding_are_read(tmp_path: Path, delimiter: str, encoding: str) -> None:
     text = FRAME.rename(columns={"a": "größe, in m"}).to_csv(index=False, sep=delimiter, lineterminator="\r\n")
     (tmp_path / "rows.csv").write_text(text, encoding=encoding, newline="")
     assert (tmp_path / "rows.csv").read_bytes().startswith(codecs.BOM_UTF8) == (encoding == "utf-8-sig")
@@ -99,7 +99,7 @@ def test_a_header_is_read_as_spreadsheets_write_it(tmp_path: Path, delimiter: st
 HARD_NAMES = ("income, USD", '"quoted"', "a=b", "-x", " c", "it's $HOME", "two\nlines", "{brace}")
 
 
-def test_names_of_columns_survive_the_command_line(tmp_path: Path) -> None:
+def test_column_names_pass_through_the_command_line(tmp_path: Path) -> None:
     pd.DataFrame({name: [1.0] for name in (*HARD_NAMES, "-t")}).to_parquet(tmp_path / "t.parquet")
     (tmp_path / "net.py").write_text("def build(size): ...")
     table = Table(str(tmp_path / "t.parquet"), "-t", HARD_NAMES)
@@ -108,7 +108,7 @@ def test_names_of_columns_survive_the_command_line(tmp_path: Path) -> None:
     assert cell_of(parse_arguments([*as_options(model_options(model)), *rest])).model == model
 
 
-def test_names_of_all_columns_stay_in_the_table(tmp_path: Path) -> None:
+def test_names_of_all_columns_are_not_on_the_command_line(tmp_path: Path) -> None:
     """20,000 names do not fit on a command line."""
     (tmp_path / "wide.csv").write_text(",".join(f"gene-{number}" for number in range(20_000)) + ",label\n")
     table = read_table({"file": "wide.csv", "targets": "label"}, tmp_path, "here")

@@ -1,4 +1,4 @@
-"""Reading a config: files and command line are parsed alike, and no value is dropped or misread."""
+"""Reading and checking a config: files and command line are parsed alike, and no value is dropped or misread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXTS = ("2:30", "1:30.5", "010", "-007", "0b11", "1_000", "2020-01-01", "2020-0
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str) -> None:
+def test_values_that_only_yaml_1_1_converts_are_strings(file: Path, text: str) -> None:
     file.write_text(f"a: {text}\nb: '{text}'\n")
     assert read_yaml(file) == {"a": text, "b": text}
 
@@ -43,9 +43,7 @@ def test_what_yaml_1_1_takes_for_something_else_is_a_text(file: Path, text: str)
         ("{'cpu': 0.8, 'cuda': None}", {"cpu": 0.8, "cuda": None}),
     ],
 )
-def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
-    file: Path, text: str, value: object
-) -> None:
+def test_values_are_read_alike_from_a_file_and_the_command_line(file: Path, text: str, value: object) -> None:
     file.write_text(f"key: {text}\n")
     (of_file,), (of_line,) = read_layers([file], ())[:1], read_layers([], [f"key={text}"])
     assert (of_file, of_line) == (("mine.yaml", {"key": value}), ("--config", {"key": value}))
@@ -62,7 +60,7 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
         ("a: 1\n---\na: 2", "line 2, column 1: not valid YAML: but found another document"),
     ],
 )
-def test_what_a_reader_would_drop_or_cannot_hold_is_one_line(file: Path, text: str, message: str) -> None:
+def test_invalid_yaml_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     assert error_line(read_yaml, file).startswith(f"mine.yaml: {message}")
 
@@ -92,12 +90,12 @@ def test_model_and_studies_on_one_command_line_are_one_line() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("studies", "hsf_width,disc_depth"), ("devices", "cpu,cuda")])
-def test_several_values_without_brackets_are_told_their_list(key: str, value: str) -> None:
+def test_the_message_for_several_values_without_brackets_shows_the_list(key: str, value: str) -> None:
     assert error_line(check, {key: value}, ConfigKeys, COMMAND_LINE).endswith(f"; several are a list, [{value}]")
     assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("for several, such as [16,64]")
 
 
-def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
+def test_later_layers_replace_single_keys_and_are_named() -> None:
     layers = [
         ("config.yaml", {"trials": 3, "prices": {"cpu": 5, "cuda": 2}, "cluster": {"a": "x"}, "effort": "quick"}),
         ("quick.yaml", {"trials": 1, "prices": {"cpu": 3}, "cluster": None}),
@@ -124,27 +122,27 @@ def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
         ({"x" * 10_000: 1}, "xxxxxxxxx"),
     ],
 )
-def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
+def test_a_long_value_is_truncated(values: dict[str, Any], message: str) -> None:
     text = error_line(check, values, Digits, COMMAND_LINE)
     assert text.startswith(f"--config: {message}")
     assert "..." in text
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
-def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
-    words = "allowed: a string of 1 to 2000 characters, without control characters"
+def test_characters_that_a_page_cannot_have_are_refused(text: str) -> None:
+    words = "allowed: a string of 1 to 2000 characters, without control characters, or null"
     assert error_line(check, {"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE).endswith(words)
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 
 
 @pytest.mark.parametrize("results", ["results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden"])
-def test_results_may_be_a_path_that_every_tool_takes(results: str) -> None:
+def test_paths_that_every_tool_accepts_are_allowed_for_results(results: str) -> None:
     assert check({"results": results}, ConfigKeys, COMMAND_LINE)["results"] == results
 
 
 @pytest.mark.parametrize(
     "results", ["", "~/runs", "-x", "a\n", *(f"a{sign}" for sign in ":{}<>*?|\\$`;%'()#~😀"), "x" * 201]
 )
-def test_other_results_are_refused(results: str) -> None:
+def test_other_paths_are_refused_for_results(results: str) -> None:
     text = error_line(check, {"results": results}, ConfigKeys, COMMAND_LINE)
     assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text

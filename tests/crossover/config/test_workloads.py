@@ -51,7 +51,7 @@ def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
         ),
         (WHOLE + "def build(:\n", "line 5: not valid Python ("),
         (b"\xff\xfe", "line 1: not valid Python ("),
-        (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),
+        (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but read without running"),
     ],
 )
 def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | bytes, message: str) -> None:
@@ -71,7 +71,7 @@ def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | byte
         ("None", "3", "line 3: DATASET: 3 is not allowed; allowed: None, or a key"),
     ],
 )
-def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: str, line: str) -> None:
+def test_an_invalid_constant_is_one_line(module: Path, right: str, wrong: str, line: str) -> None:
     assert complaint(module, WHOLE.replace(right, wrong)).startswith(f"mine.py: {line}")
 
 
@@ -85,7 +85,7 @@ def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: 
         ("CLASSES = 1", "None, or a whole number of at least 2"),
     ],
 )
-def test_an_optional_constant_fits_the_others(module: Path, constant: str, allowed: str) -> None:
+def test_an_invalid_optional_constant_is_one_line(module: Path, constant: str, allowed: str) -> None:
     name, _, value = constant.partition(" = ")
     message = complaint(module, f"{WHOLE}{constant}\n{FUNCTIONS}")
     shown = value.replace('"', "'")
@@ -97,15 +97,18 @@ def test_an_optional_constant_fits_the_others(module: Path, constant: str, allow
     [
         ("", "mine.py: there is no function build_model; add one: build_model(size)"),
         ("def build_model(size): ...\n", "mine.py: there is no function build; allowed: build_model (did"),
-        (FUNCTIONS.replace("(features)", "(a, b)"), "mine.py: line 5: build_model(a, b) needs arguments other than"),
+        (
+            FUNCTIONS.replace("(features)", "(a, b)"),
+            "mine.py: line 5: build_model(a, b) needs arguments that",
+        ),
     ],
 )
-def test_what_a_module_must_define_is_looked_for_without_running_it(module: Path, functions: str, message: str) -> None:
+def test_a_missing_or_unsuitable_function_is_one_line(module: Path, functions: str, message: str) -> None:
     assert complaint(module, WHOLE + functions).startswith(message)
 
 
-ASKED = {"size": 2, "protocol": "resident", "variant": "plain"}
-KEYS = {axis: f"--{axis}" for axis in ASKED}
+VALUES = {"size": 2, "protocol": "resident", "variant": "plain"}
+KEYS = {axis: f"--{axis}" for axis in VALUES}
 
 
 @pytest.mark.parametrize(
@@ -118,16 +121,16 @@ KEYS = {axis: f"--{axis}" for axis in ASKED}
         ("matmul", {"size": 64, "batch_size": 1}, {"size": 64, "batch_size": 2}, "--batch-size: 2 is not .*: 1"),
     ],
 )
-def test_what_a_workload_does_not_offer_is_refused(
+def test_values_that_a_workload_does_not_offer_are_refused(
     monkeypatch: pytest.MonkeyPatch, workload: str, right: dict[str, Any], wrong: dict[str, Any], message: str
 ) -> None:
     if workload == "few_sizes":
         traits = replace(workload_traits("disc_mlp"), sizes=(2, 4, 16))
         monkeypatch.setattr("crossover.config.workloads.workload_traits", lambda _workload: traits)
     keys = KEYS | ({"batch_size": "--batch-size"} if "batch_size" in right else {})
-    check_offered(workload, ASKED | right, keys)
+    check_offered(workload, VALUES | right, keys)
     with pytest.raises(UserError, match=f"^{message}"):
-        check_offered(workload, ASKED | wrong, keys)
+        check_offered(workload, VALUES | wrong, keys)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_what_a_workload_does_not_offer_is_refused(
         "matmul": 16,
     }.items(),
 )
-def test_the_arithmetic_counts_the_parameters_of_the_model(workload: str, size: int) -> None:
+def test_parameter_count_is_that_of_the_model(workload: str, size: int) -> None:
     module = importlib.import_module(f"crossover.measurement.workloads.{workload}")
     with torch.device("meta"):
         model = module.build_model(size)
@@ -168,7 +171,7 @@ def test_reading_a_workload_does_not_import_torch(root: Path) -> None:
 
 
 @pytest.mark.parametrize("body", ["return undefined * size", "return 'many'", "return float('nan')", "return size / 0"])
-def test_arithmetic_that_fails_is_one_line(module: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+def test_a_parameter_count_that_fails_is_one_line(module: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     workload = f"own_{len(body)}"  # modules are read once
     monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)
     module.with_name(f"{workload}.py").write_text(f"def parameter_count(size):\n    {body}\n")
