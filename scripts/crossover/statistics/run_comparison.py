@@ -1,4 +1,4 @@
-"""Compare two runs cell by cell: the ratio of their times with its interval, a verdict, and differences in code."""
+"""Compare two runs cell by cell: the ratio of times with its interval, a verdict, and differences in code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NO_DATA, MISSING = "no_data", "missing"
 VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 
 MARGIN = 0.02
-"""Times whose ratio lies between 1 / 1.02 and 1.02 are equivalent."""
+"""Equivalence margin: a ratio between 1 / 1.02 and 1.02."""
 
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
-"""The parts of a cell's code, with the columns of measurements that tell whether they differ."""
+"""The parts of a cell's code, with the columns of measurements that identify their versions."""
 OTHER = "other"
-"""Parts that only code_key covers: environment variables, and modification times of files that a user's model reads."""
+"""Everything else in code_key: environment variables, and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = {
@@ -43,10 +43,10 @@ COMPARISON_COLUMNS = {
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row per cell of either measurements table, in the order of the first; cells of the second alone come last.
+    """One row per cell of either run, in the order of the first; cells that only the second run has come last.
 
-    To compare cells that differ in an axis, such as the same cells in two studies, give it the same value in both:
-    `compare_runs(first, second.assign(study="name in the first"))`.
+    To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
+    runs: `compare_runs(first, second.assign(study="name in the first"))`.
     """
     firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
     rows = [
@@ -79,7 +79,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; equal values of code_key cover all parts."""
+    """The parts of a cell's code that differ or are not recorded; an equal code_key covers the latter."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
@@ -100,7 +100,7 @@ def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object
 
 
 def _differing_packages(*runs: set[str]) -> str:
-    """The packages whose versions differ, as `torch 2.12.0 against 2.13.0`, from the JSON texts of both runs."""
+    """The packages with different versions, as in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
     versions: list[dict[str, set[str]]] = [{}, {}]
     for texts, of_run in zip(runs, versions, strict=True):
         for name, version in (item for text in texts for item in json.loads(text).items()):
@@ -118,7 +118,7 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
 
 
 def times_s(cell: pd.DataFrame | None) -> list[float]:
-    """The times of a cell's ok trials; none without the cell."""
+    """The times of a cell's ok trials; empty for None."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 
@@ -127,9 +127,9 @@ def _statuses(cell: pd.DataFrame | None) -> str | None:
 
 
 def summary(comparison: pd.DataFrame) -> pd.Series:
-    """The distribution of a comparison's ratios over the cells with a time in both runs, and of its intervals.
+    """Quartiles and geometric mean of the ratios of a comparison, and the share of intervals that contain 1.
 
-    Quartiles are interpolated on the log scale, where swapping the runs only inverts the summary.
+    Quartiles are interpolated on the log scale, so that swapping the runs inverts them.
     """
     logs = comparison["ratio"].dropna().astype(float).map(math.log)
     within = comparison["within"].dropna().astype(float)
