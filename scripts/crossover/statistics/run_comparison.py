@@ -12,6 +12,7 @@ from crossover.statistics.intervals import COMPARISONS, compared, ratio_over_tri
 from crossover.tables.registry import CELL_AXES
 
 NO_DATA, MISSING = "no_data", "missing"
+"""A run has no time for a cell; a run lacks the cell."""
 VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 
 MARGIN = 0.02
@@ -23,27 +24,19 @@ OTHER = "other"
 """Everything else in code_key: environment variables, and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
-COMPARISON_COLUMNS = {
-    "verdict": f"on the second run: {', '.join(COMPARISONS)}; {NO_DATA}: a run has no time; {MISSING}: nor the cell",
-    "ratio": "time of the first run over time of the second, above 1 the second is faster; empty if a run has no time",
-    "ratio_low": "lower end of its 95 % interval; empty where a run has fewer than two ok trials",
-    "ratio_high": "upper end of its 95 % interval; empty where a run has fewer than two ok trials",
-    "within": "whether the two agree within their trials' spread, i.e. the interval contains 1; empty without an "
-    "interval",
-    "trials_first": "ok trials of the first run",
-    "trials_second": "ok trials of the second run",
-    "status_first": "statuses of the first run's trials, without repeats",
-    "status_second": "statuses of the second run's trials, without repeats",
-    "missing_in": "the run that lacks the cell: first or second",
-    "differing_code": f"parts of the code that differ, of {', '.join([*CODE, OTHER])}; {OTHER}: code_key alone differs",
-    "unrecorded_code": f"parts of the code that a run did not record, of {', '.join(CODE)}",
-    "differing_packages": "packages whose versions differ, with the versions of both runs",
-}
+COMPARISON_COLUMNS = (
+    *("verdict", "ratio", "ratio_low", "ratio_high", "within", "trials_first", "trials_second"),
+    *("status_first", "status_second", "missing_in", "differing_code", "unrecorded_code", "differing_packages"),
+)
 """The columns of a comparison other than the axes of its cell."""
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either run, in the order of the first; cells that only the second run has come last.
+
+    `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
+    and `within` is True if its interval contains 1. Trials are the ok ones, and statuses are without repeats.
+    `differing_code` and `unrecorded_code` list parts of CODE, and OTHER if only code_key differs.
 
     To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
     runs: `compare_runs(first, second.assign(study="name in the first"))`.
