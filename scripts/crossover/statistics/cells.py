@@ -95,21 +95,21 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     flops = _median(numbers["flops_per_step"][rows])
     return {
         **{name: columns[name][first] for name in (*CELL_AXES, *OF_FIRST_TRIAL)},
-        "parameters": _most(numbers["parameters"][rows]),
+        "parameters": np.fmax.reduce(numbers["parameters"][rows]),
         "status": columns["status"][failed[0]] if len(failed) else "ok",
         "reason": columns["reason"][failed[0]] if len(failed) else None,
         **columns_of(time, "step_time{}_s"),
-        **columns_of(_rate(samples, time), "samples_per_s{}"),
+        **columns_of(_scaled(time.inverted(), samples), "samples_per_s{}"),
         "flops_per_step": flops,
-        **columns_of(_rate(flops, time, TERA), "achieved_tflops{}"),
+        **columns_of(_scaled(time.inverted(), flops / TERA), "achieved_tflops{}"),
         **(columns_of(share_over_trials(shares), "host_bound_share{}") if shares else {}),
         **(columns_of(time_over_trials(joules, resolution=ENERGY_RESOLUTION), "energy_per_step{}_j") if joules else {}),
         **columns_of(_scaled(time, price / SECONDS_PER_HOUR * MILLION), "price_per_million_steps{}"),
         **{name: _median(numbers_of_ok[name]) for name in MEDIANS},
         "rss_growth_bytes": _median(numbers_of_ok["peak_rss_bytes"] - numbers_of_ok["base_rss_bytes"]),
         **_peak(numbers_of_ok, device),
-        "capacity_bytes": _most(numbers["memory_bytes" if is_cpu(device) else "device_memory_bytes"][rows]),
-        "timed_steps": -_most(-numbers_of_ok["timed_steps"]),
+        "capacity_bytes": np.fmax.reduce(numbers["memory_bytes" if is_cpu(device) else "device_memory_bytes"][rows]),
+        "timed_steps": np.fmin.reduce(numbers_of_ok["timed_steps"], initial=np.nan),
         "trials": len(ok),
         "trials_not_ok": len(failed),
         "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | differing),
@@ -127,15 +127,9 @@ def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) 
     return next((price for key in keys if (price := prices.get(key)) is not None), math.nan)
 
 
-def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
-    """An amount, in `unit`, per second; the upper end of the time gives the lower end of the rate."""
-    low, high = (None if end is None else amount / end / unit for end in (time.high, time.low))
-    return Interval(amount / time.mean / unit, low, high)
-
-
-def _scaled(time: Interval, factor: float) -> Interval:
-    low, high = (None if end is None else end * factor for end in (time.low, time.high))
-    return Interval(time.mean * factor, low, high)
+def _scaled(interval: Interval, factor: float) -> Interval:
+    low, high = (None if end is None else end * factor for end in (interval.low, interval.high))
+    return Interval(interval.mean * factor, low, high)
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
@@ -170,16 +164,11 @@ def numbers_of(values: pd.Series) -> Floats:
 
 
 def _present(values: Floats) -> list[float]:
-    return [float(value) for value in values[~np.isnan(values)]]
-
-
-def _most(values: Floats) -> float:
-    """The largest number; NaN if there is none."""
-    measured = values[~np.isnan(values)]
-    return float(measured.max()) if len(measured) else math.nan
+    present: list[float] = values[~np.isnan(values)].tolist()
+    return present
 
 
 def _median(values: Floats) -> float:
     """The lower median, which is a measured value; NaN without values."""
-    measured = np.sort(values[~np.isnan(values)])
-    return float(measured[(len(measured) - 1) // 2]) if len(measured) else math.nan
+    measured = sorted(_present(values))
+    return measured[(len(measured) - 1) // 2] if measured else math.nan

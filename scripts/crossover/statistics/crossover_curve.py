@@ -50,11 +50,6 @@ class Advantages:
         """True if there are intervals at two sizes or more, or at the only size."""
         return has_intervals(self.variance + self.shared.variance)
 
-    @property
-    def simultaneous(self) -> tuple[int, float]:
-        """Number and level of the simultaneous intervals that decide on significant signs."""
-        return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
-
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
         """Half widths of the intervals of L, from `variance` and `fourth` without those of `shared`."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
@@ -66,7 +61,8 @@ class Advantages:
         sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more counts as
         significant.
         """
-        return sure_signs(self.mean, self.errors(self.variance, self.fourth, *self.simultaneous))
+        errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
+        return sure_signs(self.mean, errors)
 
     def significant_ends(self) -> tuple[float | None, float | None]:
         """The largest size with a significant sign of -1 and the smallest with 1; None where there is none. Without
@@ -140,9 +136,6 @@ class Curve:
     log_sizes: Floats
     smooth: Callable[[float | Floats], Floats]
     """L~ by ln(size)."""
-    together: int = 1
-    """Number of simultaneous sets (Bonferroni)."""
-    level: float = LEVEL
 
     def root(self, gap: int) -> float:
         """ln(size) of the zero in a gap whose ends have opposite signs."""
@@ -166,7 +159,7 @@ class Curve:
         value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
         variance = _weighed(v_low, v_high, share, 2)
-        trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
+        trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4))
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
         return np.asarray(np.abs(value) - bend - trials)
 

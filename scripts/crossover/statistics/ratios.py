@@ -76,7 +76,7 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Map
 
 def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
     ratio = ratio_of(contender.steps, baseline.steps)
-    return {
+    row = {
         **pair.contender.values,
         "pair": pair.pair,
         "baseline": pair.baseline_name,
@@ -86,14 +86,11 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
         "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
         "baseline_s": math.exp(baseline.steps.mean),
         "contender_s": math.exp(contender.steps.mean),
-        **(_payback(contender.jobs, baseline.jobs) if pair.pair != "machine" else {}),
     }
-
-
-def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
-    steps = payback(contender, baseline) or Interval(math.nan)
-    startups_s = {"startup_s": contender.startup_s, "baseline_startup_s": baseline.startup_s}
-    return startups_s | columns_of(steps, "payback_steps{}")
+    if pair.pair != "machine":
+        row |= {"startup_s": contender.jobs.startup_s, "baseline_startup_s": baseline.jobs.startup_s}
+        row |= columns_of(payback(contender.jobs, baseline.jobs) or Interval(math.nan), "payback_steps{}")
+    return row
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
