@@ -31,7 +31,7 @@ NEAR = 1 / 3
 LEAST = 0.2
 """Minimum share of a step for a second cause to be reported."""
 ALSO = 0.4
-"""Its minimum share as a fraction of the first cause's, unless the intervals of both shares overlap."""
+"""Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
 """Minimum share of a step that must remain for a prediction, since a short remainder runs with cold caches after a long
@@ -49,7 +49,7 @@ Seconds = Mapping[str, float]
 """TIMES and OF_FIRST of a trial; NaN where one was not measured."""
 
 PIN_ENOUGH = 1.05
-"""Minimum gain of pinned memory to be the remedy for copies; below, the remedy is to keep the batch on the device."""
+"""Minimum gain for pinned memory to be the remedy for copies; otherwise it is to keep the batch on the device."""
 
 
 class RoofTimes(NamedTuple):
@@ -60,9 +60,9 @@ class RoofTimes(NamedTuple):
     """The part of `memory_s` for matmuls, convolutions and attention."""
     compute_s: float
     launch_s: float
-    """For launching the step's kernels within one graph."""
+    """Launching the step's kernels within one CUDA graph."""
     gaps_s: float
-    """For the gaps between these kernels."""
+    """The gaps between these kernels."""
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # Loading takes at most as long as on its own; a larger difference is noise of a long step.
+    # Loading takes no longer than it does alone; a larger difference is noise, which is large in a long step.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
     parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
@@ -138,7 +138,7 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
         cannot_be_graph = or_nan(trial.get("fits_graph")) == 0
         parts_s["host"] = idle_s if cannot_be_graph else min(_or_0(seconds["host_work_s"]), idle_s)
         parts_s["launch"] = idle_s - parts_s["host"]
-        # A graph's time includes the gaps between its kernels, the profiler's does not.
+        # The time of a graph includes the gaps between its kernels; the profiler's time does not.
         launch_s = min(roofs.launch_s if replayed else roofs.launch_s - roofs.gaps_s, work_s)
         if launch_s >= NEAR * work_s > 0:
             parts_s["launch"] += launch_s
@@ -210,10 +210,11 @@ def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy
 def _overhead_s(
     work_s: float, host_s: float, held_s: float, seconds: Seconds, roofs: RoofTimes, *, is_compiled: bool
 ) -> float:
-    """Seconds of call overhead of a CPU step's operators, which take `work_s` with the host's work.
+    """Seconds of call overhead in a CPU step; `work_s` is the time of its operators and of the host's work.
 
-    It is the part of a step that does not grow with the batch, minus host work and the time to move its weights. If no
-    larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
+    The overhead is the part of a step that does not grow with the batch, minus host work and the time to move its
+    weights. If no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by
+    one.
     """
     work_s -= host_s
     operators_s = _operators_s(seconds)

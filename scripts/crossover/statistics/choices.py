@@ -43,7 +43,7 @@ class Choice:
     """The cell with the smallest mean, compared with others."""
 
     chosen: int
-    """Its index."""
+    """The index of that cell."""
     baseline: int
     """The index of the cell with which it is compared."""
     ratio: Interval

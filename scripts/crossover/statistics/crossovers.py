@@ -34,7 +34,7 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """One row for each series, pair and cost with a value on either side; headline pairs always have a row for time.
+    """One row for each series, pair and cost with values; headline pairs always have a row for time.
 
     `prices` is as for `hourly_price`. `candidates` are those of the studies that compare devices at their best, and
     `runs` are the steps per run, both by study.

@@ -140,12 +140,10 @@ def test_a_size_at_which_all_candidates_of_a_device_failed_is_not_used(rows: Any
     assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
 
 
-def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
+def stage(table: pd.DataFrame, number: int = 1) -> dict[tuple[Any, ...], list[int]]:
     """The trials that a stage adds for devices at their best, by execution, side and size; a cell has 3 trials."""
-    refined = Refinement(
-        **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "first_trials": 3, **refinement}
-    )
-    cells, _ = plan_stage(table, number, {STUDY: refined}, X, {STUDY: 3}, {STUDY: CANDIDATES})
+    refinement = Refinement(bisections=1, target_width=1.0, extra_trials=2, pairs=("best",), first_trials=3)
+    cells, _ = plan_stage(table, number, {STUDY: refinement}, X, {STUDY: 3}, {STUDY: CANDIDATES})
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 
 
