@@ -1,8 +1,8 @@
 """Percentiles of samples, with intervals from order statistics.
 
-Of n independent samples, the number below the true percentile is binomially distributed, whatever the distribution of
-the samples is; so two of the sorted samples enclose it with a known probability (H. A. David and H. N. Nagaraja,
-"Order Statistics", 2003, section 7.1). MLPerf's minimum numbers of queries are based on the same distribution.
+For independent samples of any distribution, the number of samples below the true percentile is binomially distributed.
+So two of the sorted samples enclose the percentile with a known probability (H. A. David and H. N. Nagaraja, "Order
+Statistics", 2003, section 7.1). MLPerf's minimum numbers of queries are based on the same distribution.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from dataclasses import dataclass
 TAIL = 0.025
 """Probability beyond each end of a two-sided 95 % interval."""
 
-
 LATENCY_PERCENTS = (50, 95, 99)
 """The percentiles reported for latencies."""
 
 
 @dataclass(frozen=True)
 class Percentile:
-    """A percentile and the ends of its 95 % interval."""
+    """A percentile with its 95 % interval."""
 
     value: float
     low: float
@@ -29,7 +28,7 @@ class Percentile:
 
 
 def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
-    """A percentile, interpolated linearly; None if there are too few samples for its interval."""
+    """The linearly interpolated percentile with its interval; None if there are too few samples for the interval."""
     ranks = interval_ranks(len(samples), percent)
     if ranks is None:
         return None
@@ -42,18 +41,18 @@ def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
 
 
 def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:
-    """Ranks (from 1) of the sorted samples at the ends of a percentile's interval; None if there is no interval.
+    """Ranks (from 1) of the sorted samples at the ends of a percentile's interval; None if there are too few samples.
 
-    Each end lies beyond the percentile with a probability of TAIL at most: the 99th needs at least 368 samples, the
-    95th 72, the median 6.
+    The percentile lies beyond each end with a probability of at most TAIL. The 99th percentile needs at least 368
+    samples, the 95th 72, the median 6.
     """
     low, high = _outside(count, percent / 100), _outside(count, 1 - percent / 100)
     return (low, count + 1 - high) if low and high else None
 
 
 def _outside(count: int, share: float) -> int:
-    """The largest k for which, with probability of at most TAIL, fewer than k of `count` samples are below a quantile.
-    `share` is the probability that a sample is below the quantile.
+    """The largest k for which the probability of fewer than k of `count` samples below a quantile is at most TAIL;
+    `share` is the probability of a sample below the quantile.
     """
     log_odds = math.log(share) - math.log1p(-share)
     log_term = count * math.log1p(-share)  # probability that no sample is below

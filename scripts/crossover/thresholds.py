@@ -1,5 +1,6 @@
-"""Decide whether to use the GPU, from the thresholds.json of a Crossover run. Copy this file: it needs only the
-standard library.
+"""Decide whether to use the GPU, from the thresholds.json of a Crossover run.
+
+To use this file in a program, copy it there; it needs only the standard library:
 
 from thresholds import read_thresholds, should_use_gpu
 
@@ -19,18 +20,18 @@ from typing import Any
 VERSION = 4
 GPU_AXES = ("device", "gpu")
 WORD_AXES = ("protocol", "variant", "precision", "execution")
-"""Axes whose values are words of the study: an unknown word is a mistake. On other axes, an unknown value was not
-measured.
+"""Axes with a fixed set of values, so that a value that the study lacks is a mistake. On the other axes, such a value
+was not measured.
 """
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
 Threshold = Mapping[str, Any]
-"""A series of a study: its crossover, speed-ups, sizes at which a device is faster, caveats and hardware."""
+"""A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware."""
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
-    """The thresholds in a file; raises ValueError for a damaged file, or one of another kind or version."""
+    """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
         try:
             content = json.load(file)
@@ -56,18 +57,20 @@ def should_use_gpu(
     beyond_measured: bool = False,
     **axes: Any,
 ) -> bool | None:
-    """Whether the GPU is faster at a size, number of parameters or batch size, whichever the study's crossover counts.
+    """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
-    Returns `default` where the run gives no answer. It gives one within the measured range and outside of the 95 %
-    interval of the crossover, where the difference is significant and the GPU has a time; on another machine, it is
-    the answer of the machine that was measured, unless `gpu` or `cpu` names another. Three more answers need an
-    argument: those of a GPU measured on another machine, those from a single trial (a device at least twice as fast),
-    and, beyond the points measured, the answer at the nearest of them, unless the GPU was tried there and failed.
+    `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. The run gives an answer
+    where one device was measured to be significantly faster. The answer is for the hardware that was measured,
+    whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
+
+    - with `gpu_measured_elsewhere`, for a GPU measured on another machine
+    - with `single_trial`, from single trials, where a device was at least twice as fast
+    - with `beyond_measured`, beyond the measured range: that at the nearest measured point, unless the GPU failed there
 
     `axes` select a series of the study, such as batch_size=512 or gpu="NVIDIA H200"; a size, batch size, machine or
     device that was not measured gives the default. Raises ValueError for an unknown study or axis, for a protocol,
-    variant, precision or execution that the study does not have, and if several series with a GPU are left; TypeError
-    if x is not a number.
+    variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
+    TypeError if `x` is not a number.
     """
     x = _number(x)
     if not thresholds:
@@ -110,7 +113,7 @@ def should_use_gpu(
 
 
 def _number(x: Any) -> float:
-    """The number as a float; raises TypeError."""
+    """The number as a float; raises TypeError for anything else, including text."""
     if not isinstance(x, str | bytes):
         with suppress(TypeError, ValueError):
             return float(x)
@@ -118,7 +121,7 @@ def _number(x: Any) -> float:
 
 
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
-    """Whether a series matches a value; a series without a GPU matches any value, since its answer is the default."""
+    """True if a series has this value; a series without a GPU matches every GPU, since its answer is the default."""
     return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
 
 

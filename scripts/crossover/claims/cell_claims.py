@@ -1,5 +1,4 @@
-"""Tests of claims about cells: a ratio of two cells, or of two metrics of one cell, and equal quality of trained
-models."""
+"""Check claims about cells: ratios of two cells or of two metrics of a cell, and equal quality of trained models."""
 
 from __future__ import annotations
 
@@ -35,13 +34,15 @@ from crossover.tables.labels import side_word
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts on cells, by priority: the claim's verdict is the first in this order that any cell has."""
+"""Verdicts by priority: that of a claim is the first in this order that any of its cells has."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
-    """Compare a ratio with its claimed range. Raises NoFindingError, and UserError for several cells."""
+    """Compare a ratio with its claimed range. Raises NoFindingError without data, and UserError if a side selects
+    several cells.
+    """
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
-    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio equal to the limit is not below it
+    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio that equals the limit is not below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
     if finding.reason == "one_trial" and trials > 1:
@@ -52,11 +53,11 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
 def ratio_of_sides(
     of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
 ) -> tuple[Interval, int]:
-    """One side's metric over the other's, and the smaller number of ok trials; raises the errors of `check_ratio`."""
+    """The metric of a side over that of the other, and the smaller number of ok trials; errors as in `check_ratio`."""
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
     if of_rows.index.equals(over_rows.index):
-        of_rows, over_rows = _right_beside(of_rows, of, over), _right_beside(over_rows, over, of)
+        of_rows, over_rows = _with_right_samples(of_rows, of, over), _with_right_samples(over_rows, over, of)
     of_values = _metric_values(of_rows, of, steps_per_run)
     over_values = _metric_values(over_rows, over, steps_per_run)
     trials = min(len(of_values), len(over_values))
@@ -66,9 +67,9 @@ def ratio_of_sides(
     return _ratio_over_trials(of_values, over_values, RESOLUTIONS["energy" if is_energy else "time"]), trials
 
 
-def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """A side's trials; if the other side is a latency mistake, with the correct latencies used for it in table
-    `latencies`.
+def _with_right_samples(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
+    """The trials of a side. If it compares the correct latencies with those of a mistake, they get the samples that
+    table `latencies` compares with that mistake.
     """
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
@@ -81,7 +82,7 @@ def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
-    """The ratio with Welch's interval over the trials of two cells, or paired by trial for two metrics of a cell."""
+    """The ratio of two cells with Welch's interval, or of two metrics of a cell, paired by trial."""
     if not of.index.equals(over.index):
         return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution=resolution)
     both = of.notna() & over.notna()
@@ -91,7 +92,7 @@ def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Int
 
 
 def _ratio_of_counts(of: pd.Series, over: pd.Series, of_metric: str, over_metric: str) -> Interval:
-    """The ratio of two deterministic metrics, with the range over trials widened by the tolerance of both."""
+    """The ratio of two deterministic metrics, with its range over trials, widened by the tolerances of both."""
     factor = _factor(of, of_metric) * _factor(over, over_metric)
     return Interval(of.mean() / over.mean(), of.min() / over.max() / factor, of.max() / over.min() * factor)
 
@@ -114,15 +115,14 @@ def _ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) 
 
 
 def _with_statuses(label: str, statuses: pd.Series) -> str:
-    """A cell and how its trials ended: 'GPU: oom, timeout'."""
+    """A cell with the statuses of its trials, as in 'GPU: oom, timeout'."""
     words = ", ".join(statuses.unique())
     return f"{label}: {words}" if label else words
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """One value per trial, in its column's unit; a list counts as its mean, a missing value is NaN.
-
-    Raises NoFindingError if all are missing or one is 0.
+    """A metric by trial, in the unit of its column: the mean of a list, NaN for a missing value. Raises NoFindingError
+    if all values are missing or one is 0.
     """
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
@@ -147,11 +147,12 @@ def _mean(values: Any) -> float:
 
 
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Finding:
-    """Compare each accelerator's and precision's difference from the CPU in fp32, paired by seed, with the limit.
+    """Compare the difference of each accelerator and precision from the CPU in fp32 with the limit.
 
-    The claim holds if all differences lie within the limit; the finding is that of the decisive cell. Unsupported
-    precisions are left out, any other failed training gives `no_data`. The CPU's other precisions count only if `where`
-    pins it. Raises NoFindingError, also for models trained on generated rows, which say nothing about real ones.
+    The finding is that of the decisive cell, by MOST_DECISIVE, then by the size of the difference. Unsupported
+    precisions are left out, and any other failed training gives `no_data`. The CPU in other precisions counts only if
+    `where` pins the device. Raises NoFindingError without data, and for trainings on generated rows, since these do not
+    show the quality on real rows.
     """
     trained = form.study or study
     trainings = of_study(quality, trained)
@@ -179,7 +180,7 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
 
 
 def _compare(form: SameQuality, trainings: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
-    """One cell's trainings against the CPU's of the same model in fp32."""
+    """The finding from the trainings of a cell; `baseline` are those on the CPU in fp32."""
     cell = first_row(trainings)
     name = f"{side_word(cell['device'])}, {cell['precision']}"
     failed = trainings.loc[trainings[form.metric].isna(), "status"]

@@ -1,4 +1,4 @@
-"""Published statements, checked against the measurements: one verdict per claim and machine."""
+"""Table `claims`: published statements, checked against the measurements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from crossover.text import listed, place_text
 def check_claims(
     claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """The table of claims: one row per claim and machine on which its study was measured, or one with machine HERE if
-    it was not measured.
+    """One row per claim and machine on which its study was measured; a row with machine HERE if it was not measured.
 
-    A claim has the keys of config/schema.yaml and `study`. Of `tables`, the measurements, crossovers and quality are
-    used; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is malformed or
+    A claim has the keys of config/schema.yaml and `study`. Only the measurements, crossovers and quality of `tables`
+    are used. `steps_per_run` has the steps of the published run by study. Raises UserError if a claim is malformed or
     selects several cells.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
@@ -59,7 +58,7 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines with measurements or trainings for a claim, or HERE."""
+    """The machines with measurements or trainings for a claim; HERE without any."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -83,7 +82,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
-    """The columns that describe what a claim measures: metrics, labels of each side, and what both sides share."""
+    """The columns that describe what was measured: metrics, the label of each side, and the axes that they share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):
@@ -101,24 +100,24 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
 
 
 def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    """The x axis of a study's crossovers and its unit; empty for other forms, or if nothing was measured."""
+    """The x axis and its unit for a claim about a crossover; empty for other claims, or without measurements."""
     lines = of_study(crossovers, claim.study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
     return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}
 
 
-SINGLE = ("bracketed", "incomplete")
-"""Statuses with at most one crossing, even if a size in between lacks a side."""
+AT_MOST_ONE = ("bracketed", "incomplete")
+"""Statuses with at most one crossing."""
 
 
 def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
-    """Compare a series' crossover with the claimed range, by its 95 % set or by the sizes with a significant
-    difference.
+    """Compare the crossover of a series with the claimed range: by its 95 % set, or without a set by the sizes with a
+    significant difference.
 
-    An accelerator that is significantly slower at or above the range, or faster at or below it, contradicts the claim.
-    Without a set, the crossover lies between a significantly slower and a significantly faster size, if there is one
-    crossing at most. Raises NoFindingError, and UserError if several series are selected.
+    Without a set, a claim is contradicted by an accelerator that is significantly slower at or above the range, or
+    faster at or below it. If there is at most one crossing, it lies between a significantly slower and a significantly
+    faster size. Raises NoFindingError without data, and UserError if several series are selected.
     """
     line = _single_line(crossovers, study, form)
     status = str(line["status"])
@@ -152,7 +151,7 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
         return Finding("faster_before", point, low, high, _places(line, [faster]))
     if slower is not None and slower >= form.high:
         return Finding("slower_after", point, low, high, _places(line, [slower]))
-    if low is not None and high is not None and status in SINGLE:
+    if low is not None and high is not None and status in AT_MOST_ONE:
         return judge(point, low, high, form.low, form.high, _places(line, [low, high]))
     if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
         bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()

@@ -1,4 +1,4 @@
-"""Verdicts on published statements, from an interval and a claimed range, with their reasons."""
+"""Findings about published statements: a verdict, from an interval and a claimed range, with its reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REASONS = {
     "overlaps": COMPATIBLE,
     "outside": DIFFERS,
     **dict.fromkeys(("too_wide", "one_trial", "first_trial", "one_seed"), INCONCLUSIVE),
-    # A crossover without a 95 % set.
+    # For a crossover without a 95 % set.
     **dict.fromkeys(("faster_before", "slower_after"), DIFFERS),
     **dict.fromkeys(("below_range", "above_range", "edge_tie", "reversed", "multiple", "undecided"), INCONCLUSIVE),
     **dict.fromkeys(("incomplete", "no_accelerator", "no_times", "no_common_size"), NO_DATA),
@@ -40,18 +40,18 @@ REASONS = {
     **dict.fromkeys(("no_rows", "no_cell", "not_ok", "not_measured", "zero", "no_common_trial"), NO_DATA),
     **dict.fromkeys(("not_trained", "generated_data", "no_contender", "failed", "baseline_failed"), NO_DATA),
 }
-"""The verdict for each reason; report/words.j2 words the reasons."""
+"""The verdict for each reason; report/words.j2 has their wording."""
 
 ROUNDING = 1e-9
-"""Share by which an interval may exceed a range, for rounding of logarithms."""
+"""Share by which an interval may exceed a range, to allow for the rounding of logarithms."""
 
 TOO_WIDE = 3
-"""An interval more than this many times as wide as the range that it overlaps is inconclusive."""
+"""An interval that overlaps a range is inconclusive if it is more than this many times as wide."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of a claim's test; missing values are None."""
+    """The outcome of checking a claim."""
 
     reason: str
     """One of REASONS."""
@@ -59,7 +59,7 @@ class Finding:
     low: float | None = None
     high: float | None = None
     place: str | None = None
-    """The size, cell or value that the reason is about."""
+    """The size, cell or value to which the reason refers."""
 
     @property
     def verdict(self) -> str:
@@ -92,10 +92,9 @@ def judge(
 
 
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
-    """Whether an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0.
-
-    A range from 0 has no width on the log scale: then the interval is too wide if its ends are more than TOO_WIDE
-    times apart.
+    """True if an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0. A
+    range that starts at 0 has no width on the log scale; then True if the ends of the interval differ by more than a
+    factor of TOO_WIDE.
     """
     if least == 0:
         return high > TOO_WIDE * low
@@ -105,7 +104,7 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
 
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows with the pinned values; raises NoFindingError with the first value that no row has."""
+    """The rows with the pinned values; raises NoFindingError for the first value that no row has."""
     for axis, value in axes.items():
         values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         table = table[(values == value).fillna(False).astype(bool)]
@@ -115,13 +114,13 @@ def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def check_single(rows: pd.DataFrame, study: str, where: Mapping[str, Any], free: str = "") -> None:
-    """Raise UserError if rows differ in an axis other than `free`, which a claim would have to pin."""
+    """Raise UserError if rows differ in an axis other than `free`, since a claim must pin it."""
     loose = [axis for axis in AXES if axis != free and axis in rows.columns and rows[axis].nunique(dropna=False) > 1]
     if loose:
         raise UserError(f"study '{study}': claims: {several_cells(where, loose)}")
 
 
 def axes_label(axes: Mapping[str, Any]) -> str:
-    """Pinned axes as text: 'as published, GPU, size 2,000'; empty without any."""
+    """Pinned axes as text, as in 'as published, GPU, size 2,000'."""
     words = {"device": side_word, "size": "size {:,}".format}
     return ", ".join(words[axis](value) if axis in words else name_by(axes, [axis]) for axis, value in axes.items())

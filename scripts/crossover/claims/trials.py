@@ -1,4 +1,4 @@
-"""Decide which cells of a claim get more trials."""
+"""More trials for the cells of inconclusive claims."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def trials_of_claims(
     trials: Mapping[str, int],
     steps_per_run: Mapping[str, Any],
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios, and the reason
-    for each such claim. Deterministic metrics need no further trials.
+    """The numbers of the trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios,
+    and a decision for each such claim. Deterministic metrics get no further trials.
 
-    These cells get as many trials as sizes on which a crossover depends. The claims have the key `study`; the other
+    The cells get as many trials as the sizes within a crossover's bracket. Claims have the key `study`; the other
     arguments are by study, as for `crossover.statistics.refinement.plan_stage`.
     """
     wanted: dict[Cell, list[int]] = {}

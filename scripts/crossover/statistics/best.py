@@ -1,7 +1,7 @@
-"""Devices at their best: the fastest candidate of a device at each size, and comparisons of devices in their fastest
-candidates.
+"""Devices at their best: the fastest candidate of each device at each size, and comparisons of these.
 
-A candidate is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
+A candidate is a combination of execution, precision and variant, and for a CPU the number of cores. The candidates of a
+study have precisions of one accuracy class.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; `device` is its side, such as `cpu-1`."""
+"""The columns that identify a candidate; for a CPU, `device` includes its number of cores, as in `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
-    """The axes of a series for comparing devices at their best."""
+    """The axes that identify a series of devices at their best."""
     return [axis for axis in series_axes(x_axis) if axis not in CANDIDATE_AXES]
 
 
@@ -37,7 +37,7 @@ BEST = "best"
 """Value of `pair` and `execution` in rows about devices at their best."""
 
 CANDIDATE_MARGIN = 1.1
-"""A candidate is in play if it takes at most this many times as long as the fastest."""
+"""Maximum time of a candidate in play, as a multiple of the fastest candidate's."""
 
 CandidatesByStudy = Mapping[str, Candidates]
 Candidate = tuple[str, ...]
@@ -54,13 +54,14 @@ class CandidatesAtSizes:
     @cached_property
     def candidates(self) -> list[Candidate]:
         """The candidates with a time at any size."""
-        timed = (candidate for at_size in self.logs.values() for candidate, logs in at_size.items() if len(logs))
+        timed = (name for candidates in self.logs.values() for name, logs in candidates.items() if len(logs))
         return list(dict.fromkeys(timed))
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """For each size with a time: the fastest candidate, corrected for selection bias, and each candidate's chance
-        of being the fastest."""
+        """For each size with a time: the fastest candidate, its trials corrected for selection bias, and each
+        candidate's chance of being the fastest.
+        """
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
@@ -69,8 +70,8 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """Whether a candidate may be the fastest at a size or, if it was not measured there, at the nearest sizes where
-        it was.
+        """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size. If it was not measured there, the
+        nearest smaller and larger sizes at which it was measured count.
         """
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
@@ -86,30 +87,30 @@ class CandidatesAtSizes:
         least = min(logs.mean() for logs in candidates.values() if len(logs))
         return bool(candidates[candidate].mean() - least <= math.log(CANDIDATE_MARGIN))
 
-    def counts(self, size: int) -> bool:
-        """Whether every candidate in play at a size was measured there."""
+    def is_complete(self, size: int) -> bool:
+        """True if every candidate in play at a size was measured there."""
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at complete sizes, corrected for selection bias. Empty at a
-        size where all trials failed.
+        """ln(seconds) of the fastest candidate's trials at each complete size, corrected for selection bias; empty
+        where all trials failed.
         """
         return {
             size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
             for size in self.logs
-            if self.counts(size)
+            if self.is_complete(size)
         }
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """The trial numbers measured for a candidate at a size."""
+        """The numbers of a candidate's trials at a size."""
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """The trial numbers, from 1 to `trials`, missing for candidates in play, by candidate and size."""
+        """The numbers from 1 to `trials` of the missing trials of candidates in play, by candidate and size."""
         return {
             (candidate, size): missing
-            for size, of_candidates in self.logs.items()
-            for candidate in of_candidates
+            for size, candidates in self.logs.items()
+            for candidate in candidates
             if (missing := {*range(1, trials + 1)} - self.numbers(candidate, size)) and self.in_play(candidate, size)
         }
 
@@ -135,12 +136,12 @@ class Device(CandidatesAtSizes):
         return cls(logs, device, trials)
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """The trial numbers measured for a candidate at a size, with any status."""
+        """The numbers of a candidate's trials at a size, failed ones included."""
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of the fastest candidates at complete sizes, with times corrected for selection bias. If all
-        failed, one trial without a time.
+        """The trials of the fastest candidate at each complete size, with times corrected for selection bias; where all
+        trials failed, one of them without a time.
         """
         parts = []
         for size, logs in self.best_logs().items():
@@ -153,13 +154,13 @@ class Device(CandidatesAtSizes):
 
 
 def _is_timed(trials: pd.DataFrame) -> pd.Series:
-    """Whether each trial ended ok with a time."""
+    """Mask of the ok trials with a time."""
     return (trials["status"] == "ok") & trials["step_time_s"].notna()
 
 
 @dataclass(frozen=True)
 class BestSeries:
-    """A series of a study with `candidates`, with its devices."""
+    """A series of a study that has `candidates`, with its devices."""
 
     axes: dict[str, Any]
     x_axis: str
@@ -167,7 +168,7 @@ class BestSeries:
     devices: Mapping[str, Device]
 
     def pairings(self) -> Iterator[Pairing]:
-        """The pairings of each accelerator with the CPU, both at their best, if either has several candidates."""
+        """Pair each accelerator with the CPU, both at their best, where either has several candidates."""
         baseline = self.devices.get(BASELINE)
         for name, contender in self.devices.items():
             if baseline is None or is_cpu(name) or max(len(baseline.candidates), len(contender.candidates)) < 2:
@@ -177,20 +178,19 @@ class BestSeries:
                 continue
             both = pd.concat(sides)
             common = at_common_points(both, "side", X_AXES[self.x_axis])
-            both = common if len(common) else both
-            names = {*baseline.candidates, *contender.candidates}
-            variants = {name[CANDIDATE_AXES.index("variant")] for name in names}
+            trials = common if len(common) else both
+            variants = {variant for _, _, variant, _ in (*baseline.candidates, *contender.candidates)}
             series = {
                 **self.axes,
                 "variant": variants.pop() if len(variants) == 1 else BEST,
                 "precision": "+".join(self.precisions),
                 "execution": BEST,
             }
-            yield Pairing(BEST, series, name, BASELINE, name, both, self.x_axis)
+            yield Pairing(BEST, series, name, BASELINE, name, trials, self.x_axis)
 
 
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
-    """The series of the studies that have `candidates`."""
+    """The series of the studies with `candidates`."""
     for study, spec in candidates.items():
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
@@ -205,7 +205,7 @@ def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axe
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
-    """Drop the trials of cells measured only as candidates, which no other comparison uses."""
+    """Drop the trials of cells that were measured only as candidates, since no other comparison uses them."""
     if not candidates:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
@@ -219,7 +219,7 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
 def standings_of(
     measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The columns CANDIDATES of each candidate cell, by the axes of the cell."""
+    """The columns CANDIDATES of each candidate cell, by the values of CELL_AXES."""
     standings = {}
     for series in best_series(measurements, candidates, x_axes):
         for device in series.devices.values():
@@ -231,7 +231,9 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells: `device` is the compared device, `side` includes its number of cores, such as `cpu-1`."""
+    """The candidate cells, with the device that is compared in column `device`; for a CPU, column `side` also has the
+    number of cores, as in `cpu-1`.
+    """
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 
@@ -240,7 +242,7 @@ def _standing(device: Device, candidate: Candidate, size: int) -> dict[str, Any]
     chosen, best, chances = device.at_best.get(size, (None, None, {}))
     return {
         "in_play": device.in_play(candidate, size),
-        "counts": device.counts(size),
+        "counts": device.is_complete(size),
         "chosen": candidate == chosen,
         "chance": chances.get(candidate),
         "selection_bias": math.expm1(best.selection_bias) if best and candidate == chosen else None,

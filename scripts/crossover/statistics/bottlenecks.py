@@ -1,16 +1,20 @@
-"""Bottleneck of a step, from the gain of each remedy tried and from the roofs of its device.
+"""Bottleneck of a step, from the gain of each remedy and from the roofs of its device.
 
-Remedies are tried one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. If
-no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device is used in place
-of the graph's gain: it is host work if a graph cannot capture the step, otherwise launch overhead, minus the host's
-work between operators. The rest is the device's work, either explained by its measured bandwidth and peak or
+Each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the gains and the remaining
+work of the device add up to the whole step. That work is explained by the device's measured bandwidth or peak, or
 unexplained.
+
+If no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device replaces the
+graph's gain. It is host work if a graph cannot capture the step; otherwise it is launch overhead, minus the host's work
+between operators.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -22,37 +26,43 @@ from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
 
 NEAR = 1 / 3
-"""Minimum share of a step's remaining work that a roof must explain to count as its cause."""
+"""Minimum share of the device's work that a roof must explain to count as its cause."""
 
-ALSO = 0.4
-"""A second cause is reported if its share is at least LEAST of the step, and at least this fraction of the first's or
-with an interval that overlaps the first's."""
 LEAST = 0.2
+"""Minimum share of a step for a second cause to be reported."""
+ALSO = 0.4
+"""Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum share of a step that must remain for a prediction: after a long wait, a short remainder runs with cold
-caches.
+"""Minimum share of a step that must remain for a prediction, since a short remainder runs with cold caches after a long
+wait.
 """
 
+TIMES = (
+    *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
+    *("replayed_s", "host_work_s", "working_s", "one_thread_s", "half_threads_s", "larger_s"),
+)
 OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
-"""Columns measured in the first trial only."""
+"""Times that are measured in the first trial only."""
+
+Seconds = Mapping[str, float]
+"""TIMES and OF_FIRST of a trial; NaN where one was not measured."""
 
 PIN_ENOUGH = 1.05
-"""Minimum gain for which pinned memory is the remedy for copies; otherwise the remedy is keeping the batch on the
-device."""
+"""Minimum gain for pinned memory to be the remedy for copies; otherwise it is to keep the batch on the device."""
 
 
 class RoofTimes(NamedTuple):
-    """The minimum time of a step's work on its device, in seconds; NaN if the device was not probed."""
+    """Minimum seconds of a step's work on its device; NaN if the device was not probed."""
 
     memory_s: float
     products_memory_s: float
     """The part of `memory_s` for matmuls, convolutions and attention."""
     compute_s: float
     launch_s: float
-    """The launch of the step's kernels within one graph."""
+    """Launching the step's kernels within one CUDA graph."""
     gaps_s: float
-    """The gaps between the kernels of the graph."""
+    """The gaps between these kernels."""
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
@@ -86,25 +96,29 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
     overlaps = high is not None and low is not None and high > low
     has_second = shares[second].mean >= LEAST and (overlaps or shares[second].mean >= ALSO * shares[first].mean)
     columns |= {"bottleneck": first, "second_bottleneck": second if has_second else None}
-    steps = [step for trial in trials if (step := remedy_of(first, trial, roofs))]
-    if len(steps) == len(trials):
-        remedy = min(steps, key=lambda step: step.after_s / step.before_s).name
-        same = [step for trial in trials if (step := remedy_of(first, trial, roofs, remedy))]
-        gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
+    tried = [[step for step in _remedies(first, _seconds_of(trial), roofs) if step.after_s > 0] for trial in trials]
+    if all(tried):
+        remedy = min(chain(*tried), key=lambda step: step.after_s / step.before_s).name
+        steps = [step for step in chain(*tried) if step.name == remedy]
+        gain = paired_ratio([step.before_s for step in steps], [step.after_s for step in steps])
         least = 0 if remedy == "graph" else PREDICTABLE
-        predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > least * step.before_s]
+        predicted = [step.before_s / step.predicted_s for step in steps if step.predicted_s > least * step.before_s]
         columns |= {"remedy": remedy, **columns_of(gain, "gain{}")}
-        columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
+        columns["predicted_gain"] = geometric_mean(predicted) if predicted else None
     return columns
 
 
+def _seconds_of(trial: Mapping[str, Any]) -> Seconds:
+    return {name: or_nan(trial.get(name)) for name in (*TIMES, *OF_FIRST)}
+
+
 def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """The shares of a trial's step by cause; they add up to 1."""
-    seconds = {name: or_nan(trial.get(name)) for name in TIMES}
+    """The share of each cause in a trial's step; the shares add up to 1."""
+    seconds = _seconds_of(trial)
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # Loading costs at most its time measured alone; a larger difference is noise, which is large for a long step.
+    # Loading takes no longer than it does alone; a larger difference is noise, which is large in a long step.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
     parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
@@ -112,38 +126,39 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
         work_s = _least(held_s, seconds["one_thread_s"], seconds["half_threads_s"])
         parts_s["threads"] = held_s - work_s
         parts_s["host"] = min(_or_0(seconds["host_work_s"]), work_s)
-        parts_s["overhead"] = _overhead_s(work_s - parts_s["host"], parts_s["host"], held_s, trial, roofs)
+        is_compiled = trial.get("execution") == "compile"
+        parts_s["overhead"] = _overhead_s(work_s, parts_s["host"], held_s, seconds, roofs, is_compiled=is_compiled)
         work_s -= parts_s["host"] + parts_s["overhead"]
     else:
         replayed = seconds["replayed_s"] > 0
-        profiled_s = or_nan(trial.get("device_work_s"))
-        device_s = profiled_s if profiled_s > 0 else _operators_s(trial)
+        profiled_s = seconds["device_work_s"]
+        device_s = profiled_s if profiled_s > 0 else _operators_s(seconds)
         work_s = _least(held_s, seconds["replayed_s"] if replayed else device_s)
         idle_s = held_s - work_s
         cannot_be_graph = or_nan(trial.get("fits_graph")) == 0
         parts_s["host"] = idle_s if cannot_be_graph else min(_or_0(seconds["host_work_s"]), idle_s)
         parts_s["launch"] = idle_s - parts_s["host"]
-        # A graph's time includes the gaps between its kernels, the profiler's does not.
-        starting_s = min(roofs.launch_s if replayed else roofs.launch_s - roofs.gaps_s, work_s)
-        if starting_s >= NEAR * work_s > 0:
-            parts_s["launch"] += starting_s
-            work_s -= starting_s
-    for name, part_s in _device_work(work_s, trial, roofs).items():
+        # The time of a graph includes the gaps between its kernels; the profiler's time does not.
+        launch_s = min(roofs.launch_s if replayed else roofs.launch_s - roofs.gaps_s, work_s)
+        if launch_s >= NEAR * work_s > 0:
+            parts_s["launch"] += launch_s
+            work_s -= launch_s
+    for name, part_s in _device_work(work_s, seconds, roofs).items():
         parts_s[name] += part_s
     return {name: value / step_s for name, value in parts_s.items()}
 
 
-def _operators_s(trial: Mapping[str, Any]) -> float:
+def _operators_s(seconds: Seconds) -> float:
     """The sum of the times of an eager step's operators, timed one by one; 0 if they were not timed."""
-    return _or_0(or_nan(trial.get("products_s"))) + _or_0(or_nan(trial.get("others_s")))
+    return _or_0(seconds["products_s"]) + _or_0(seconds["others_s"])
 
 
-def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains them; products and other operators are judged apart."""
-    products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
-    if not products_s + others_s:
+def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str, float]:
+    """Seconds of the device's work by the roof that explains them, separately for products and other operators."""
+    operators_s, products_s, others_s = _operators_s(seconds), _or_0(seconds["products_s"]), _or_0(seconds["others_s"])
+    if not operators_s:
         return {"unexplained": work_s}
-    scale = work_s / (products_s + others_s)
+    scale = work_s / operators_s
     by_product = "compute" if _or_0(roofs.compute_s) >= _or_0(roofs.products_memory_s) else "memory"
     groups = (
         (by_product, products_s, max(_or_0(roofs.compute_s), _or_0(roofs.products_memory_s))),
@@ -157,7 +172,7 @@ def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> d
 
 
 class Remedy(NamedTuple):
-    """The time of a step before a remedy, after it, and as predicted, in seconds for the same number of samples."""
+    """Seconds of a step before a remedy, after it, and as predicted, for the same number of samples."""
 
     name: str
     before_s: float
@@ -165,14 +180,8 @@ class Remedy(NamedTuple):
     predicted_s: float = math.nan
 
 
-def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
-    """The best remedy for a cause that a trial tried, or the remedy `name`; None if it tried none."""
-    tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
-    return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
-
-
-def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterator[Remedy]:
-    seconds = {key: or_nan(trial.get(key)) for key in TIMES}
+def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy]:
+    """The remedies for a cause; `after_s` is NaN for a remedy that the trial did not try."""
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])
@@ -188,8 +197,8 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
         host_s = _or_0(seconds["host_work_s"])
-        if host_s < LEAST * held_s:  # a graph would skip host work that the step needs
-            busy_s = _or_0(or_nan(trial.get("device_busy_s")))
+        if host_s < LEAST * held_s:  # otherwise a graph would skip host work that the step needs
+            busy_s = _or_0(seconds["device_busy_s"])
             yield Remedy("graph", held_s, seconds["replayed_s"] + host_s, busy_s + _or_0(roofs.gaps_s) + host_s)
     elif cause == "threads":
         yield Remedy("one_thread", held_s, seconds["one_thread_s"])
@@ -198,31 +207,28 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
         yield Remedy("larger_batch", LARGER_BATCH * held_s, seconds["larger_s"])
 
 
-TIMES = (
-    *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
-    *("replayed_s", "host_work_s", "working_s", "one_thread_s", "half_threads_s", "larger_s"),
-)
+def _overhead_s(
+    work_s: float, host_s: float, held_s: float, seconds: Seconds, roofs: RoofTimes, *, is_compiled: bool
+) -> float:
+    """Seconds of call overhead in a CPU step; `work_s` is the time of its operators and of the host's work.
 
-
-def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> float:
-    """The part of the operators' `work_s` that is call overhead.
-
-    It is the part of a step that does not grow with the batch, less host work and the time to move its weights. If no
-    larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
+    The overhead is the part of a step that does not grow with the batch, minus host work and the time to move its
+    weights. If no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by
+    one.
     """
-    larger_s = or_nan(trial.get("larger_s"))
-    if larger_s > 0:
-        fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
+    work_s -= host_s
+    operators_s = _operators_s(seconds)
+    overhead_s = 0.0
+    if seconds["larger_s"] > 0:
+        fixed_s = (LARGER_BATCH * held_s - seconds["larger_s"]) / (LARGER_BATCH - 1)
         overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
-    elif trial.get("execution") == "compile":  # a compiled step's operators differ from those counted in the eager step
-        return 0.0
-    else:
-        operators_s = _operators_s(trial)
-        overhead_s = work_s - operators_s if operators_s else 0.0
+    elif operators_s and not is_compiled:  # the operators of a compiled step were not timed
+        overhead_s = work_s - operators_s
     return min(max(overhead_s, 0.0), work_s)
 
 
 def _least(*seconds: float) -> float:
+    """The smallest measured time."""
     return min(value for value in seconds if value > 0)
 
 

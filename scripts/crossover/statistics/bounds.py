@@ -1,4 +1,4 @@
-"""The largest speed-up that the roofs of a GPU measured elsewhere allow for a model that was measured here only."""
+"""Upper bound of the speed-up that a GPU measured elsewhere could give a model that was not measured there."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from crossover.tables.run_tables import table_of
 
 PAIR = "bound"
 LAUNCH, COMPUTE, MEMORY = "launch", "compute", "memory"
-"""The roofs that may bound a step."""
+"""The roofs of a step."""
 
 
 def bounds_of(
     cells: pd.DataFrame, measurements: pd.DataFrame, references: Sequence[Reference], elsewhere: pd.DataFrame
 ) -> pd.DataFrame:
-    """Rows of table `ratios`, of pair `bound`: the most that a reference's GPU could be faster than the CPU here.
+    """Rows of table `ratios` with pair `bound`: the largest possible speed-up of a reference's GPU over this CPU.
 
-    The step there takes at least the time of its operations at the peak, of its bytes at the bandwidth, and of one
-    kernel, each by the fastest repeat of the reference's probes; operations and bytes are those that the CPU's eager
-    step was counted to have. There is no row for a step whose operations torch cannot count, for other executions,
-    for a study with an accelerator here, or for one that the reference measured (`elsewhere`, see `agreeing`).
+    On that GPU, a step takes at least the time of its operations at the peak, of its bytes at the bandwidth, and of one
+    kernel, each by the fastest repeat of the reference's probes. Operations and bytes are those counted in the CPU's
+    eager step. There is no row for
+
+    - a step whose operations torch cannot count, or of another execution than eager
+    - a study measured on an accelerator of this machine, or by the reference (`elsewhere`, the result of `agreeing`)
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:
@@ -44,13 +46,11 @@ def bounds_of(
     for reference in with_roofs:
         measured = {*elsewhere.loc[elsewhere["machine"] == reference.facts.name, "study"]}
         unmeasured = timed[~timed["study"].isin(has_accelerator | measured)]
-        rows += _of_reference(records(unmeasured), work, reference)
+        rows += _rows(records(unmeasured), work, reference)
     return table_of("ratios", rows)
 
 
-def _of_reference(
-    cells: Sequence[Mapping[str, Any]], work: pd.DataFrame, reference: Reference
-) -> Iterator[dict[str, Any]]:
+def _rows(cells: Sequence[Mapping[str, Any]], work: pd.DataFrame, reference: Reference) -> Iterator[dict[str, Any]]:
     roofs, device = Roofs.best_of(reference.roofs), reference.roofs["device"].iloc[0]
     for cell in cells:
         products, others, _ = work.loc[tuple(cell[axis] for axis in CELL_AXES)]

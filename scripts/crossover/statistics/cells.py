@@ -23,10 +23,10 @@ from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
 
 TRIALS_DIFFER = 1.25
-"""Ratio of the slowest to the fastest trial above which a cell is flagged."""
+"""A cell is flagged if its slowest trial took more than this many times as long as its fastest."""
 
 PEAK_WORKLOAD = "matmul"
-"""The workload whose highest rate is the measured peak of a device."""
+"""The workload whose highest rate counts as the measured peak of a device."""
 
 TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 
@@ -49,14 +49,14 @@ def summarise(
     prices: Mapping[str, float] | None = None,
     origin: str = "study",
 ) -> pd.DataFrame:
-    """One row per cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
+    """Table `cells`: one row per cell, summarised from its trials.
 
-    `first_points` gives, by study, the axis along which refinement adds points and the points of the first grid; a
-    cell at any other point counts as refined; in studies not included, no cell does. `prices` is as `hourly_price`
-    takes it. `origin` is one of ORIGINS. A cell is `ok` if all its trials are; otherwise it has the status of the
-    first trial that is not ok, and its time is from the ok trials.
+    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid. A cell
+    at another point is marked as refined; in a study without an entry, no cell is. `prices` is as for `hourly_price`.
+    `origin` is one of ORIGINS. A cell is `ok` if all its trials are. Otherwise it has the status of the first trial
+    that is not ok, and its time comes from the ok trials.
     """
-    # Plain arrays handle ten thousand cells in the time that pandas takes for a few hundred.
+    # With arrays, ten thousand cells take as long as a few hundred with pandas.
     columns = {
         name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flags")
     }
@@ -70,7 +70,7 @@ def summarise(
 
 
 def rows_of_cells(measurements: pd.DataFrame) -> list[Positions]:
-    """The positions of each cell's rows, with the cells in the order of the table."""
+    """The positions of each cell's rows; the cells are in the order of their first rows."""
     cells = measurements.groupby(CELL_AXES, sort=False).ngroup().to_numpy()
     order = np.argsort(cells, kind="stable")
     order = order[cells[order] >= 0]
@@ -95,21 +95,21 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     flops = _median(numbers["flops_per_step"][rows])
     return {
         **{name: columns[name][first] for name in (*CELL_AXES, *OF_FIRST_TRIAL)},
-        "parameters": _most(numbers["parameters"][rows]),
+        "parameters": np.fmax.reduce(numbers["parameters"][rows]),
         "status": columns["status"][failed[0]] if len(failed) else "ok",
         "reason": columns["reason"][failed[0]] if len(failed) else None,
         **columns_of(time, "step_time{}_s"),
-        **columns_of(_rate(samples, time), "samples_per_s{}"),
+        **columns_of(_scaled(time.inverted(), samples), "samples_per_s{}"),
         "flops_per_step": flops,
-        **columns_of(_rate(flops, time, TERA), "achieved_tflops{}"),
+        **columns_of(_scaled(time.inverted(), flops / TERA), "achieved_tflops{}"),
         **(columns_of(share_over_trials(shares), "host_bound_share{}") if shares else {}),
         **(columns_of(time_over_trials(joules, resolution=ENERGY_RESOLUTION), "energy_per_step{}_j") if joules else {}),
         **columns_of(_scaled(time, price / SECONDS_PER_HOUR * MILLION), "price_per_million_steps{}"),
         **{name: _median(numbers_of_ok[name]) for name in MEDIANS},
         "rss_growth_bytes": _median(numbers_of_ok["peak_rss_bytes"] - numbers_of_ok["base_rss_bytes"]),
         **_peak(numbers_of_ok, device),
-        "capacity_bytes": _most(numbers["memory_bytes" if is_cpu(device) else "device_memory_bytes"][rows]),
-        "timed_steps": -_most(-numbers_of_ok["timed_steps"]),
+        "capacity_bytes": np.fmax.reduce(numbers["memory_bytes" if is_cpu(device) else "device_memory_bytes"][rows]),
+        "timed_steps": np.fmin.reduce(numbers_of_ok["timed_steps"], initial=np.nan),
         "trials": len(ok),
         "trials_not_ok": len(failed),
         "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | differing),
@@ -117,30 +117,24 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 
 
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
-    """Price per hour of the whole machine, regardless of the part that a step uses; NaN if none is given.
+    """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    A reference is looked up by its name, then by its device; this machine by its device, then as `here`.
+    The price of a reference is looked up by its name, then by its device; that of this machine by its device, then
+    under `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
     return next((price for key in keys if (price := prices.get(key)) is not None), math.nan)
 
 
-def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
-    """An amount, in `unit`, divided by a time; the upper end of the time gives the lower end of the rate."""
-    low, high = (None if end is None else amount / end / unit for end in (time.high, time.low))
-    return Interval(amount / time.mean / unit, low, high)
-
-
-def _scaled(time: Interval, factor: float) -> Interval:
-    """A time in another unit."""
-    low, high = (None if end is None else end * factor for end in (time.low, time.high))
-    return Interval(time.mean * factor, low, high)
+def _scaled(interval: Interval, factor: float) -> Interval:
+    low, high = (None if end is None else end * factor for end in (interval.low, interval.high))
+    return Interval(interval.mean * factor, low, high)
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial with the lower median peak. The peak is the allocator's; on
-    the CPU, without one, the sum of the parts, or else the growth of the process.
+    """The peak memory and its parts, all from the trial with the lower median peak. On the CPU, which has no allocator
+    with a peak, it is the sum of the parts or, without parts, the growth of the process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):
@@ -156,7 +150,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
     """Add each cell's rate as a share of the highest rate of a matrix product on its device in its precision.
 
-    That is a measured peak, not the data sheet's: a cell may exceed it.
+    A share may be above 1, since the peak is measured, not taken from a data sheet.
     """
     rates = cells["achieved_tflops"]
     of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
@@ -170,16 +164,11 @@ def numbers_of(values: pd.Series) -> Floats:
 
 
 def _present(values: Floats) -> list[float]:
-    return [float(value) for value in values[~np.isnan(values)]]
-
-
-def _most(values: Floats) -> float:
-    """The largest number; NaN if there is none."""
-    measured = values[~np.isnan(values)]
-    return float(measured.max()) if len(measured) else math.nan
+    present: list[float] = values[~np.isnan(values)].tolist()
+    return present
 
 
 def _median(values: Floats) -> float:
     """The lower median, which is a measured value; NaN without values."""
-    measured = np.sort(values[~np.isnan(values)])
-    return float(measured[(len(measured) - 1) // 2]) if len(measured) else math.nan
+    measured = sorted(_present(values))
+    return measured[(len(measured) - 1) // 2] if measured else math.nan

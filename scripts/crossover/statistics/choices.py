@@ -1,12 +1,11 @@
 """The fastest of several cells that do the same work, the significance of its lead, and its selection bias.
 
-A choice among many is significant only by simultaneous intervals. With k cells, the k - 1 intervals of the chosen cell
-against the others hold together (Bonferroni): with a chance of at most 2.5 % it is called faster than a cell that is
-at least as fast.
+With k cells, the k - 1 intervals of the fastest cell against the others are simultaneous (Bonferroni): the probability
+of calling it faster than a cell that is at least as fast is at most 2.5 %.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
-"The optimizer's curse", 2006). This bias is estimated by its expectation over means drawn from normal distributions
-around the measured ones, and is added to the trials of the chosen cell.
+"The optimizer's curse", 2006). The expectation of this bias, over means drawn from normal distributions around the
+measured ones, is added to the trials of the chosen cell.
 """
 
 from __future__ import annotations
@@ -34,26 +33,28 @@ REACH = 6.0
 """Range, in standard errors around the smallest mean, over which the distribution of the minimum is integrated."""
 
 SHRINKAGE = 4
-"""Degrees of freedom given to the pooled spread when it is combined with a cell's; chosen by simulation."""
+"""Degrees of freedom of the pooled spread when it is combined with a cell's; chosen by simulation."""
 SURE = 0.99
-"""Chance of the chosen cell above which the choice counts as certain."""
+"""Minimum chance of the chosen cell for the choice to count as certain."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The indices of the cell with the smallest mean and of the cell with which it is compared."""
+    """The cell with the smallest mean, compared with others."""
 
     chosen: int
+    """The index of that cell."""
     baseline: int
+    """The index of the cell with which it is compared."""
     ratio: Interval
     """Time of the baseline over time of the chosen cell, with its simultaneous 95 % interval."""
     leads: bool
-    """Whether the chosen cell is significantly faster than each of the others."""
+    """True if the chosen cell is significantly faster than each of the others."""
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of at least two cells, compared with cell `fixed`. If `fixed` is None or itself the fastest, the
-    comparison is with the second fastest.
+    """Choose the fastest of at least two cells, and compare it with cell `fixed`; with the second fastest if `fixed` is
+    None or the fastest.
     """
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
@@ -74,13 +75,13 @@ class Fastest:
     selection_bias: float
     """Selection bias in ln(seconds); 0 where no cell has two trials."""
     chances: Floats
-    """For each cell, the chance that its mean would be the smallest of new trials."""
+    """For each cell, the probability that it has the smallest mean in new trials."""
 
 
 def fastest(cells: Sequence[Floats]) -> Fastest:
-    """The fastest of several cells, each given by ln(seconds) of at least one trial.
+    """The fastest of several cells, from ln(seconds) of their trials, at least one each.
 
-    Where the choice is uncertain, the corrected trials have at least the shrunk spread.
+    If the choice is uncertain, the spread of the corrected trials is at least the shrunk one.
     """
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())
@@ -93,8 +94,9 @@ def fastest(cells: Sequence[Floats]) -> Fastest:
 
 
 def _spreads(cells: Sequence[Floats]) -> Floats:
-    """Standard deviation between the trials of each cell, shrunk to the pooled one: three trials alone give a poor
-    estimate."""
+    """Standard deviation between the trials of each cell, shrunk towards the pooled one, since three trials give a poor
+    estimate.
+    """
     freedom = np.array([len(logs) - 1 for logs in cells])
     squares = np.array([((logs - logs.mean()) ** 2).sum() for logs in cells])
     if not freedom.any():
@@ -104,9 +106,9 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 
 
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
-    """The probability of each of several normal means to be the smallest, and the selection bias.
+    """The probability that each of several normal means is the smallest, and the selection bias.
 
-    The selection bias is E[mean of the chosen] - E[smallest draw].
+    The selection bias is E[mean of the chosen cell] - E[smallest draw].
     """
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0

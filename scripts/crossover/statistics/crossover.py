@@ -1,6 +1,6 @@
 """The size at which two sides take the same time, with its 95 % set.
 
-A crossover needs a size where the contender is significantly slower and another where it is significantly faster.
+There is a crossover only if the contender is significantly slower at one size and significantly faster at another.
 Nothing is imputed or extrapolated. See docs/explanation/statistics.md.
 """
 
@@ -21,27 +21,27 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats
 
 @dataclass(frozen=True)
 class Crossover:
-    """The crossover of a contender over a baseline. Sizes in the unit of the table's `size` column."""
+    """The crossover of a contender with a baseline; sizes are in the unit of the trials' column `size`."""
 
     status: str
     """One of CROSSOVER_STATUSES in `crossover.tables.registry`."""
     size: float | None = None
     low: float | None = None
-    """Lower end of the connected part of the 95 % set around the crossover; None: open, or unknown."""
+    """Lower end of the connected part of the 95 % set around the crossover; None if open or unknown."""
     high: float | None = None
-    """Upper end. With `edge_tie`, the only end is a measured size: any crossover lies below `high`, or above `low`."""
+    """Upper end. With `edge_tie`, there is only one end, a measured size: a crossover can only lie below `high`, or
+    only above `low`.
+    """
     bracket: tuple[float | None, float | None] | None = None
-    """Neighbouring sizes between which the sign changes; without an interval, the nearest sizes with a sufficient
-    lead.
-
-    With `edge_tie`, and without an interval, the end beyond the sizes measured is None.
+    """Neighbouring sizes between which the sign changes; without an interval, the nearest sizes at which a side leads
+    by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.
     """
     roots: tuple[float, ...] = ()
     """The size of each significant crossing."""
     caveat: str | None = None
     """One of CAVEATS in `crossover.tables.registry`."""
     caveat_at: tuple[float, ...] = ()
-    """The sizes that the caveat is about."""
+    """The sizes to which the caveat refers."""
     slower_up_to: float | None = None
     """The largest size at which the contender is significantly slower, simultaneously over all sizes."""
     faster_from: float | None = None
@@ -52,7 +52,7 @@ class Crossover:
 
 @dataclass(frozen=True)
 class _Zero:
-    """A zero of the curve, and the indices of the sizes around it; sizes of exact equality may lie between them."""
+    """A zero of the curve, and the indices of the sizes around it; sizes with L = 0 may lie between them."""
 
     log_size: float
     below: int
@@ -67,13 +67,13 @@ def estimate_crossover(
     *,
     constant: bool = False,
 ) -> Crossover:
-    """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
+    """Estimate the size above which `contender` is faster than `baseline`, with its 95 % set.
 
-    `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
-    none). A size is used if both sides have a time; a missing side is never filled in. Where a side has fewer
-    than two sizes with two trials, no interval is given and the status is based on leads of ONE_TRIAL_LEAD. Several
-    rows of one trial count as one. `resolution` is the resolution of a cost, as a share of the cost
-    (`crossover.statistics.intervals.RESOLUTIONS`). With `constant` the contender's trials are the same at every size.
+    `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
+    size is used if both sides have a time. If a side has fewer than two sizes with two trials, there is no interval,
+    and the status is based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one. `resolution` is that of
+    a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender has
+    the same trials at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -86,7 +86,7 @@ def estimate_crossover(
 
 
 def crossover_of(advantages: Advantages) -> Crossover:
-    """The crossover if L changes its sign significantly."""
+    """The crossover from the advantages at all sizes."""
     slower_up_to, faster_from = advantages.significant_ends()
     unsure = tuple(advantages.sizes[advantages.sure_signs() == 0].tolist())
     return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from, unsure=unsure)
@@ -113,13 +113,12 @@ def _crossing(advantages: Advantages) -> Crossover:
 
 
 def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
-    """The fields of a caveat about some sizes; empty without sizes."""
+    """The fields `caveat` and `caveat_at`; empty without sizes."""
     return {"caveat": word, "caveat_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
 def _zeros(curve: Curve) -> list[_Zero]:
-    """The zeros at which the curve changes its sign, ascending; sizes of exact equality that it only touches are
-    skipped."""
+    """The zeros at which the curve changes its sign, in ascending order."""
     signs = np.sign(curve.advantages.mean)
     zeros = []
     for below, above in pairwise(np.flatnonzero(signs).tolist()):
@@ -130,12 +129,12 @@ def _zeros(curve: Curve) -> list[_Zero]:
 
 
 def _middle(zeros: list[_Zero]) -> _Zero:
-    """The middle one of the odd number of zeros between two significant signs: all but one may be noise."""
+    """The middle of the odd number of zeros between two significant signs, all but one of which may be noise."""
     return zeros[len(zeros) // 2]
 
 
 def _root(advantages: Advantages, zero: _Zero) -> float:
-    """The size of a zero, clipped to its bracket, which rounding may exceed."""
+    """The size of a zero, clipped to its bracket, since rounding may put it outside."""
     return float(np.clip(math.exp(zero.log_size), advantages.sizes[zero.below], advantages.sizes[zero.above]))
 
 
@@ -155,8 +154,8 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros, of which there may be several due to noise.
-    Significant signs on both sides end it within the range, or, by rounding, at the ends of the range.
+    """The ends of the connected part of the 95 % set around the zeros between two significant signs. It lies within the
+    measured range; due to rounding, it may reach an end of the range.
     """
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
@@ -166,7 +165,7 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
 
 
 def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Crossover:
-    """The crossover if all significant signs agree."""
+    """The crossover without a significant change of sign."""
     signs = {float(sure[index]) for index in decided}
     beyond = [
         size
@@ -189,8 +188,9 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """The crossover with a tie at an end: bounded by the last significant size before the tie; unbounded if both ends
-    tie. The set would end closer to the tie, but the curve in the last gap depends on sizes on one side only.
+    """The crossover with a tie at one end of the range, bounded by the last significant size before the tie; with ties
+    at both ends, unbounded. The 95 % set would end closer to the tie, but the curve in the last gap depends on sizes on
+    one side only.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

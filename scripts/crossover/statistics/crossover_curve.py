@@ -1,4 +1,4 @@
-"""The contender's advantage as a function of size: mean and uncertainty from trials, and the curve through the sizes.
+"""The contender's advantage as a function of size: its mean and error at each measured size, and a curve through these.
 
 Between sizes the curve is PCHIP (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
 interpolants", 1984), which neither overshoots nor adds a crossing between two sizes of one sign.
@@ -17,13 +17,13 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean,
 from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.025
-"""Upper bound of the probability that any size of a series has a wrong significant sign."""
+"""Maximum probability that any size of a series has a significant sign in the wrong direction."""
 
 LEVEL = 0.96
 """Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
 
 STEPS = 32
-"""Points between two sizes at which the set is evaluated; its ends are then found to the last digit."""
+"""Steps between two sizes at which the set is evaluated before its ends are computed to 1e-10 of the gap."""
 
 WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
@@ -37,39 +37,36 @@ class Advantages:
     variance: Floats
     """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
-    """Sum over both sides of (variance of the side's mean)^2 / its freedom; freedom = variance^2 / fourth."""
+    """Sum over both sides of (variance of the side's mean)^2 / degrees of freedom. The degrees of freedom of L are
+    variance^2 / fourth.
+    """
     incomplete: tuple[float, ...]
     """Sizes at which a side is missing."""
     shared: SampleMean = WITHOUT_ERROR
-    """The contender, if a single cell of it is compared at every size; not included in `variance` and `fourth`."""
+    """The contender, if the same cell is compared at every size; not included in `variance` and `fourth`."""
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are intervals at two sizes or more, or at the only size."""
+        """True if there are intervals at two sizes or more, or at the only size."""
         return has_intervals(self.variance + self.shared.variance)
 
-    @property
-    def simultaneous(self) -> tuple[int, float]:
-        """The number of simultaneous intervals and their level, for significant signs."""
-        return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
-
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of the intervals of L, from `variance` and `fourth` without the constant side."""
+        """Half widths of the intervals of L, from `variance` and `fourth` without those of `shared`."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
-        """-1, 0 or 1 at each size: the sign of L, or 0 where it is not significant.
+        """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes the level for
-        three, which is stricter than the 95 % set. Without `has_intervals`, the sign of a lead of ONE_TRIAL_LEAD or
-        more.
+        The level at each size is MOST_WRONG / sizes on either side (Bonferroni), but at least as strict as with three
+        sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more counts as
+        significant.
         """
-        return sure_signs(self.mean, self.errors(self.variance, self.fourth, *self.simultaneous))
+        errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
+        return sure_signs(self.mean, errors)
 
     def significant_ends(self) -> tuple[float | None, float | None]:
-        """The largest size with a significant sign of -1 and the smallest with 1; None if there is none.
-
-        Both are None without `has_intervals`: single trials are not significant.
+        """The largest size with a significant sign of -1 and the smallest with 1; None where there is none. Without
+        `has_intervals`, both are None.
         """
         signs = self.sure_signs() if self.has_intervals else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
@@ -84,10 +81,8 @@ def advantages_of_table(
     *,
     constant: bool = False,
 ) -> Advantages:
-    """The advantages from a table with columns size, side, trial and step_time_s; NaN, 0 and infinity are ignored.
-    Several rows of one trial are from one process and count once, with the mean of their logarithms. `resolution` is
-    the resolution of a value, as a share of the value. With `constant` the contender's trials are the same at every
-    size.
+    """The advantages from the arguments of `estimate_crossover`. Times that are NaN, 0 or infinite are ignored. Several
+    rows of one trial come from one process and count once, with the mean of their logarithms.
     """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
@@ -112,7 +107,7 @@ def advantages_of_table(
 def advantages_of_cells(
     cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION, *, constant: bool = False
 ) -> Advantages:
-    """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order.
+    """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order.
 
     The variance between trials of each side is shared over its sizes (`crossover.statistics.shrinkage`).
     """
@@ -133,29 +128,28 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """The interpolated advantage L~ over ln(size), with its error from trials and from its bend between sizes."""
+    """The interpolated advantage L~ over ln(size), with its errors due to the spread of trials and to the bend between
+    sizes.
+    """
 
     advantages: Advantages
     log_sizes: Floats
     smooth: Callable[[float | Floats], Floats]
     """L~ by ln(size)."""
-    together: int = 1
-    """Number of simultaneous sets (Bonferroni)."""
-    level: float = LEVEL
 
     def root(self, gap: int) -> float:
-        """The zero in a gap whose ends have opposite signs, as ln(size)."""
+        """ln(size) of the zero in a gap whose ends have opposite signs."""
         start, end = self.log_sizes[gap : gap + 2].tolist()
-        if self.smooth(start) * self.smooth(end) >= 0:  # only due to rounding
+        if self.smooth(start) * self.smooth(end) >= 0:  # due to rounding
             return float(end)
         return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
-        """|L~| minus its error, at given shares of the way through a gap; in the 95 % set this is at most 0.
+        """|L~| minus its error, at these shares of the way through a gap; at most 0 within the 95 % set.
 
-        The error is t x se plus the bend: the distance of L~ from the straight line between both ends, or from the
-        nearer neighbouring line, extended into the gap, whichever is larger. se and its degrees of freedom are those
-        of a point on the straight line.
+        The error is t x se plus the bend. se and its degrees of freedom are those of a point on the straight line
+        between both ends of the gap. The bend is the distance of L~ from that line or, if larger, from the nearer of
+        the neighbouring lines, extended into the gap.
         """
         advantages = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -165,14 +159,15 @@ class Curve:
         value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
         variance = _weighed(v_low, v_high, share, 2)
-        trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
+        trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4))
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
         return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
         """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
-        That is the nearer of the two neighbouring lines, extended into the gap, or the line itself if these lie on
-        opposite sides of it or one is missing.
+
+        That is the nearer of the two neighbouring lines, extended into the gap. If one is missing, or if they lie on
+        opposite sides of the straight line, it is the straight line.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -185,9 +180,8 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """The size at which the part of the set around a point ends, to the left (step -1) or right (1).
-
-        None if it reaches the end of the measured range.
+        """The size at which the part of the set around a point ends to the left (step -1) or right (1); None if it
+        reaches the end of the measured range.
         """
         while 0 <= gap < len(self.log_sizes) - 1:
             start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
@@ -199,13 +193,13 @@ class Curve:
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
-        """The share at which the set ends, between a share inside the set and one outside."""
+        """The share of the way through a gap at which the set ends, between a share inside and one outside."""
 
         def excess(share: float) -> float:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if math.isinf(at_inside):  # unknown at one of the two sizes
+        if math.isinf(at_inside):  # no error is known at one end of the gap
             return outside
         return _root(excess, inside, outside, 1e-10)
 
@@ -225,5 +219,5 @@ def _root(function: Callable[[float], float], start: float, end: float, toleranc
 
 
 def _weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:
-    """(1 - share)^power low + share^power high; an unknown end is ignored where its weight is 0."""
+    """(1 - share)^power low + share^power high; an end that is NaN is ignored where its weight is 0."""
     return np.where(share < 1, (1 - share) ** power * low, 0) + np.where(share > 0, share**power * high, 0)

@@ -1,4 +1,4 @@
-"""Crossovers of every series of every study: of devices, precisions, executions and machines, in each cost."""
+"""Table `crossovers`: crossovers of devices, precisions, executions and machines, in each cost."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """One row for each series, pair and cost with a value on either side; always one for the time of a headline pair.
+    """One row for each series, pair and cost with values; headline pairs always have a row for time.
 
-    `prices` is as `hourly_price` takes it, `candidates` are those of the studies that compare devices at their best,
-    and `runs` the steps per run of the studies with a run.
+    `prices` is as for `hourly_price`. `candidates` are those of the studies that compare devices at their best, and
+    `runs` are the steps per run, both by study.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
@@ -53,10 +53,10 @@ def crossovers_of(
 def with_costs(
     measurements: pd.DataFrame, prices: Mapping[str, float] | None, runs: StepsOfRuns | None = None
 ) -> pd.DataFrame:
-    """Add a column for each cost: seconds, joules and money per step, in the currency of the prices; seconds per run.
-    NaN if a trial lacks it: its status is not ok, its energy was not measured (a counter that stood still measured
-    nothing), its machine has no price, or its study has no `steps_per_run`. A price is for the whole machine with the
-    device, so all CPU sides have the same price.
+    """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
+
+    A cost is NaN if the status is not ok, if the counter of the energy did not change, if the machine has no price, or
+    if the study has no `steps_per_run`. A price is for the whole machine, so all CPU sides have the same price.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -72,7 +72,7 @@ def with_costs(
 
 
 def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
-    """Seconds of the whole run of each trial's study, start-up included."""
+    """Seconds of the whole run of a study at each trial's step time, start-up included."""
     of_runs = measurements[measurements["study"].isin([study for study, steps in runs.items() if steps])]
     keys = zip(of_runs["study"], of_runs["batch_size"], strict=True)
     steps = np.array([steps_of_run(runs[study], batch_size) for study, batch_size in keys], dtype=float)
@@ -81,14 +81,14 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points; points without x and y above 0 are ignored. None if x is
-    None or there are no points.
+    """Log-log interpolation from x to y, exact at the points. Points at which x or y is NaN or not above 0 are ignored.
+    Returns None for None, or without points.
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
         points = points[(points > 0).all(axis=1)]
-        # of points with the same x, the first counts
+        # Of several points with the same x, the first counts.
         self.y_of: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))
         self.log_x, self.log_y = np.log([*self.y_of]), np.log([*self.y_of.values()])
 
@@ -101,7 +101,7 @@ class Interpolation:
 
 
 def crossover_of_pairing(pairing: Pairing, cost: str = "step_time_s", x: str | None = None) -> Crossover:
-    """The crossover of a pairing in a cost column, over a column `x` of its trials, by default the x axis."""
+    """The crossover of a pairing in a cost, over column `x` of its trials (default: the x axis)."""
     trials = pairing.trials
     table = pd.DataFrame(
         {
@@ -121,6 +121,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
     crossover = crossover_of_pairing(pairing, cost)
     low, high = crossover.bracket or (None, None)
     unknown = _unknown_side(pairing, cost)
+    baseline_device = pairing.baseline if pairing.pair in ("device", "best") else pairing.device
     measured = trials[trials[cost].notna()]
     row: dict[str, Any] = {
         **pairing.series,
@@ -145,7 +146,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
         "roots": list(crossover.roots),
         "trials": min(Counter(zip(measured[x_axis], measured["side"], strict=True)).values(), default=0),
         "size_name": trials["size_name"].iloc[0],
-        "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
+        "baseline_name": _device_name(trials, pairing.baseline_machine, baseline_device),
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
@@ -156,7 +157,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat about a side that has times but not the cost."""
+    """The caveat for a side that has times but no value of the cost; None if both have it."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

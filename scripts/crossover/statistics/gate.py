@@ -1,8 +1,7 @@
-"""Test whether a second run is slower than a first, cell by cell, with a family-wise error rate of 5 %.
+"""Test whether a run is slower than an earlier one, cell by cell, with a family-wise error rate of 5 %.
 
-If trials were the only source of variation, identical runs would fail the gate in at most one of forty comparisons.
-Runs also vary by temperature, memory layout and other tenants: `calibrate` derives the limit from runs of identical
-code on a machine.
+If only trials varied, identical runs would fail the gate in at most one of forty comparisons. Runs also vary by
+temperature, memory layout and other tenants, so `calibrate` derives the limit from runs of identical code.
 """
 
 from __future__ import annotations
@@ -30,33 +29,36 @@ from crossover.statistics.shrinkage import with_shared_spread
 from crossover.tables.guards import SETTING_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
 
-HARDWARE, TORCH, MODEL = "hardware", "torch", "model"
+MODEL = "model"
 ENVIRONMENTS = {
-    HARDWARE: (
+    "hardware": (
         *("device_name", "cpu_model", "cpu_capability", "physical_cores", "threads", "driver_version"),
         *SETTING_COLUMNS,
     ),
-    TORCH: ("torch_version", "cuda_version", "cudnn_version"),
+    "torch": ("torch_version", "cuda_version", "cudnn_version"),
 }
 """The columns that must agree for runs to have the same hardware and torch."""
 COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
-"""What must be the same in two runs, unless a change of it is tested."""
+"""What must be the same in both runs, unless its change is tested."""
 
 LEAST_IDENTICAL = 5
-"""Minimum number of runs for calibration: in simulations, another pair exceeds the limit from five runs once in
-twenty, from three once in five."""
+"""Minimum number of runs for calibration. In simulations, another pair of runs exceeds the limit from five runs in 5 %
+of cases, and the limit from three runs in 20 %.
+"""
 
 OUTLYING = 1 / 3
-"""Share to which the limit must fall, on a log scale, for the run left out to be called an outlier. In simulations of
-five runs that differ by 5 % without an outlier, one is named in 1 % with six cells, and in 23 % with a single cell."""
+"""A run is an outlier if the limit without it is less than this share of the limit, on a log scale. In simulations of
+five runs that differ by 5 % without an outlier, one is named in 1 % of cases with six cells, and in 23 % with a single
+cell.
+"""
 
 TRIALS_FOR_OWN_VARIANCE = 8
-"""Number of trials from which a cell's variance is its own. With fewer trials, a variance shared by all cells detects
-more if their spreads are alike, but hides a slowdown of a quiet cell among noisy ones.
+"""Minimum number of trials for a cell to keep its own variance. A shared variance detects smaller slowdowns if the
+spreads of cells are alike, but hides a slowdown of a quiet cell among noisy ones.
 """
 
 POWER = 0.9
-"""Probability that a gate detects a slowdown of size `detectable`."""
+"""Probability with which the gate detects a slowdown of size `detectable`."""
 
 PASSED, NOT_COMPARABLE = "passed", "not_comparable"
 EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
@@ -65,15 +67,16 @@ EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far runs of identical code differ."""
+    """Differences between runs of identical code."""
 
     significant: float
-    """Largest significant slowdown of a cell between two of the runs, as a share: by how much a simultaneous interval
-    excludes 1, as in the gate; 0 if none does."""
+    """Largest amount by which the simultaneous interval of a cell excludes 1 between two of the runs, as a share; 0 if
+    none excludes 1.
+    """
     measured: float
     """Largest slowdown of a cell between two of the runs, as a share, significant or not."""
     outlier: str | None
-    """Name of the run without which `significant` is much smaller; None if there is none."""
+    """Name of the run without which `significant` would be much smaller; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,9 @@ class Gate:
     limit: float
     """Slowdown above which a cell counts as slower, as a share: 0.05 is 5 %."""
     calibration: Calibration | None
-    """How far runs of identical code differ; None without them."""
+    """None without runs of identical code."""
     cells: pd.DataFrame
-    """The result of `compare_cells`, with the verdict at the limit."""
+    """The result of `compare_cells`, with the verdicts at the limit."""
     differences: Mapping[str, Sequence[str]]
     """Differences between the runs that are not allowed, by COMPARABLE_IN."""
 
@@ -98,7 +101,7 @@ class Gate:
 
     @property
     def missing(self) -> pd.DataFrame:
-        """The cells that cannot be judged: not in both runs, with a time only in the first, or with a single trial."""
+        """The cells that cannot be judged: absent from a run, without a time in the second only, or with one trial."""
         verdicts, had_time = self.cells["verdict"], self.cells["trials_first"] > 0
         return self.cells[verdicts.isin([MISSING, SINGLE_TRIAL]) | ((verdicts == NO_DATA) & had_time)]
 
@@ -112,8 +115,8 @@ def gate_of(
 ) -> Gate:
     """Test whether any cell of the second run is slower than in the first by more than the limit.
 
-    The limit is `by`, or the largest significant slowdown between `identical` runs, given by name, if that is larger.
-    `allowed` are the entries of COMPARABLE_IN that may differ.
+    The limit is the larger of `by` and the largest significant slowdown between `identical` runs, which are given by
+    name. `allowed` are the entries of COMPARABLE_IN that may differ.
     """
     cells = compare_cells(first, second)
     calibration = calibrate(identical, by) if identical else None
@@ -133,7 +136,7 @@ def gate_of(
 
 
 def _verdict(low: float, high: float, limit: float) -> str:
-    """The verdict at the limit, from the ends of a ratio's interval."""
+    """The verdict at the limit, from the interval of a ratio."""
     most = 1 + limit
     if high < 1 / most:
         return SLOWER
@@ -143,9 +146,9 @@ def _verdict(low: float, high: float, limit: float) -> str:
 
 
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """`compare_runs` with simultaneous intervals over all cells. Cells with few trials share their variances.
+    """`compare_runs` with intervals that are simultaneous over all cells; cells with few trials share their variances.
 
-    Column `detectable` is the smallest slowdown, as a factor beyond the limit, that the gate detects with probability
+    Column `detectable` is the smallest slowdown, as a multiple of the limit, that the gate detects with probability
     POWER.
     """
     comparison = compare_runs(first, second)
@@ -172,10 +175,7 @@ def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[Sample
 
 
 def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
-    """The differences between identical runs, given by name.
-
-    A run is an outlier if, without it, the limit would be much smaller, `by` being its minimum.
-    """
+    """The differences between identical runs, given by name; `by` is the minimum of the limit."""
     measured, significant = [0.0], {}
     for pair in combinations(runs, 2):
         cells = compare_cells(*(runs[name] for name in pair))
@@ -192,9 +192,7 @@ def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
 
 
 def differences_of(first: pd.DataFrame, second: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, list[str]]:
-    """The differences that make two runs incomparable, in the groups of COMPARABLE_IN; `comparison` is the result of
-    `compare_runs`.
-    """
+    """The differences between two runs by entry of COMPARABLE_IN; `comparison` is the result of `compare_runs`."""
     differs = [MODEL in (parts or "").split() for parts in comparison["differing_code"].astype(object).fillna("")]
     models = comparison.loc[differs, ["study", "workload"]].drop_duplicates()
     differing = {name: differing_environments(first, second, columns) for name, columns in ENVIRONMENTS.items()}

@@ -1,4 +1,4 @@
-"""The cells of a machine over many runs: each run's time, and the runs at which the time changed."""
+"""The times of cells over many runs of a machine, and the runs at which they changed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from crossover.statistics.run_comparison import times_s
 from crossover.tables.registry import CELL_AXES
 
 LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
-"""The columns that identify a line; another device or CPU model starts a new line."""
+"""The columns that identify a line: a cell on one hardware."""
 
 LEAST_RUNS = 2
-"""Minimum number of runs of a level. A single outlying run may be a disturbance; `compare_runs.py` tests it."""
+"""Minimum number of runs at a level, since a single outlying run may be a disturbance; `compare_runs.py` tests it."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row for each line and run, in the order in which the runs started; `runs` holds trials by run.
+    """One row for each line and run, in the order in which the runs started; `runs` has the trials by name of the run.
 
-    Column `step_time_s` is the geometric mean over trials. `speed` is relative to the line's first level. `ratio` is
-    set at the first run of a level: time of the previous level over time of this level, above 1 if faster.
+    Column `step_time_s` is the geometric mean over trials, and `speed` is relative to the line's first level. At the
+    first run of a level, `ratio` is the time of the previous level over the time of this level: above 1 if faster.
     """
     trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
     trials["run_started_at"] = trials.groupby("run")["started_at"].transform("min")
@@ -46,12 +46,12 @@ def _line(trials: pd.DataFrame, lines: int) -> pd.DataFrame:
 
 
 def changes(logs: Floats, lines: int) -> list[int]:
-    """The run indices at which the level of a line changes, from the logarithm of each run's time.
+    """The indices of the runs at which the level of a line changes, from the logarithm of each run's time.
 
-    By circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA
-    copy number data", Biostatistics 2004): of all segments, at the end or in between, the one that differs most from
-    the rest is a change if its t statistic is significant over all segments and `lines`; the parts are then searched
-    in the same way. Unlike a penalty per change, this has a known false-alarm rate. The spread is that between runs.
+    This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
+    DNA copy number data", Biostatistics 2004). The segment that differs most from the rest, at the end or in between,
+    is a change if its t statistic, by the spread between runs, is significant over all segments and `lines`. The parts
+    are then searched in the same way. Unlike with a penalty per change, the false-alarm rate is known.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
@@ -75,7 +75,7 @@ def _changes(logs: Floats, tests: int) -> list[int]:
 
 
 def _stretches(runs: int) -> list[tuple[int, int]]:
-    """Start and end of each segment to compare with the rest, with at least LEAST_RUNS runs in each part."""
+    """Start and end of each segment that is compared with the rest; each part has at least LEAST_RUNS runs."""
     return [
         (start, end)
         for start in range(LEAST_RUNS, runs)

@@ -1,7 +1,8 @@
 """Means over trials with their 95 % intervals: of times, ratios, shares and differences.
 
-Samples of one process are strongly correlated and say little about the next process, so only trials count. Times and
-ratios are averaged on the log scale (Kalibera and Jones, "Rigorous benchmarking in reasonable time", 2013).
+Samples of one process are strongly correlated and do not show how processes differ, so intervals are computed over
+trials. Times and ratios are averaged on the log scale (Kalibera and Jones, "Rigorous benchmarking in reasonable time",
+2013).
 """
 
 from __future__ import annotations
@@ -23,26 +24,25 @@ CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""How a contender compares with a baseline. For values other than times, callers rename the first two."""
+"""Outcomes of comparing a contender with a baseline. For values other than times, callers rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
-"""How many times as fast a side must be to count as ahead if fewer than two sizes were measured twice, since trials of
-a cell differ. Of 54 pairs of single trials of one H100 host, of the same step on the same device, 17 differed by over
-1.25 times and none by twice.
+"""Minimum speed-up that counts as significant if fewer than two sizes have two trials. Of 54 pairs of single trials of
+the same step on the same device of an H100 host, 17 differed by a factor of more than 1.25 and none by a factor of 2.
 """
 
 CLOCK_S = 1e-9
-"""Step of the clock that times are read from (`time.perf_counter_ns`), in seconds."""
+"""Resolution of the clock (`time.perf_counter_ns`) in seconds."""
 BLOCK_S = 0.01
-"""Shortest block of steps that the presets time, in seconds."""
+"""Shortest timed block of steps in the presets, in seconds."""
 CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
 """Resolution of a time, as a share of the time."""
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
 """Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
-"""Resolution of an energy, as a share of the energy. A counter is increased at each update by the energy since the
-last one, so it is the update period over the window. GPUs update every 20 to 100 ms (Yang, Adamek and Armour,
-"Part-time power measurements: nvidia-smi's lack of attention", 2024), CPU packages every millisecond.
+"""Resolution of an energy, as a share of the energy: the update period of its counter over the window. GPUs update the
+counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
+2024), CPU packages every millisecond.
 """
 RESOLUTIONS = {
     "time": CLOCK_RESOLUTION,
@@ -50,21 +50,22 @@ RESOLUTIONS = {
     "money": CLOCK_RESOLUTION,
     "run": CLOCK_RESOLUTION,
 }
-"""By cost; money is time × price."""
+"""Resolution of each cost, as a share of the cost; money is time × price."""
 
 
 def reading_error(resolution: float) -> float:
-    """Standard error of the difference of two readings of a counter, in the unit of its `resolution`. Each reading may
-    be up to one step low, so the difference has a triangular distribution (JCGM 100:2008, "Guide to the expression of
-    uncertainty in measurement", 4.3.9). All trials may be rounded in the same way, so more trials do not make it
-    smaller.
+    """Standard error of the difference of two readings of a counter, in the unit of its `resolution`.
+
+    Each reading may be up to one `resolution` too low, so the error of the difference has a triangular distribution
+    (JCGM 100:2008, "Guide to the expression of uncertainty in measurement", 4.3.9). More trials do not make it smaller,
+    since all of them may be rounded in the same way.
     """
     return resolution / math.sqrt(6)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its 95 % interval; the ends are None where too few values give one."""
+    """A mean with its 95 % interval; the ends are None if there are too few values for an interval."""
 
     mean: float
     low: float | None = None
@@ -81,19 +82,19 @@ ENDS = ("", "_low", "_high")
 
 
 def columns_of(interval: Interval, name: str) -> dict[str, float | None]:
-    """The columns of an interval; `name` has braces for ENDS, as in `step_time{}_s`."""
+    """An interval as columns; `name` has braces in place of ENDS, as in `step_time{}_s`."""
     values = (interval.mean, interval.low, interval.high)
     return {name.format(end): value for end, value in zip(ENDS, values, strict=True)}
 
 
 def interval_of(row: Mapping[str, Any], name: str) -> Interval:
-    """The interval in the columns of a row; `name` has braces for ENDS."""
+    """Read an interval from the columns of a row; `name` as in `columns_of`."""
     return Interval(*(row[name.format(end)] for end in ENDS))
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
-    """Student's t quantile of a two-sided interval, with the shape of `freedom`. For `together` simultaneous
-    intervals, Bonferroni's correction is applied.
+    """Student's t quantile of a two-sided interval, with Bonferroni's correction for `together` simultaneous intervals.
+    The result has the shape of `freedom`.
     """
     return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
@@ -108,10 +109,7 @@ class SampleMean:
 
     @classmethod
     def of(cls, values: Sequence[float], resolution: float) -> SampleMean:
-        """Summarise at least one value.
-
-        `resolution` is the step between two readable values; the standard error is at least that of reading.
-        """
+        """Summarise at least one value; the standard error is at least `reading_error(resolution)`."""
         mean, freedom = math.fsum(values) / len(values), len(values) - 1
         if not freedom:
             return cls(mean, math.nan, 0)
@@ -125,37 +123,39 @@ class SampleMean:
 
     @classmethod
     def of_interval(cls, time: Interval, trials: int) -> SampleMean:
-        """The summary that `time_over_trials` was computed from, for this number of trials."""
+        """Recover the summary from the result of `time_over_trials` for this number of trials."""
         if time.low is None or time.high is None:
             return cls(math.log(time.mean), math.nan, 0)
         error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
         return cls(math.log(time.mean), error**2, trials - 1)
 
     def widened(self, deviation: float) -> SampleMean:
-        """The same mean with a further error of this standard deviation, which is known."""
+        """The same mean with an additional error, whose standard deviation is known exactly."""
         variance = self.variance + deviation**2
         return SampleMean(self.mean, variance, variance**2 / self.fourth if self.freedom else 0)
 
     @property
     def fourth(self) -> float:
-        """Squared variance over the freedom, additive over the sides of a difference; NaN for one value."""
+        """Squared variance over the degrees of freedom; additive for differences, NaN for one value."""
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     def __sub__(self, other: SampleMean) -> SampleMean:
         """The difference of two means.
 
         Its degrees of freedom are Welch's ("The generalization of 'Student's' problem when several different
-        population variances are involved", 1947). scipy's t test has no reading error.
+        population variances are involved", 1947). scipy's t test cannot include a reading error.
         """
         variance = self.variance + other.variance
         return SampleMean(self.mean - other.mean, variance, variance**2 / (self.fourth + other.fourth))
 
-    def exp_interval(self) -> Interval:
-        """The geometric mean of the values whose logarithms this summarises, with its t interval."""
-        return _exp(self.interval())
+    def exp_interval(self, together: int = 1) -> Interval:
+        """The geometric mean of values whose logarithms are summarised, with its t interval."""
+        logs = self.interval(together)
+        low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+        return Interval(math.exp(logs.mean), low, high)
 
     def interval(self, together: int = 1) -> Interval:
-        """The mean with its t interval (Student, "The probable error of a mean"); `together` as in `t_quantile`."""
+        """The mean with its t interval; `together` as in `t_quantile`."""
         if math.isnan(self.variance):
             return Interval(self.mean)
         half_width = float(t_quantile(self.freedom, together)) * math.sqrt(self.variance)
@@ -163,55 +163,56 @@ class SampleMean:
 
 
 def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
-    """Half widths of the intervals of differences, from their `variance` and `fourth`; infinite if these are NaN."""
+    """Half widths of the intervals of differences, from their `variance` and `fourth`; infinite where these are NaN."""
     freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
     return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
 
 
 def has_intervals(half_widths: Floats) -> bool:
-    """Whether a series has intervals at two points or more, or at its only point; otherwise its conclusions are based
-    on single trials."""
+    """True if a series has intervals at two points or more, or at its only point. Otherwise conclusions about it are
+    based on single trials.
+    """
     return int(np.isfinite(half_widths).sum()) >= min(2, len(half_widths))
 
 
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
-    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where it is not significant.
+    """The sign of each log ratio of a series (-1, 0 or 1), or 0 where it is not significant.
 
-    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of ONE_TRIAL_LEAD or more
-    counts as significant.
+    A log ratio without a finite half width is not significant. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
+    more counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
 
 
-def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:
-    """Geometric mean of the trials' medians, in seconds, with its t interval on the log scale.
-
-    Energies are averaged in the same way, with `resolution` ENERGY_RESOLUTION, which is a share of the value.
+def time_over_trials(medians_s: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> Interval:
+    """Geometric mean over trials, with its t interval on the log scale. `resolution` is a share of the value, such as
+    ENERGY_RESOLUTION for energies.
     """
-    return _exp(SampleMean.of_times(medians_s, resolution).interval(together))
+    return SampleMean.of_times(medians_s, resolution).exp_interval()
 
 
 def ratio_over_trials(
     first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
-
-    `resolution` is as in `time_over_trials`.
+    """Time of the second side over time of the first, from the times of at least one trial each; `resolution` as in
+    `time_over_trials`.
     """
     return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution))
 
 
 def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:
     """Time of the second side over time of the first, from their mean logarithms; `together` as in `t_quantile`."""
-    return _exp((second - first).interval(together))
+    return (second - first).exp_interval(together)
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """Ratio of two independent values above 0, second over first, with its 95 % interval from theirs. On the log
-    scale, each half width is the root of the sum of the squares of their half widths on the relevant sides (Zou and
-    Donner, "Construction of confidence limits about effect measures: a general approach", 2008). No interval if either
-    lacks an end.
+    """Second over first, for two independent values above 0, with a 95 % interval that is computed from theirs; without
+    an interval if either lacks an end.
+
+    On the log scale, each half width is the root of the sum of the squares of two half widths of the values, those on
+    the relevant sides (Zou and Donner, "Construction of confidence limits about effect measures: a general approach",
+    2008).
     """
     ratio = second.mean / first.mean
     if first.low is None or first.high is None or second.low is None or second.high is None:
@@ -222,19 +223,17 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 
 
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
-    """How a contender compares with a baseline, as `decided` says: one of COMPARISONS, unless named otherwise.
+    """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's; the margin's ends are 1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's. It is equivalent between 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The conclusion from the ends of a difference's interval.
-
-    EQUIVALENT if all of it lies within `margin` of 0; else `more` or `less` if it excludes 0; else INCONCLUSIVE.
-    SINGLE_TRIAL without an interval.
+    """The conclusion from the interval of a difference: EQUIVALENT if it lies within `margin` of 0, else `more` or
+    `less` if it excludes 0, else INCONCLUSIVE. SINGLE_TRIAL without an interval.
     """
     if low is None or high is None:
         return SINGLE_TRIAL
@@ -248,22 +247,16 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     numerators: Sequence[float], denominators: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Mean over at least one trial of the ratio of two values of a trial, with its interval.
-
-    `resolution` is that of both values, as in `time_over_trials`.
+    """Geometric mean over trials of the ratio of two values of the same trial, with its interval; both values have
+    this `resolution`, as in `time_over_trials`.
     """
     ratios = [value / base for value, base in zip(numerators, denominators, strict=True)]
-    return time_over_trials(ratios, together, math.sqrt(2) * resolution)
+    return SampleMean.of_times(ratios, math.sqrt(2) * resolution).exp_interval(together)
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:
-    """Mean of at least one trial's share of a block's time, with its t interval within 0 and 1."""
+    """Mean over trials of a share of the time of a block, with its t interval, clipped to 0 and 1."""
     mean = SampleMean.of(shares, EVENT_RESOLUTION).interval()
     if mean.low is None or mean.high is None:
         return mean
     return Interval(mean.mean, *(min(max(end, 0.0), 1.0) for end in (mean.low, mean.high)))
-
-
-def _exp(logs: Interval) -> Interval:
-    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-    return Interval(math.exp(logs.mean), low, high)

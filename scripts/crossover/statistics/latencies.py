@@ -1,4 +1,4 @@
-"""Latencies of each cell by method: measured correctly and, where a study asks for it, with common mistakes."""
+"""Latencies of each cell by method: the correct methods and, in some studies, common mistakes."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import table_of
 
 Trial = Mapping[str, Any]
-"""The samples of a trial by method, in seconds; None if it has none."""
+"""The samples of a trial by method, in seconds; None for a method without samples."""
 
 Samples = NDArray[np.float64]
 
 RIGHT = "latencies_s"
-"""The correct method on every device: each pass synchronised, with the host's clock."""
+"""The correct method on every device: the host's clock around each synchronised pass."""
 
 COLD = "latencies_cold_s"
-"""The first steps of a process, the only ones that do not alternate with the correct method."""
+"""The first steps of a process; samples of the other methods alternate with the correct method."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The mistake that can only lower a mean, since it leaves time out; the others can only raise it."""
+"""The only mistake that lowers the mean, since it omits part of the time; the others raise it."""
 
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
 POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
-"""Percentiles that describe the pooled samples of all trials; those with an interval are computed trial by trial."""
+"""Percentiles of the pooled samples of all trials; LATENCY_PERCENTS are computed for each trial."""
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `latencies`: one row per cell and method that an ok trial has."""
+    """Table `latencies`: one row per cell and method with samples from ok trials."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
-    # Readers look for the largest mistake, so the intervals of all mistakes of a study on a machine are simultaneous.
+    # Readers look for the largest mistake, so the intervals of a study on a machine are simultaneous.
     together: Counter[tuple[str, str]] = Counter()
     for cell, trials in cells:
         together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, method)) for method in MISTAKES)
@@ -63,7 +63,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # a shift in the other direction is not an error
+            error = "lowered" if method == LOWERS else "raised"  # a shift in the other direction is not due to it
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",
@@ -81,9 +81,8 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """Percentiles with their intervals, except those for which a trial has too few samples.
-
-    Intervals are over trials where there are several, since steps of one process are correlated.
+    """The percentiles for which each trial has enough samples, with their intervals. With several trials the intervals
+    are over trials, since steps of one process are correlated.
     """
     columns: dict[str, Any] = {"percentiles_over": "trials" if len(trials) > 1 else "steps"}
     for percent in LATENCY_PERCENTS:
@@ -91,7 +90,7 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
         if len(of_trials) == len(trials):
             percentile_interval: Percentile | Interval = of_trials[0]
             if len(trials) > 1:
-                # Steps are timed one by one, so the clock's resolution is a larger share of a step than of a block.
+                # The clock's resolution is a larger share of a step than of a block.
                 values = [percentile.value for percentile in of_trials]
                 percentile_interval = time_over_trials(values, resolution=CLOCK_S / min(values))
             ends = dict(zip(ENDS, vars(percentile_interval).values(), strict=True))
@@ -105,7 +104,7 @@ def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
 
 
 def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
-    """Mean of a mistake over mean of the correct method, paired by trial; None if no trial has both."""
+    """The mean of a mistake over the mean of the correct method, paired by trial; None if no trial has both."""
     both = _with_right(trials, method)
     if not both:
         return None
@@ -115,7 +114,7 @@ def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval
 
 
 def right_samples(trial: Trial, method: str) -> Any:
-    """The samples with which those of a mistaken method are compared: the correct method's. Cold steps are compared
-    with their own later half instead, since the correct method ran later, perhaps at another speed.
+    """The correct samples with which a mistake is compared. For cold steps these are the later half of the steps
+    themselves, since the correct method ran later, perhaps at another speed.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

@@ -1,4 +1,4 @@
-"""Rank machines, this one and references, by the cost of a step on each of their devices."""
+"""Table `machines`: the devices of this machine and of references, ranked by the cost of a step."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from crossover.tables.run_tables import table_of
 
 Row = Mapping[str, Any]
 Side = tuple[str, str]
-"""A machine and its device."""
+"""A machine and one of its devices."""
 
 TIME, MONEY = "time", "money"
 OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
-"""Columns of each cost per step (money: per million steps); braces stand for `_low` and `_high`."""
+"""Columns of each cost per step (money: per million steps), with braces in place of ENDS."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 """Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking; a crossover compares two, unless both are CPUs."""
+"""Minimum number of sides in a ranking. Two are compared by their crossover; two CPUs have none."""
 
 
 def line_axes(x_axis: str) -> list[str]:
-    """The axes of a line along which sides are ranked."""
+    """The axes that identify a line along which sides are ranked."""
     return [axis for axis in series_axes(x_axis) if axis != "machine"]
 
 
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
-    """Table `machines`: the ranks of a line's sides at each point at which all sides have a time.
+    """The ranks of the sides of each line at the points at which all of them have a time.
 
-    `x_axes` are those of the studies to rank; over `cpu_threads` nothing is ranked. Sides are devices, a CPU on all
-    its cores. They are ranked by money if at least two have a price, without the others; otherwise by time.
+    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. A CPU is ranked on all of its
+    cores. If at least two sides have a price, these are ranked by money, without the others; otherwise all are ranked
+    by time.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -68,10 +69,10 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The rows of one point by rank.
+    """The rows of a point, by rank.
 
-    The intervals of the ratios to the first place are simultaneous, since it was selected
-    (`crossover.statistics.choices`). Those of a reference hold for other hosts of its kind (`host_spread`).
+    The intervals of the ratios to the first side are simultaneous, since it was chosen
+    (`crossover.statistics.choices`). Those of a reference include the differences between hosts (`host_spread`).
     """
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
@@ -101,13 +102,16 @@ def _mean(cell: Row, name: str) -> SampleMean:
 
 
 def _per_step(cell: Row) -> dict[str, float | None]:
-    """The costs of a step that are known, with their intervals."""
-    known = [name for name in OF_STEPS.values() if cell[name.format("")] is not None]
-    return {key: value for name in known for key, value in columns_of(_mean(cell, name).exp_interval(), name).items()}
+    """The measured costs per step, with their intervals."""
+    columns: dict[str, float | None] = {}
+    for name in OF_STEPS.values():
+        if cell[name.format("")] is not None:
+            columns |= columns_of(_mean(cell, name).exp_interval(), name)
+    return columns
 
 
 def _of_run(per_step: Row, steps: int) -> dict[str, float]:
-    """The cost of a run, without its start-up."""
+    """The costs per run, without its start-up."""
     return {
         OF_RUN[cost].format(end): value * (steps / MILLION if cost == MONEY else steps)
         for cost, name in OF_STEPS.items()
@@ -117,13 +121,15 @@ def _of_run(per_step: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost by which a row is ranked, per run if the study has one; braces as in OF_STEPS."""
+    """The columns of the cost by which a row is ranked: per run if the study has `steps_per_run`, otherwise per step;
+    braces as in OF_STEPS.
+    """
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides that are nowhere significantly behind the first in a range of points, with its ends."""
+    """Sides that are not significantly behind the first at any point of a range, with the ends of the range."""
 
     sides: frozenset[Side]
     low: float
@@ -131,9 +137,9 @@ class FirstPlace:
 
 
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
-    """The first places on a line of table `machines`, from left to right along the x axis.
+    """The first places on a line of table `machines`, in ascending order along the x axis.
 
-    Points where no side is significantly behind are left out. A range is continued as long as at least one side is
+    Points at which no side is significantly behind are left out. A range continues as long as at least one side is
     among the first at all of its points.
     """
     leading: dict[float, frozenset[Side]] = {}
@@ -150,11 +156,11 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:
-    """Whether rows of table `machines` rank more sides than a crossover compares."""
+    """True if rows of table `machines` compare sides that no crossover compares: three or more, or two CPUs."""
     sides = sides_of(rows)
     return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 
 
 def sides_of(rows: pd.DataFrame) -> frozenset[Side]:
-    """The sides of some rows of table `machines`."""
+    """The sides in rows of table `machines`."""
     return frozenset(zip(rows["machine"], rows["device"], strict=True))

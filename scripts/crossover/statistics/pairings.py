@@ -1,4 +1,4 @@
-"""The pairs of sides compared on a line: devices, precisions, executions and machines."""
+"""The pairs of sides whose crossovers are computed: devices, precisions, executions and machines."""
 
 from __future__ import annotations
 
@@ -18,32 +18,27 @@ class Pairing:
     pair: str
     """device, precision, execution, machine or best."""
     series: dict[str, object]
-    """The series' axes; the pair's axis has the contender's value."""
+    """The axes of the series; the axis on which the sides differ has the contender's value."""
     device: str | None
     """The contender's device; None if the machine has no accelerator."""
     baseline: str
     contender: str | None
     trials: pd.DataFrame
-    """The trials of both sides, named in column `side`. Over `cpu_threads` they have a column of that name, and the
-    contender's trials are repeated at every number of threads."""
+    """The trials of both sides, which column `side` names. For the x axis `cpu_threads`, the contender's trials are
+    repeated at every number of threads.
+    """
     x_axis: str
     """One of `X_AXES`."""
     other_machine: str | None = None
-    """The baseline's machine, if it is not the series'."""
-
-    @property
-    def baseline_device(self) -> str | None:
-        """The device of the baseline."""
-        return self.baseline if self.pair in ("device", "best") else self.device
+    """The baseline's machine; None if it is that of the series."""
 
     @property
     def baseline_machine(self) -> object:
-        """The machine of the baseline."""
         return self.other_machine or self.series["machine"]
 
     @property
     def is_headline(self) -> bool:
-        """Whether the pairing answers the main question: an accelerator against all cores of its host's CPU."""
+        """True for the main question: an accelerator against all cores of its host's CPU."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 
@@ -52,7 +47,7 @@ XAxes = Mapping[str, str]
 
 
 def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """Every pairing of every series within a machine: first the devices, then the precisions, then the executions."""
+    """The pairings of each series within a machine: first of devices, then of precisions, then of executions."""
     studies = [(x_axes[str(study)], rows) for study, rows in measurements.groupby("study", sort=False)]
     for x_axis, rows in studies:
         yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)
@@ -63,7 +58,7 @@ def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
 
 
 def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """Every pairing of two machines with a point in common: accelerators with CPUs, then devices of the same kind."""
+    """The pairings of machines with a point in common: first accelerators with CPUs, then devices of the same kind."""
     if measurements["machine"].nunique() < 2:
         return
     studies = on_all_cores(measurements).groupby("study", sort=False)
@@ -80,9 +75,8 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
 
 
 def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
-    """Whether the accelerators of a machine with `devices` are compared with the CPU of another machine.
-
-    Only if the first machine lacks a CPU, or the second an accelerator: when would that GPU pay off over this CPU?
+    """True if the accelerators of a machine with `devices` are compared with the CPU of another machine: if the first
+    machine lacks a CPU or the second lacks an accelerator.
     """
     return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
 
@@ -105,8 +99,7 @@ def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
 
 
 def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    """Each accelerator against the CPU over its number of cores; CPU sides with the same number of threads are
-    pooled."""
+    """Each accelerator against the CPU over its number of threads; CPU sides with the same number are pooled."""
     axes = series_axes(CPU_THREADS)
     for key, rows in measurements.groupby(axes, sort=False):
         series = dict(zip(axes, key, strict=True))
@@ -122,7 +115,7 @@ def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
 
 
 def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pairing]:
-    """The precisions, or the executions, of each device against the plain one."""
+    """Each precision or execution (`axis`) of a device against the plain one."""
     axes = series_axes(x_axis)
     fixed = [name for name in (*axes, "device") if name != axis]
     plain = PLAIN_SIDES[axis]
@@ -137,7 +130,7 @@ def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pa
 
 
 def _pairings_across_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    """The accelerators of a machine against the CPU of another one, if `compare_across` allows it."""
+    """The accelerators of a machine against the CPU of another machine, if `compare_across` allows it."""
     devices = rows.groupby("machine", sort=False)["device"].unique()
     for cpu_machine, cpu_machine_devices in devices.items():
         for machine, machine_devices in devices.items():
@@ -152,7 +145,7 @@ def _pairings_across_machines(series: dict[str, object], rows: pd.DataFrame, x_a
 
 
 def _pairings_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    """Each machine's devices against those of the first machine that has them."""
+    """Each device of a machine against the same device of the first machine that has it."""
     for device, of_device in rows.groupby("device", sort=False):
         first, *others = of_device["machine"].unique()
         for machine in others:

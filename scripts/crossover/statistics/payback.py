@@ -1,7 +1,6 @@
-"""Start-up of whole jobs, and the number of steps after which the side with the faster steps is ahead in total.
+"""Start-up of jobs, and the number of steps after which the side with the faster steps is ahead in total time.
 
-A job of n steps takes `startup_s + n * step_s`. Seconds of several jobs add up, so start-up and steps are averaged
-arithmetically here, not on the log scale like ratios.
+A job of n steps takes `startup_s + n * step_s`. Both are averaged arithmetically, unlike ratios, since they are summed.
 """
 
 from __future__ import annotations
@@ -19,30 +18,29 @@ from crossover.statistics.cells import numbers_of
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, Interval, SampleMean, reading_error, t_quantile
 
 PHASES = ("context", "build")
-"""Phases of a trial that are paid before its first step; a CUDA graph is captured in the second."""
+"""Phases of a trial before its first step; a CUDA graph is captured in `build`."""
 
 STARTUP_COLUMNS = ("spent_s", "first_step_s")
-"""Columns of measurements that `startups_of` reads; references lack them."""
+"""Columns of measurements for `startups_of`, which references lack."""
 
 PHASE_RESOLUTION_S = 1e-4
-"""Resolution of a phase in seconds, as rounded by `clock.timing.Phases`."""
+"""Seconds to which `clock.timing.Phases` rounds a phase."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Start-up and step time of each trial of a cell, both in seconds."""
+    """Start-up and step time of each trial of a cell."""
 
     startups_s: Sequence[float]
     steps_s: Sequence[float]
 
     @property
     def startup_s(self) -> float:
-        """Mean start-up time; NaN if no trial has one."""
+        """Mean start-up time; NaN without trials."""
         return fmean(self.startups_s) if self.startups_s else math.nan
 
     @property
     def step_s(self) -> float:
-        """Mean time of a step."""
         return fmean(self.steps_s)
 
     @property
@@ -50,32 +48,25 @@ class Jobs:
         return CLOCK_RESOLUTION * self.step_s
 
     def total(self, steps: float) -> SampleMean:
-        """Seconds of a whole job of this many steps."""
+        """Seconds of a job with this number of steps."""
         totals_s = [startup + steps * step for startup, step in zip(self.startups_s, self.steps_s, strict=True)]
         return SampleMean.of(totals_s, PHASE_RESOLUTION_S + steps * self.step_resolution_s)
 
     def covariances(self) -> tuple[float, float, float]:
-        """Variances and covariance of the two means (start-up, mixed, step time); needs at least two trials. The
-        variances are at least those of reading the clock.
+        """Variance of the mean start-up, covariance of both means, and variance of the mean step time, for at least two
+        trials. The variances are at least those of reading the clock.
         """
-        count = len(self.steps_s)
-        startups = [startup - self.startup_s for startup in self.startups_s]
-        steps = [step - self.step_s for step in self.steps_s]
-
-        def over_trials(first: list[float], second: list[float]) -> float:
-            return math.fsum(map(float.__mul__, first, second)) / (count - 1) / count
-
+        (startup, both), (_, step) = np.cov(self.startups_s, self.steps_s) / len(self.steps_s)
         return (
-            max(over_trials(startups, startups), reading_error(PHASE_RESOLUTION_S) ** 2),
-            over_trials(startups, steps),
-            max(over_trials(steps, steps), reading_error(self.step_resolution_s) ** 2),
+            max(startup, reading_error(PHASE_RESOLUTION_S) ** 2),
+            both,
+            max(step, reading_error(self.step_resolution_s) ** 2),
         )
 
 
 def startups_of(measurements: pd.DataFrame) -> Floats:
-    """Start-up of each trial in seconds: the time of its job in addition to its steps; NaN if a part is unknown. It
-    consists of context, build, and the excess of the first step over a later one (lazy loading, autotuning,
-    compilation).
+    """Start-up of each trial in seconds: PHASES, and the excess of the first step over later ones, due to lazy loading,
+    autotuning or compilation. NaN if a part is unknown.
     """
     if not {*STARTUP_COLUMNS} <= {*measurements}:
         return np.full(len(measurements), np.nan)
@@ -86,12 +77,12 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
 
 
 def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
-    """Number of steps after which the side with the faster steps is ahead in total, with its 95 % interval.
+    """Number of steps after which the side with the faster steps is ahead in total time, with its 95 % interval.
 
-    0 if that side is ahead from the first step on. None without start-ups, or without a significant difference per
-    step. The interval contains all numbers of steps at which the jobs of the two sides do not differ significantly
-    (Fieller, "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate; its upper
-    end is None where the set has no bound. No interval if a side has one trial.
+    It is 0 if that side is ahead from the first step on, and None without start-ups or without a significant difference
+    per step. The interval contains all numbers of steps at which the total times do not differ significantly (Fieller,
+    "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate. Its upper end is
+    None if the set has no bound. There is no interval if a side has one trial.
     """
     if not contender.startups_s or not baseline.startups_s:
         return None
@@ -112,5 +103,5 @@ def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
     root = math.sqrt(max(half_linear**2 - square * constant, 0.0))
     if square > 0:
         return Interval(steps, *(max((half_linear + side * root) / square, 0.0) for side in (-1, 1)))
-    # No upper bound: if start-ups differ significantly, the set is everything beyond the only root above 0.
+    # No upper bound. If start-ups differ significantly, the set is everything above the only root above 0.
     return Interval(steps, max((half_linear - root) / square, 0.0) if square and constant > 0 else 0.0)

@@ -1,4 +1,4 @@
-"""Problems of a run: missing, failed or less trustworthy results, with their causes and remedies."""
+"""Problems of a run: missing, failed and flagged results, with their causes and remedies."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ REMEDIES = {
     **{status: STATUSES[status].remedy for status in ("invalid", "oom", "timeout", "unsupported")},
     FLAGGED: "see the reason",
 }
-"""The kinds of problems, the most urgent first, with their remedies; each flag has its own remedy."""
+"""The remedy of each kind of problem, the most urgent first; each flag has its own remedy."""
 
 CELL_FLAGS = ("trials_differ", "above_roof")
 """Flags of whole cells."""
 
 MOST_NAMED = 4
-"""Maximum number of an axis's values that an entry lists."""
+"""Maximum number of values of an axis in an entry."""
 
 
 def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:
-    """One entry for all cells of a study with the same kind of problem and the same reason, apart from numbers in it.
-    An entry has the study, the kind of work (`work`: trial, training or search) and of problem (`kind`), the cells,
-    how many trials, trainings or searches (`count`), the reason and the remedy. `missing` are results that the run
-    lacks.
+    """List the problems of a run; `missing` are planned results that it lacks.
+
+    An entry stands for all results of a study with the same kind of problem and the same reason, apart from numbers in
+    the reason. It has the keys study, work (trial, training or search), kind, cells, count (of results), reason and
+    remedy.
     """
     tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
     named = [*CELL_AXES, "size_name", "size_label"]
@@ -60,7 +61,7 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
 
 
 def _grouped(losses: Sequence[Mapping[str, Any]], rows_of_all: pd.DataFrame) -> list[dict[str, Any]]:
-    """The entries by urgency of their kind, then by frequency of their reason."""
+    """The entries, sorted by the urgency of their kind, then by their count."""
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for loss in losses:
         key = (loss["study"], loss["work"], loss["kind"], re.sub(r"\d[\d.,]*", "0", loss["reason"]))
@@ -84,8 +85,9 @@ def _reason(kind: str, reasons: Sequence[str]) -> dict[str, str]:
 
 
 def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> str:
-    """The devices and sizes of some cells, and the other axes that their study varies: 'CPU: 2 and 5 linear layers,
-    resident'."""
+    """The devices and sizes of cells, and the values of the other axes that their study varies, as in 'CPU: 2 and 5
+    linear layers, resident'.
+    """
     values = {axis: list(dict.fromkeys(loss[axis] for loss in group if not pd.isna(loss[axis]))) for axis in CELL_AXES}
     names = [values["workload"][0]] if "workload" not in axes else []
     labels = list(dict.fromkeys(filter(pd.notna, (loss.get("size_label") for loss in group))))
@@ -100,7 +102,7 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """Values as text: '2, 3 and 5'; for many values '2 to 4,096 (9 of them)', or 'a, b, c, d and 3 more'."""
+    """Values as text: '2, 3 and 5', or with many values '2 to 4,096 (9 of them)' or 'a, b, c, d and 3 more'."""
     words = [f"{value:,}" if isinstance(value, int) else spaced(str(value)) for value in values]
     if len(words) > MOST_NAMED:
         if isinstance(values[0], int):

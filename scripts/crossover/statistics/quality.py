@@ -1,5 +1,4 @@
-"""Quality of trained models: scikit-learn's report of each training, and differences between devices and precisions by
-seed."""
+"""Table `quality`: scikit-learn's report of each training, and differences between devices and precisions."""
 
 from __future__ import annotations
 
@@ -18,19 +17,19 @@ from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
 from crossover.tables.run_tables import table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
-"""The axes common to compared trainings."""
+"""The axes on which compared trainings agree."""
 
 MARGIN = 0.01
 """Equivalence margin of accuracy: one percentage point."""
 
 ADDED_ROWS = 4
-"""Rows added to those that differ, half of them in each direction."""
+"""Number of differing rows that are added, half of them in each direction."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
-    """One row per training, with scikit-learn's report as columns, and its cell's differences from the CPU in fp32.
+    """One row per training: scikit-learn's report as columns, and the differences of its cell from the CPU in fp32.
 
-    `class_names` holds the names of each study's classes, or None to number them. Raises UserError if a study names
+    `class_names` has the names of each study's classes, or None to number them. Raises UserError if a study names
     fewer classes than the data have.
     """
     baselines = {
@@ -49,15 +48,15 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
 
 
 def compared_cells(quality: pd.DataFrame) -> pd.DataFrame:
-    """One training of each cell that has differences from the CPU in fp32."""
+    """One row for each cell with differences from the CPU in fp32."""
     return quality.dropna(subset=["seeds_compared"]).drop_duplicates(CELL_AXES)
 
 
 def _differences(
     trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Compare each device and precision with the CPU in fp32, by cell, over the seeds that are ok on both sides. The
-    intervals of a metric, study and machine are simultaneous. `class_names` and errors as in `quality_table`.
+    """The differences of each cell from the CPU in fp32, over the seeds that are ok on both sides. The intervals of a
+    metric are simultaneous over the cells of a study and machine.
     """
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
@@ -72,7 +71,7 @@ def _differences(
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
-    """The differences of the metrics of a cell's trainings from the CPU's; `together` cells are compared."""
+    """The differences of a cell's metrics from the CPU's; `together` as in `t_quantile`."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
@@ -81,7 +80,7 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
     )
     columns: dict[str, Any] = {"seeds_compared": len(pairs)}
     for metric in QUALITY_METRICS:
-        differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
+        differences = np.stack([scores[metric] - base[metric] for scores, base in zip(side, baseline, strict=True)])
         # A row of the rarest class changes macro F1 most.
         one_row = len(labels) / (classes * rarest) if metric == "macro_f1" else 1.0
         columns |= columns_of(mean_over_seeds_and_rows(differences, one_row, together), metric + "_difference{}")
@@ -91,10 +90,11 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """For each metric, one number per row, whose mean is the metric and whose variance gives its sampling error. For
-    accuracy it is 1 for a correctly predicted row, otherwise 0. For F1 it is the metric plus the row's influence on
-    it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted to be of it) (the infinitesimal jackknife:
-    Efron, "Nonparametric estimates of standard error", 1981).
+    """A score per row for each metric: the mean of the scores is the metric, their variance gives its sampling error.
+
+    For accuracy, the score of a row is 1 if it was predicted correctly, otherwise 0. For F1, it is the metric plus the
+    row's influence on it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted as the class). This is
+    the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error", 1981).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)
@@ -102,7 +102,7 @@ def scores_of_rows(
     f1 = 2 * np.bincount(labels[right], minlength=classes) / total
 
     def influence(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The influence of each row on the F1 of the classes, summed with `weights`."""
+        """The influence of each row on the weighted sum of the F1 of the classes."""
         steps = len(labels) * weights / total
         return np.asarray(steps[labels] * (2 * right - f1[labels]) - steps[predictions] * f1[predictions])
 
@@ -114,17 +114,17 @@ def scores_of_rows(
 
 
 def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 1.0, together: int = 1) -> Interval:
-    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows.
+    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows; without an
+    interval for one seed. `together` as in `t_quantile`.
 
-    All seeds predict the same rows, so a mean over seeds keeps the rows' sampling error. There is a half width of the
-    seeds' means by Student's quantile and one of the rows' means by the normal quantile; the interval's is the root of
-    the sum of their squares (Howe, "Approximate confidence limits on the mean of X + Y", 1974). Variation by seed and
-    row together counts in both, which is conservative.
+    All seeds predict the same rows, so a mean over seeds still has the sampling error of the rows. The half width is
+    the root of the sum of two squares: the half width for the means of the seeds, by Student's quantile, and that for
+    the means of the rows, by the normal quantile (Howe, "Approximate confidence limits on the mean of X + Y", 1974).
+    Variation by seed and row together counts in both, which is conservative.
 
-    Since few rows differ, perhaps none, four are added that differ by `one_row`, two in each direction (after Agresti
-    and Min, "Simple improved confidence intervals for comparing matched proportions", 2005): where all predictions
-    agree, the interval reaches 3.9 rows to each side, and the exact one of a binomial 3.7. No interval with one seed;
-    `together` as in `t_quantile`.
+    Few rows differ, perhaps none. So ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
+    improved confidence intervals for comparing matched proportions", 2005). If all predictions agree, the interval
+    extends 3.9 rows to each side; the exact binomial interval extends 3.7.
     """
     seeds, rows = differences.shape
     mean = float(differences.mean())
@@ -141,7 +141,7 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
 
 def decision(low: float | None, high: float | None) -> str:
-    """The conclusion from the interval of a difference in accuracy, by `decided`: better or worse than MARGIN."""
+    """The conclusion from the interval of a difference in accuracy: better, worse, or another of COMPARISONS."""
     return decided(low, high, MARGIN, "better", "worse")
 
 
@@ -164,8 +164,8 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
 
 
 def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
-    """scikit-learn's classification report as columns; a class never predicted has precision 0."""
-    from sklearn.metrics import classification_report  # takes a moment to import, and few runs train
+    """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
+    from sklearn.metrics import classification_report  # slow to import, and few runs train models
 
     report = classification_report(
         row["labels"],

@@ -1,5 +1,4 @@
-"""Speed-ups of one cell over another, and the steps that pay back start-up, between devices, settings, protocols and
-machines."""
+"""Table `ratios`: speed-ups between devices, settings, protocols and machines, and the steps that pay back start-up."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from crossover.tables.run_tables import table_of
 
 
 class Pair(NamedTuple):
-    """Two cells to compare, with the names of both sides."""
+    """Two cells that are compared, with the names of both sides."""
 
     pair: str
     contender: Cell
@@ -36,15 +35,15 @@ class Times(NamedTuple):
 
     steps: SampleMean
     jobs: Jobs
-    """Trials whose start-up is known."""
+    """The trials with a known start-up."""
 
 
 Cells = Mapping[Cell, Times | None]
-"""The times of each cell; None for a cell without."""
+"""The times of each cell; None for a cell without times."""
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `ratios`: one row per pair of cells that both have times."""
+    """One row per pair of cells that both have times."""
     cells, parameters, threads = _cells(measurements)
     rows = [
         _row(pair, contender, baseline)
@@ -57,7 +56,7 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
-    """For every cell, its times, its parameters, and on a CPU its number of threads."""
+    """The times, the parameters and, on a CPU, the number of threads of every cell."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
@@ -77,7 +76,7 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Map
 
 def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
     ratio = ratio_of(contender.steps, baseline.steps)
-    return {
+    row = {
         **pair.contender.values,
         "pair": pair.pair,
         "baseline": pair.baseline_name,
@@ -87,26 +86,24 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
         "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
         "baseline_s": math.exp(baseline.steps.mean),
         "contender_s": math.exp(contender.steps.mean),
-        **(_payback(contender.jobs, baseline.jobs) if pair.pair != "machine" else {}),
     }
-
-
-def _payback(contender: Jobs, baseline: Jobs) -> dict[str, float | None]:
-    steps = payback(contender, baseline) or Interval(math.nan)
-    startups_s = {"startup_s": contender.startup_s, "baseline_startup_s": baseline.startup_s}
-    return startups_s | columns_of(steps, "payback_steps{}")
+    if pair.pair != "machine":
+        row |= {"startup_s": contender.jobs.startup_s, "baseline_startup_s": baseline.jobs.startup_s}
+        row |= columns_of(payback(contender.jobs, baseline.jobs) or Interval(math.nan), "payback_steps{}")
+    return row
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
-    """1 if the contender of a row of table `ratios`, tested on its own, is significantly faster, -1 if slower, else
-    0."""
+    """1 if the contender in a row of table `ratios` is significantly faster, -1 if slower, otherwise 0; without a
+    correction for several rows.
+    """
     log_ratio = np.log([row["ratio"]])
     log_high = np.log([np.nan if row["ratio_high"] is None else row["ratio_high"]])
     return float(sure_signs(log_ratio, log_high - log_ratio).item())
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and against other CPUs if `compare_across` allows it."""
+    """Each accelerator against the CPU sides of its machine, and CPUs of others if `compare_across` allows it."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -121,7 +118,7 @@ def _devices(cells: Cells) -> Iterator[Pair]:
 
 
 def _settings(cells: Cells) -> Iterator[Pair]:
-    """Each precision and execution against the plain ones of the study, on the same device."""
+    """Each combination of precision and execution against the baseline of the study, on the same device."""
     studies: dict[str, list[Cell]] = {}
     for key in _on_all_cores(cells):
         studies.setdefault(key.study, []).append(key)
@@ -136,20 +133,20 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: the plain one, or the only one. Empty if the study has several
+    """The baseline precision and execution of a study: of each, the plain or the only one. Empty if there are several
     but not the plain one.
     """
-    plain: dict[str, Any] = {}
-    for axis, usual in PLAIN_SIDES.items():
+    baseline: dict[str, Any] = {}
+    for axis, plain in PLAIN_SIDES.items():
         values = {getattr(key, axis) for key in cells}
-        if len(values) > 1 and usual not in values:
+        if len(values) > 1 and plain not in values:
             return {}
-        plain[axis] = usual if len(values) > 1 else values.pop()
-    return plain
+        baseline[axis] = plain if len(values) > 1 else values.pop()
+    return baseline
 
 
 def _protocols(cells: Cells) -> Iterator[Pair]:
-    """Resident data against the protocols whose data come from the host."""
+    """The resident protocol against those with data from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
         for protocol in FROM_HOST if key.protocol == resident else ():
@@ -157,7 +154,7 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
-    """Each machine's devices against those of the first machine that has them on the line."""
+    """Each device of a machine against the same device of the first machine on the line that has it."""
     first: dict[Cell, str] = {}
     for key in _on_all_cores(cells):
         line = replace(_shared(key), device=key.device)
@@ -171,5 +168,5 @@ def _on_all_cores(cells: Cells) -> Iterator[Cell]:
 
 
 def _shared(key: Cell) -> Cell:
-    """The axes common to the cells of a line across machines and devices; the others are blank."""
+    """A cell without its size, machine and device: the line that it shares with other cells."""
     return replace(key, size=0, machine="", device="")

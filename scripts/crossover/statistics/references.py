@@ -1,4 +1,4 @@
-"""Compare this machine with references: crossovers of their GPUs over this machine's CPU, and ratios of devices."""
+"""Compare this machine with references, which are machines measured earlier: crossovers and ratios."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
-"""The axes on which a reference's trials must match this machine's, in addition to the model's code."""
+"""The axes on which trials of a reference and of this machine must agree, in addition to the model's code."""
 
 
 def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
-    """The trials of references that match a trial of this machine in study, model and its code, size, batch and
-    settings."""
+    """The trials of references that agree with a trial of this machine in SHARED and in the code of the model."""
     shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
     agreed = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
@@ -41,16 +40,15 @@ def compare_with_references(
     x_axes: XAxes,
     prices: Mapping[str, float] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
+    """Rows of tables `crossovers` and `ratios`, with pair `reference`, for this machine and each reference.
 
     `rows` are the result of `agreeing`. If this machine has no accelerator, crossovers compare a reference's
     accelerator with this machine's CPU. Ratios compare the same sides, and each device of this machine with the same
     device of the reference, with times as measured.
 
-    The CPU launches the GPU's kernels, so the time of a GPU step, above all of a small one, depends on the CPU. A
+    The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval also covers the
-    crossover of unscaled steps, and both crossovers for hosts whose GPU has another speed-up over its host's CPU
-    (`SPEEDUP_SPREAD`).
+    crossover of unscaled steps. Both are widened by the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -70,27 +68,27 @@ def compare_with_references(
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
-"""Standard deviation of ln(step time on one host / on another of its kind), beyond that between trials.
+"""Standard deviation of ln(step time on a host / step time on another of its kind), without that between trials.
 
-Root mean square over the ten pairs of five hosts with an H100, each over 46 to 51 eager cells on the GPU and its CPU.
-It was at most 0.04 over 5 cells in CUDA graphs, in which the host hardly takes part, trials included.
+For eager execution: root mean square over the ten pairs of five hosts with an H100, each over 46 to 51 cells on the GPU
+and its CPU. For CUDA graphs, which depend little on the host: the maximum over 5 cells, including the spread of trials.
 """
 SPEEDUP_SPREAD = 0.13
-"""The same for the speed-up of a GPU over its own host's CPU, which differs less: a host is fast or slow on both.
+"""The same for the speed-up of a GPU over its own host's CPU, which differs less, since a fast host is fast on both.
 
-It is cautious: the root mean square over those pairs was 0.05, though 0.17 in the pair that differs most (23 eager
-cells each).
+It is cautious: the root mean square over those pairs was 0.05, and 0.17 for the pair that differs most (23 eager cells
+each).
 """
 NORMAL_QUANTILE = 1.96
 
 
 def host_spread(execution: str) -> float:
-    """How two hosts of one kind differ in an execution, as a standard deviation of the logarithm of their times."""
+    """Standard deviation of ln(step time) between hosts of a kind, as for EAGER_SPREAD."""
     return GRAPH_SPREAD if execution == "cuda-graph" else EAGER_SPREAD
 
 
 def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
-    """The trials, with the times of some machines as on a host of their kind whose speed-up is at this quantile."""
+    """The trials, with the times on some machines as on hosts of their kind whose speed-up is at a normal quantile."""
     factors = [
         math.exp(quantile * min(SPEEDUP_SPREAD, host_spread(execution))) if machine in machines else 1.0
         for machine, execution in zip(trials["machine"], trials["execution"], strict=True)
@@ -99,15 +97,15 @@ def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: f
 
 
 SMALL_SPEEDUP = 1.5
-"""Speed-up over the CPU below which a GPU's step counts as host work."""
+"""Speed-up over the CPU below which a step on the GPU counts as host work."""
 
 
 def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
-    """Time of this CPU over that of a reference's CPU, which scales the host work of small GPU steps, by the axes of a
-    series.
+    """Time of this CPU over the time of a reference's CPU, by the axes of a series of the reference; a factor for small
+    GPU steps.
 
-    The geometric mean over the points at which that GPU is less than `SMALL_SPEEDUP` times as fast as this CPU, or the
-    smallest. `ratios` are of pair `reference`; the machine of a series is the reference.
+    It is the geometric mean over the points at which the GPU is less than SMALL_SPEEDUP times as fast as this CPU, or
+    the value at the smallest point. `ratios` have pair `reference`.
     """
     factors = {}
     axes, along = series_axes(x_axis), X_AXES[x_axis]
@@ -124,10 +122,10 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 
 
 def spanned(here: Row, there: Row) -> Row:
-    """The crossover whose interval covers those of both rows; with a single trial, its bracket.
+    """Merge two rows of a crossover: the interval of the result covers both, with a single trial its bracket does.
 
-    A size that is undecided in either row is undecided. If only one row crosses within the measured sizes, the result
-    is that row, with an interval open towards the other; `undecided` if no end is left.
+    A size that is undecided in either row is undecided. If only one row crosses within the measured range, the result
+    is that row, with an interval that is open towards the other; `undecided` if no end is left.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -156,14 +154,14 @@ LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATE
 
 
 def ends_of(row: Row, prefix: str) -> tuple[float, float]:
-    """The ends of the interval or bracket; an open end, or one beyond all sizes, is 0 or infinity."""
+    """The ends of the interval or bracket; 0 or infinity for an end that is open or beyond the measured range."""
     if row["status"] in ESTIMATED:
         return row[f"{prefix}_low"] or 0, row[f"{prefix}_high"] or math.inf
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 
 def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
-    """The trials, with the times of accelerators scaled to this machine's CPU."""
+    """The trials, with the times on accelerators scaled by `host_factors`."""
     parts = []
     for study, rows in joined.groupby("study", sort=False):
         x_axis = x_axes[str(study)]

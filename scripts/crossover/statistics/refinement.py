@@ -1,4 +1,4 @@
-"""Decide what to measure next to narrow a crossover down: first sizes within its bracket, then further trials."""
+"""Decide what to measure next to narrow a crossover down: first sizes within its bracket, then more trials."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from crossover.statistics.pairings import Pairing, XAxes, pairings
 from crossover.tables.frames import with_ok_times, x_axes_of
 
 REFINED = ("bracketed", "reversed")
-"""Statuses with a single bracket to refine; for others it is unknown where more measurements would help."""
+"""Statuses with a single bracket, which can be refined."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage adds for one pair of sides, with the reason."""
+    """What a stage adds for both sides of a pair, and why."""
 
     decision: str
     """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
     sizes: tuple[int, ...] = ()
-    """New sizes, for both sides, with the initial number of trials."""
+    """New sizes, which get the initial number of trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
-    """Sizes already measured, with the number of trials that both sides should get."""
+    """The new number of trials of sizes that were measured before."""
 
     def numbers(self, first: int) -> dict[int, range]:
-        """The trial numbers to measure by size, if every size has `first` trials initially."""
+        """The numbers of the trials to measure, by size; `first` is the initial number of trials."""
         new = {size: range(1, first + 1) for size in self.sizes}
         return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
 
@@ -60,14 +60,17 @@ def plan_refinement(
 ) -> Plan:
     """Plan a stage, numbered from 1, from the crossover after the previous stages.
 
-    Each of the first `bisections` stages adds the size nearest to the geometric mean of the bracket's ends, unless more
-    trials are needed instead: if the interval is wider than the bracket or, without an interval, a measured size lies
-    within the bracket. The next stage gives the run's `trials` (after single trials, first a second one) to the sizes
-    on which the crossover depends, as long as its interval is unknown or wider than the target, and to those where the
-    faster side is undecided. The last stage adds `extra_trials` to the former.
-    `crossover` is on the size axis, `measured` are the sizes already measured. New sizes are multiples of
-    `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on
-    which the target width is defined.
+    1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
+       none where trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
+       measured size lies within the bracket.
+    2. The next stage (after single trials, the next two: first a second trial) raises the number of trials to that of
+       the run: within the bracket if the interval is unknown or wider than the target, without a bracket at undecided
+       sizes.
+    3. The last stage adds `extra_trials` within the bracket.
+
+    `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
+    taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width
+    is defined.
     """
     if stage <= refinement.bisections:
         return _bisect(crossover, measured, granularity, sizes)
@@ -86,7 +89,7 @@ def plan_refinement(
 
 
 def _bracket(crossover: Crossover) -> tuple[int, int] | None:
-    """The sizes that bracket a single crossover; None if there is none to narrow down."""
+    """The sizes that bracket a single crossover; None without one."""
     if crossover.status not in REFINED or crossover.bracket is None:
         return None
     low, high = (round(end) for end in crossover.bracket if end is not None)
@@ -110,8 +113,8 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The sizes within the bracket; without one, the undecided sizes and their neighbours. All sizes if single trials
-    cross several times, which may be chance.
+    """The sizes within the bracket; without a bracket, the undecided sizes and their neighbours. If single trials cross
+    several times, which may be chance, all sizes.
     """
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
@@ -129,7 +132,7 @@ def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
 
 
 def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
-    """The size strictly between both ends that is nearest to their geometric mean; the smaller one of two."""
+    """The size strictly between both ends that is nearest to their geometric mean; the smaller of two equally near."""
     middle = math.log(low * high) / 2
     between = sorted(size for size in sizes if low < size < high)
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
@@ -151,11 +154,12 @@ def plan_stage(
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The trials that a stage, numbered from 1, adds to each cell, and the decision for each series and pair.
+    """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
+    pair with the crossover on which it is based.
 
-    By study, `refinements` holds the refinement settings, `x_axes` the x axis of crossovers, `trials` the maximum
-    number of trials of a cell, without those added for a wide interval, and `candidates` those of studies that compare
-    devices at their best. A decision comes with the crossover on which it is based.
+    All other arguments are by study: `refinements` are its settings, `x_axes` the x axis of its crossovers, `trials`
+    the number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
+    their best.
     """
     with_times = with_ok_times(measurements)
     timed = of_own_grid(with_times, candidates or {})
@@ -211,8 +215,9 @@ def plan_stage(
 def trials_of_candidates(
     device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
-    """The trials that a plan adds to a device's candidates, and those of the `first` trials missing for candidates in
-    play."""
+    """The numbers of the trials that a plan adds to a device's candidates in play, and those of the `first` trials that
+    they lack.
+    """
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]
@@ -224,17 +229,17 @@ def trials_of_candidates(
 
 
 def _along(x_axis: str) -> str:
-    """The column of trials along which a stage adds points for an x axis: whole numbers."""
+    """The column along which points are added for an x axis; it has whole numbers."""
     return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    """The axes of a pairing's series, with NumPy scalars as Python values."""
+    """The axes of a pairing's series as Python values instead of NumPy scalars."""
     return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
 
 
 def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
-    """The cells of both sides at a point; over threads the contender has a single one."""
+    """The cells of both sides at a point; over threads, the contender has a single cell."""
     axes = _plain_axes(pairing) | {"device": pairing.device}
     if pairing.x_axis == CPU_THREADS:
         at_point = pairing.trials[(pairing.trials["side"] == BASELINE) & (pairing.trials[CPU_THREADS] == point)]
@@ -249,7 +254,7 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings to narrow down; for pairs of devices, only those with the CPU on all of its cores."""
+    """The pairings whose crossover is refined; of devices, only those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
         is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):

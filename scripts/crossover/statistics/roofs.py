@@ -1,4 +1,4 @@
-"""Rooflines: the minimum time of a cell's work at the rates measured on its device, as a share of its time."""
+"""Rooflines: the minimum time of a step at the rates measured on its device, as a share of the measured time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
 
 ALONE = 1.1
-"""Factor by which a single trial must be faster than its roof to show that the roof is wrong."""
+"""Factor by which a single trial must be faster than its roof for the roof to count as wrong."""
 
 FUSED = ("compile",)
 """Executions that fuse operators, so that they move fewer bytes than an eager step."""
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """Add the minimum seconds of a step by each roof, and the largest of them as a share of the measured time.
+    """Add the minimum seconds of a step by each roof, the largest as a share of its time, and the flag `above_roof`.
 
-    A CPU on fewer cores has no roof, since it was not probed.
+    A CPU on fewer cores has no roofs, since it was not probed.
     """
     roofs_of = {key: Roofs.of(table) for key, table in roofs.groupby(["machine", "device"], sort=False)}
     if not roofs_of:
@@ -68,7 +68,9 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
-    """Seconds to move the bytes that operators touch, each at the bandwidth of its working set."""
+    """Seconds to move the bytes of a step, each at the bandwidth of its operator's working set. Element i of the list
+    has the bytes of operators that touch 2^i to 2^(i+1) bytes.
+    """
     if bytes_by_working_set is None or not roofs.working_sets:
         return math.nan
     moved = np.asarray(bytes_by_working_set, float)
@@ -78,7 +80,7 @@ def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) ->
 
 
 def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
-    """Seconds for the operations of a step at the peak of its precision."""
+    """Seconds of the operations of a step at the peak of its precision."""
     return or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
 
 

@@ -1,4 +1,4 @@
-"""Compare two runs cell by cell: the ratio of their times with its interval, a verdict, and differences in code."""
+"""Compare two runs cell by cell: the ratio of times with its interval, a verdict, and differences in code."""
 
 from __future__ import annotations
 
@@ -12,41 +12,34 @@ from crossover.statistics.intervals import COMPARISONS, compared, ratio_over_tri
 from crossover.tables.registry import CELL_AXES
 
 NO_DATA, MISSING = "no_data", "missing"
+"""A run has no time for a cell; a run lacks the cell."""
 VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 
 MARGIN = 0.02
-"""Times whose ratio lies between 1 / 1.02 and 1.02 are equivalent."""
+"""Equivalence margin: a ratio between 1 / 1.02 and 1.02."""
 
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
-"""The parts of a cell's code, with the columns of measurements that tell whether they differ."""
+"""The parts of a cell's code, with the columns of measurements that identify their versions."""
 OTHER = "other"
-"""Parts that only code_key covers: environment variables, and modification times of files that a user's model reads."""
+"""Everything else in code_key: environment variables, and modification times of files that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
-COMPARISON_COLUMNS = {
-    "verdict": f"on the second run: {', '.join(COMPARISONS)}; {NO_DATA}: a run has no time; {MISSING}: nor the cell",
-    "ratio": "time of the first run over time of the second, above 1 the second is faster; empty if a run has no time",
-    "ratio_low": "lower end of its 95 % interval; empty where a run has fewer than two ok trials",
-    "ratio_high": "upper end of its 95 % interval; empty where a run has fewer than two ok trials",
-    "within": "whether the two agree within their trials' spread, i.e. the interval contains 1; empty without an "
-    "interval",
-    "trials_first": "ok trials of the first run",
-    "trials_second": "ok trials of the second run",
-    "status_first": "statuses of the first run's trials, without repeats",
-    "status_second": "statuses of the second run's trials, without repeats",
-    "missing_in": "the run that lacks the cell: first or second",
-    "differing_code": f"parts of the code that differ, of {', '.join([*CODE, OTHER])}; {OTHER}: code_key alone differs",
-    "unrecorded_code": f"parts of the code that a run did not record, of {', '.join(CODE)}",
-    "differing_packages": "packages whose versions differ, with the versions of both runs",
-}
+COMPARISON_COLUMNS = (
+    *("verdict", "ratio", "ratio_low", "ratio_high", "within", "trials_first", "trials_second"),
+    *("status_first", "status_second", "missing_in", "differing_code", "unrecorded_code", "differing_packages"),
+)
 """The columns of a comparison other than the axes of its cell."""
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row per cell of either measurements table, in the order of the first; cells of the second alone come last.
+    """One row per cell of either run, in the order of the first; cells that only the second run has come last.
 
-    To compare cells that differ in an axis, such as the same cells in two studies, give it the same value in both:
-    `compare_runs(first, second.assign(study="name in the first"))`.
+    `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
+    and `within` is True if its interval contains 1. Trials are the ok ones, and statuses are without repeats.
+    `differing_code` and `unrecorded_code` list parts of CODE, and OTHER if only code_key differs.
+
+    To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
+    runs: `compare_runs(first, second.assign(study="name in the first"))`.
     """
     firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
     rows = [
@@ -79,7 +72,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; equal values of code_key cover all parts."""
+    """The parts of a cell's code that differ or are not recorded; an equal code_key covers the latter."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
@@ -100,7 +93,7 @@ def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object
 
 
 def _differing_packages(*runs: set[str]) -> str:
-    """The packages whose versions differ, as `torch 2.12.0 against 2.13.0`, from the JSON texts of both runs."""
+    """The packages with different versions, as in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
     versions: list[dict[str, set[str]]] = [{}, {}]
     for texts, of_run in zip(runs, versions, strict=True):
         for name, version in (item for text in texts for item in json.loads(text).items()):
@@ -118,7 +111,7 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
 
 
 def times_s(cell: pd.DataFrame | None) -> list[float]:
-    """The times of a cell's ok trials; none without the cell."""
+    """The times of a cell's ok trials; empty for None."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 
@@ -127,9 +120,9 @@ def _statuses(cell: pd.DataFrame | None) -> str | None:
 
 
 def summary(comparison: pd.DataFrame) -> pd.Series:
-    """The distribution of a comparison's ratios over the cells with a time in both runs, and of its intervals.
+    """Quartiles and geometric mean of the ratios of a comparison, and the share of intervals that contain 1.
 
-    Quartiles are interpolated on the log scale, where swapping the runs only inverts the summary.
+    Quartiles are interpolated on the log scale, so that swapping the runs inverts them.
     """
     logs = comparison["ratio"].dropna().astype(float).map(math.log)
     within = comparison["within"].dropna().astype(float)

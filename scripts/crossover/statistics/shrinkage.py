@@ -1,9 +1,8 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
-A few trials say little about their own spread, and the cells of a series have similar ones. The variances are
-assumed to scatter around a common value, by as much as they differ beyond chance (Smyth, "Linear models
-and empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist`
-and `squeezeVar`).
+A few trials estimate their variance poorly, and the cells of a series have similar variances. These are assumed to
+scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and empirical Bayes
+methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and `squeezeVar`).
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from crossover.statistics.intervals import Floats, SampleMean, reading_error
 
 MOST_PRIOR_FREEDOM = 4
 """Maximum degrees of freedom of the common variance; chosen by simulation. With few cells of three trials each, the
-fit too often finds that cells differ by chance only.
+estimates too often differ no more than by chance.
 """
 
 
 def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[SampleMean]:
-    """The means of a series' cells, each with a variance and degrees of freedom from the trials of all cells.
+    """The same means, with variances and degrees of freedom from the trials of all cells of a series.
 
     A cell of one trial gets the common variance. Any other cell gets the mean of the common variance and its own,
-    weighted by their degrees of freedom, but no less than its own: a larger spread than at other sizes is real, due to
-    a disturbance or the size. The degrees of freedom are at most those of all cells together. Unchanged where fewer
-    than two cells have two trials. `resolution` is as in `SampleMean.of`.
+    weighted by their degrees of freedom, but no less than its own, since a larger spread than at other sizes is real: a
+    disturbance, or an effect of the size. The degrees of freedom are at most those of all cells together. The cells are
+    unchanged if fewer than two of them have two trials. `resolution` as in `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0
@@ -48,9 +47,9 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
 
 
 def fit_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
-    """The common variance and its degrees of freedom, from at least two sample variances with theirs, by the mean and
-    variance of their logarithms. If the variances differ no more than by chance, the degrees of freedom are infinite
-    and the variance is that of all samples pooled.
+    """Fit the common variance and its degrees of freedom to the mean and variance of the logarithms of at least two
+    sample variances. If these differ no more than by chance, the common variance is the pooled one and its degrees of
+    freedom are infinite.
     """
     half = freedom / 2
     logs = np.log(variances) - special.digamma(half) + np.log(half)
@@ -62,7 +61,7 @@ def fit_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
 
 
 def inverse_trigamma(value: float) -> float:
-    """The argument at which the trigamma function has a value above 0, by Newton's method (Smyth 2004, appendix)."""
+    """The inverse of the trigamma function for a value above 0, by Newton's method (Smyth 2004, appendix)."""
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(special.polygamma(1, x))

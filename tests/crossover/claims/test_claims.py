@@ -1,4 +1,4 @@
-"""Each form of claim, on made-up measurements that confirm it, contradict it, or are inconclusive."""
+"""Each form of claim, with measurements that confirm it, contradict it, or are inconclusive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataF
 
 
 def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFrame, **others: Any) -> dict[str, Any]:
-    """The table's only row, for a single claim."""
+    """The only row of table `claims`, for a single claim."""
     claim = {"study": "disc_depth", "statement": "what is said", "source": "Somebody (2019)", **form}
     known_tables = tables if isinstance(tables, RunTables) else tables_of(tables)
     (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
@@ -48,9 +48,9 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
     return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
 
 
-def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
-    """The first steps take 10, 2, 2 and 2 ms, on average twice as long as the later two; the correct method's 9 ms are
-    not used.
+def test_a_claim_about_warm_up_has_the_ratio_in_table_latencies(row: Row) -> None:
+    """The first steps take 10, 2, 2 and 2 ms, on average twice as long as the later two. The 9 ms of the correct method
+    are not used.
     """
     rows = pd.DataFrame(
         [
@@ -96,7 +96,7 @@ def pair(row: Row, ratio: float, spread: float = 0.01) -> list[dict[str, Any]]:
     ],
 )
 def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tuple[str, str]) -> None:
-    """Each side's mean log has variance spread^2; Welch: 2 degrees of freedom, t = 4.302653, times sqrt(2) x spread."""
+    """The mean log of each side has variance spread^2; Welch's half width is 4.302653 x sqrt(2) x spread."""
     finding = verdict(SPEEDUP, pair(row, ratio, spread))
     factor = math.exp(4.302653 * math.sqrt(2) * spread)
     assert (finding["verdict"], finding["reason"]) == expected
@@ -135,7 +135,7 @@ def test_both_cells_of_an_inconclusive_claim_about_times_get_more_trials(
     assert [decision["ratio"] for decision in why] == ([pytest.approx(4.5)] if added else [])
 
 
-def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:
+def test_a_single_trial_has_a_value_but_no_interval(row: Row) -> None:
     finding = verdict(SPEEDUP, [row(device="cpu", step_time_s=4.5e-3), row(device="cuda", step_time_s=1e-3)])
     assert (*outcome(finding), finding["measured"]) == ("inconclusive", "one_trial", None, pytest.approx(4.5))
 
@@ -148,7 +148,7 @@ def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:
         ({}, {"status": "oom", "step_time_s": None}, ("not_ok", "GPU: oom")),
     ],
 )
-def test_what_is_missing_is_named(
+def test_a_missing_cell_is_named(
     row: Row, where: dict[str, Any], changes: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     """The last two of four trials, those on the GPU, are changed."""
@@ -159,7 +159,7 @@ def test_what_is_missing_is_named(
 
 
 @pytest.mark.parametrize("form", [SPEEDUP, {"crossover_between": {"range": [1, 2]}}])
-def test_there_are_no_data_of_a_study_that_nothing_measured(row: Row, form: dict[str, Any]) -> None:
+def test_a_study_without_measurements_has_no_data(row: Row, form: dict[str, Any]) -> None:
     for tables in (run_tables(), tables_of(trials(row, 1e-3, 0.01, study="other"))):
         assert outcome(verdict(form, tables)) == ("no_data", "no_rows", None)
 
@@ -175,7 +175,7 @@ COUNTED = {"of": {"precision": "amp-fp16"}, "over": {"precision": "fp32"}, "wher
 
 
 def counted(row: Row, metric: str, of: float, over: float, **others: Any) -> list[dict[str, Any]]:
-    """Three trials in each of two precisions; only the first trial has the count, as in real rows."""
+    """Three trials in each of two precisions, of which only the first has the count, as in real rows."""
     return [
         row(device="cuda", trial=trial, precision=precision, **({metric: count} | others if trial == 1 else {}))
         for precision, count in (("fp32", over), ("amp-fp16", of))
@@ -196,7 +196,7 @@ def counted(row: Row, metric: str, of: float, over: float, **others: Any) -> lis
         ("max_relative_error", 57e-5, 1e-5, {"range": [37, 316]}, "compatible"),
     ],
 )
-def test_a_count_is_compared_with_the_tolerance_of_what_counts_it(
+def test_the_interval_of_a_count_is_its_tolerance(
     row: Row, metric: str, of: float, over: float, claimed: dict[str, Any], expected: str
 ) -> None:
     name = "ratio_between" if "range" in claimed else "ratio_below"
@@ -204,7 +204,7 @@ def test_a_count_is_compared_with_the_tolerance_of_what_counts_it(
     assert (finding["verdict"], finding["measured"]) == (expected, pytest.approx(of / over))
 
 
-def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
+def test_a_varying_metric_that_was_measured_once_has_no_interval(row: Row) -> None:
     rows = counted(row, "peak_rss_bytes", 900.0, 1000.0)
     finding = verdict({"ratio_below": {"metric": "peak_rss_bytes", **COUNTED, "limit": 1}}, rows)
     assert outcome(finding) == ("inconclusive", "first_trial", None)
@@ -215,10 +215,10 @@ def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
     ("metric", "limit", "expected"),
     [("energy_per_step_j", 0.51, "compatible"), ("step_time_s", 0.51, "reproduced")],
 )
-def test_energies_that_read_the_same_are_known_to_a_step_of_their_counter(
+def test_the_interval_of_equal_energies_depends_on_their_counter(
     row: Row, metric: str, limit: float, expected: str
 ) -> None:
-    """A ratio of 0.5 from two trials per side: t(0.975, 2) = 4.30 and 1 % of 1 / sqrt(3) reach 0.5125."""
+    """The ratio is 0.5 from two trials per side; with energies, t(2) = 4.30 times 1 % / sqrt(3) reaches 0.5125."""
     rows = [
         row(device=device, trial=trial, **{metric: value})
         for device, value in (("cpu", 1.0), ("cuda", 2.0))
@@ -228,7 +228,7 @@ def test_energies_that_read_the_same_are_known_to_a_step_of_their_counter(
     assert finding["verdict"] == expected
 
 
-def test_an_interval_against_a_limit_alone_is_too_wide_from_a_factor_of_three_on(row: Row) -> None:
+def test_an_interval_is_too_wide_for_a_limit_above_a_factor_of_three(row: Row) -> None:
     """Spreads of 0.085 and 0.095 give intervals whose ends are 2.8 and 3.2 times apart: e^(2 x 4.302653 x 1.414 s)."""
     form = {"ratio_below": {"metric": "step_time_s", **SIDES, "limit": 1}}
     assert verdict(form, pair(row, 1.0, 0.085))["reason"] == "overlaps"
@@ -236,7 +236,7 @@ def test_an_interval_against_a_limit_alone_is_too_wide_from_a_factor_of_three_on
 
 
 def test_two_metrics_of_one_cell_are_paired_by_trial(row: Row) -> None:
-    """Ratios 2 / e^0.01, 2, 2 e^0.01 of means of lists: t(0.975, 2) = 4.302653 over sqrt(3)."""
+    """The ratios to the means of the lists are 2 / e^0.01, 2 and 2 e^0.01; t(0.975, 2) = 4.302653 over sqrt(3)."""
     rows = [
         row(trial=trial, latencies_s=[0.5 * scale, 1.5 * scale], latency_p50_s=2 * scale * math.exp(0.01 * step))
         for trial, scale, step in ((1, 1.0, -1), (2, 30.0, 0), (3, 0.2, 1))
@@ -268,7 +268,7 @@ def test_a_metric_without_a_ratio_is_named(row: Row, value: float | None, reason
 def test_samples_per_second_and_the_time_of_a_run_are_derived(
     row: Row, metric: str, steps: Any, came: float | None, ratio: float
 ) -> None:
-    """Twice the batch (or half of that arrived) in three times the step time; an epoch has ceil(250 / batch) steps."""
+    """Twice the batch, of which half may arrive, in three times the step time; an epoch has ceil(250 / batch) steps."""
     rows = [*trials(row, 1e-3, 0, batch_size=100), *trials(row, 3e-3, 0, batch_size=200, samples_per_step=came)]
     sides = {"of": {"batch_size": 200}, "over": {"batch_size": 100}, "range": [1, 2]}
     finding = verdict({"ratio_between": {"metric": metric, **sides}}, rows, steps_per_run={"disc_depth": steps})
@@ -280,7 +280,7 @@ def crossover(low: float, high: float, **where: Any) -> dict[str, Any]:
 
 
 SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
-"""Parameters by size; in `power_laws`, CPU and GPU take the same time at 1000, with trials 1 % apart."""
+"""Parameters by size; with `power_laws`, CPU and GPU take the same time at 1000, and trials differ by 1 %."""
 
 
 @pytest.mark.parametrize(
@@ -293,10 +293,11 @@ SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
         (2000, 100_000, "differs"),
     ],
 )
-def test_a_crossover_is_tested_on_its_set(power_laws: PowerLaws, low: float, high: float, expected: str) -> None:
-    """Halfway between 500 and 2000 the standard error is ln(1.01) / sqrt(3).
-
-    Each of the four cells has the 2 degrees of freedom of its trials and 4 of the spread of all: t(0.98, 24) = 2.1715.
+def test_a_claimed_crossover_is_compared_with_the_set(
+    power_laws: PowerLaws, low: float, high: float, expected: str
+) -> None:
+    """Halfway between 500 and 2000, the standard error is ln(1.01) / sqrt(3). Each of the four cells has 2 degrees of
+    freedom from its trials and 4 from the shared spread: t(0.98, 24) = 2.1715.
     """
     finding = verdict(crossover(low, high), power_laws(SIZES, trials=3))
     ends = [1000 * 1.01 ** (sign * 2.1715 / math.sqrt(3)) for sign in (-1, 1)]
@@ -320,7 +321,7 @@ def test_a_crossover_from_one_trial_lies_between_two_sizes(power_laws: PowerLaws
         (1.0, 100, 1e6, ("inconclusive", "above_range", "100 k parameters"), (1e5, None)),
     ],
 )
-def test_a_gpu_ahead_or_behind_everywhere_bounds_the_crossover(
+def test_a_gpu_faster_or_slower_everywhere_bounds_the_crossover(
     power_laws: PowerLaws, gpu_s: float, low: float, high: float, expected: Any, ends: Any
 ) -> None:
     finding = verdict(crossover(low, high), power_laws(SIZES, trials=3, gpu_s=gpu_s))
@@ -369,10 +370,7 @@ def test_a_crossover_needs_an_accelerator_and_one_series(power_laws: PowerLaws) 
 
 
 def ratings(**accuracies: list[float | str]) -> pd.DataFrame:
-    """One row per training, tested on 1,000 rows.
-
-    Keywords are device_precision; a value has the accuracies of seeds 0, 1, 2, or a status.
-    """
+    """Trainings by device_precision, each given by its accuracy on 1,000 rows or its status, in the order of seeds."""
     plain = {"study": "disc_depth", "workload": "disc_mlp", "variant": "plain", "protocol": "resident"}
     plain |= {"execution": "eager", "machine": "here", "generated_data": False}
     numbers = np.arange(1000)
@@ -400,7 +398,7 @@ PLAIN, WORSE = [0.8, 0.81, 0.82], [0.75, 0.76, 0.77]
     [((-0.001, 0.0, 0.001), "reproduced"), ((0.019, 0.02, 0.021), "differs"), ((-0.01, 0.0, 0.01), "compatible")],
 )
 def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> None:
-    """Differences of standard deviation s over three seeds, and four rows of 1,000 beside those that differ."""
+    """Three seeds whose differences have the standard deviation `steps[2] - steps[1]`, and four added rows of 1,000."""
     seeds = [0.8, 0.5, 0.9]
     quality = ratings(cpu_fp32=seeds, cuda_fp32=[value + step for value, step in zip(seeds, steps, strict=True)])
     finding = verdict(SAME, tables_of([row()], quality))
@@ -422,7 +420,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {"precision": "fp32"},
             ("reproduced", "inside", "GPU, fp32"),
         ),
-        # The CPU's other precisions say nothing about the GPU.
+        # The CPU in other precisions does not count.
         ({"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cpu_bf16": WORSE}, {}, ("reproduced", "inside", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": WORSE}, {"device": "cpu"}, ("differs", "outside", "CPU, bf16")),
         (
@@ -430,7 +428,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {},
             ("no_data", "failed", "GPU, fp32: oom"),
         ),
-        # A failed CPU training is not reported as too few seeds; with two left there is an interval.
+        # A failed training of the baseline is not reported as too few seeds.
         (
             {"cpu_fp32": [0.8, "timeout", "timeout"], "cuda_fp32": PLAIN},
             {},
@@ -442,7 +440,7 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
         ({}, {}, ("no_data", "not_trained", "disc_depth")),
     ],
 )
-def test_every_device_and_precision_counts_for_quality(
+def test_a_claim_about_quality_covers_every_device_and_precision(
     row: Row, quality: dict[str, Any], where: dict[str, Any], expected: tuple[str, str, str | None]
 ) -> None:
     form = {"same_quality": {**SAME["same_quality"], "where": where}}
@@ -450,7 +448,6 @@ def test_every_device_and_precision_counts_for_quality(
 
 
 def test_quality_on_generated_rows_gives_no_verdict(row: Row) -> None:
-    """Neither models that are equal nor models that differ get a verdict."""
     for accuracies in (PLAIN, WORSE):
         trainings = ratings(cpu_fp32=PLAIN, cuda_fp32=accuracies).assign(generated_data=True)
         finding = outcome(verdict(SAME, tables_of([row()], trainings)))
@@ -458,7 +455,7 @@ def test_quality_on_generated_rows_gives_no_verdict(row: Row) -> None:
 
 
 def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
-    """Two sizes with different accuracies; the GPU changes only size 20, by 0.05 from seed 1 on."""
+    """Two sizes with different accuracies; on the GPU only size 20 differs, by 0.05 from seed 1 on."""
     small = ratings(cpu_fp32=[0.6] * 3, cuda_fp32=[0.6] * 3).assign(size=10)
     large = ratings(cpu_fp32=[0.9] * 3, cuda_fp32=[0.9] * 3).assign(size=20)
     changed = ratings(cpu_fp32=[0.9] * 3, cuda_fp32=[0.9, 0.85, 0.85]).assign(size=20)
@@ -469,7 +466,7 @@ def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
     assert outcome(verdict(elsewhere, tables_of([row()], large)))[1:] == ("not_trained", "quality")
 
 
-def test_every_machine_is_checked_on_its_own(row: Row) -> None:
+def test_every_machine_is_checked_separately(row: Row) -> None:
     rows = [*pair(row, 4.5), *(trial | {"machine": "other"} for trial in pair(row, 9.0))]
     claims = [{"study": study, "statement": "x", **SPEEDUP} for study in ("disc_depth", "unmeasured")]
     table = check_claims(claims, tables_of(rows))

@@ -1,4 +1,4 @@
-"""Devices at their best, with planted candidates: a CPU whose time grows with size, and a GPU with a constant time."""
+"""Devices at their best, for a CPU whose time grows with size and a GPU with a constant time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CANDIDATES = Candidates(
 )
 X = {STUDY: "size"}
 Times = Mapping[tuple[str, str], Mapping[int, float | None]]
-"""Seconds of a step by execution, side and size; None: not supported."""
+"""Seconds of a step by execution and side, then by size; None if not supported."""
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def at(sizes: tuple[int, ...], time: Callable[[int], float | None]) -> dict[int,
 
 
 PLAIN: Times = {("eager", "cpu"): at(SIZES, lambda n: n * 1e-6), ("eager", "cuda"): at(SIZES, lambda _: 1e-3)}
-"""The GPU pays off from 1000 on."""
+"""The GPU is faster above size 1000."""
 GRAPH: Times = {("cuda-graph", "cuda"): at(CANDIDATES.sizes, lambda _: 3e-4)}
-"""With the graph, the GPU pays off from 300 on."""
+"""With a CUDA graph, the GPU is faster above size 300."""
 
 
 def only_best(table: pd.DataFrame) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def candidates_in(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
-    """Size 400 does not count: the graph was not measured there, and is in play at both neighbouring sizes."""
+    """Size 400 is not used: the graph was not measured there, although it is in play at both neighbouring sizes."""
     crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, candidates={STUDY: CANDIDATES}))
     assert (crossover["status"], crossover["cost"], crossover["device"], crossover["baseline"]) == (
         "bracketed",
@@ -99,7 +99,7 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
 
 
 def test_sizes_without_a_slow_candidate_count(rows: Any) -> None:
-    """One core is four times as slow at every size where it was measured, so 400 and 6400 count without it."""
+    """One core is four times slower at both sizes where it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
     crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
@@ -111,7 +111,7 @@ def test_sizes_without_a_slow_candidate_count(rows: Any) -> None:
     assert candidates.loc[candidates["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
 
 
-def test_a_candidate_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
+def test_an_unsupported_candidate_keeps_its_reason_and_is_not_in_play(rows: Any) -> None:
     candidates = candidates_in(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(CANDIDATES.sizes, lambda _: None)}))
     lost = candidates[candidates["execution"] == "compile"]
     assert set(lost["status"]) == {"unsupported"}
@@ -132,7 +132,7 @@ def test_each_candidate_has_its_time_and_its_chance(rows: Any) -> None:
     assert both["trials"].tolist() == [3, 3]
 
 
-def test_a_size_at_which_every_candidate_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
+def test_a_size_at_which_all_candidates_of_a_device_failed_is_not_used(rows: Any) -> None:
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
@@ -140,22 +140,16 @@ def test_a_size_at_which_every_candidate_of_a_device_failed_is_not_filled_in(row
     assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
 
 
-def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
-    """The trials that a stage adds for devices at their best, by execution, side and size; a run has 3 trials per
-    cell.
-    """
-    refined = Refinement(
-        **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "first_trials": 3, **refinement}
-    )
-    cells, _ = plan_stage(table, number, {STUDY: refined}, X, {STUDY: 3}, {STUDY: CANDIDATES})
+def stage(table: pd.DataFrame, number: int = 1) -> dict[tuple[Any, ...], list[int]]:
+    """The trials that a stage adds for devices at their best, by execution, side and size; a cell has 3 trials."""
+    refinement = Refinement(bisections=1, target_width=1.0, extra_trials=2, pairs=("best",), first_trials=3)
+    cells, _ = plan_stage(table, number, {STUDY: refinement}, X, {STUDY: 3}, {STUDY: CANDIDATES})
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 
 
 @pytest.fixture
 def once(rows: Any) -> pd.DataFrame:
-    """The first grid, with one trial each of a graph that is always fastest and a compiled step that is slow on the
-    CPU.
-    """
+    """The first grid, with a single trial each of a graph that is always fastest and of a slow compiled CPU step."""
     slow: Times = {("compile", "cpu"): at(CANDIDATES.sizes, lambda n: n * 2e-6)}
     table: pd.DataFrame = rows(
         {**PLAIN, **GRAPH, **slow}, {("cuda-graph", "cuda"): 1, ("compile", "cpu"): 1}, workload="linear_stack"
@@ -163,14 +157,14 @@ def once(rows: Any) -> pd.DataFrame:
     return table
 
 
-def test_a_stage_halves_the_bracket_in_candidates_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
-    """The geometric mean of 100 and 1600 was measured for the plain candidates only."""
+def test_a_stage_halves_the_bracket_and_completes_the_trials_of_candidates_in_play(once: pd.DataFrame) -> None:
+    """400, the geometric mean of 100 and 1600, was measured for the plain candidates only."""
     completed = {("cuda-graph", "cuda", size): [2, 3] for size in CANDIDATES.sizes}
     assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
 
 
 def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> None:
-    """The trials of the previous stage have rows, including one that failed."""
+    """The trials of the previous stage have rows, among them a failed one."""
     again = [
         row(
             workload="linear_stack",
@@ -187,7 +181,7 @@ def test_measured_trials_are_not_planned_again(once: pd.DataFrame, row: Row) -> 
     assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
 
 
-def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
+def test_no_size_is_added_if_one_device_wins_everywhere(rows: Any) -> None:
     """The GPU's fastest candidate changes between two sizes, which is not a crossover of devices."""
     times: Times = {
         ("eager", "cpu"): at(SIZES, lambda _: 1.0),

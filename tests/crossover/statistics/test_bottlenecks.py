@@ -42,9 +42,7 @@ def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float
 def cpu(
     loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, host: float = 0, **more: Any
 ) -> dict[str, Any]:
-    """A CPU trial whose step consists of these parts; `host`, its work outside of operators, does not grow with the
-    batch.
-    """
+    """A CPU trial whose step consists of these parts; only `work` grows with the batch."""
     held_s = threads + overhead + host + work
     return {
         "device": "cpu",
@@ -84,13 +82,20 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (gpu(launch=9, replayed_s=None), PEAK, "launch", None, None, None),  # no graph was tried
         (
             gpu(launch=9, replayed_s=None, fits_graph=False, device_work_s=None, products_s=None),
-            *(PEAK, "unexplained", None, None, None),  # no profile and no operators
+            *(PEAK, "unexplained", None, None, None),  # no profile, and no times of operators
         ),
         (gpu(launch=9, host_work_s=7.0), PEAK, "host", None, None, None),
-        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # in parallel with the device's work
+        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # overlaps with the device's work
         (gpu(launch=9, host_work_s=4.0), PEAK, "launch", "host", None, None),
         (gpu(launch=9, host_work_s=1.0), PEAK, "launch", None, "graph", 10 / 2),
-        (gpu(device=9, host_work_s=9.0), PEAK._replace(compute_s=9.0), "compute", None, None, None),  # overlaps
+        (
+            gpu(device=9, host_work_s=9.0),
+            PEAK._replace(compute_s=9.0),
+            "compute",
+            None,
+            None,
+            None,
+        ),  # overlaps completely
         # Without the gaps of a graph, 0.6 of 1 is the run time of tiny kernels.
         (
             gpu(launch=1, replayed_s=None, fits_graph=False),
@@ -113,7 +118,7 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (cpu(overhead=9, larger_s=None, execution="compile"), PEAK._replace(compute_s=9.0), "compute", *[None] * 3),
     ],
 )
-def test_the_largest_part_is_named_with_what_its_remedy_gains(
+def test_the_largest_part_is_the_bottleneck_with_the_gain_of_its_remedy(
     trial: dict[str, Any], roofs: RoofTimes, cause: str, also: str | None, remedy: str | None, gain: float | None
 ) -> None:
     columns = bottleneck(trial, roofs)
@@ -136,7 +141,7 @@ def test_the_gain_is_predicted_from_the_parts(trial: dict[str, Any], predicted: 
     assert columns["predicted_gain"] == (None if predicted is None else pytest.approx(predicted))
 
 
-def test_the_shares_of_any_step_add_up_to_it() -> None:
+def test_the_shares_of_any_step_add_up_to_1() -> None:
     draw = random.Random(1)
     for _ in range(500):
         parts = [draw.expovariate(1) for _ in range(4)]
@@ -166,7 +171,7 @@ def test_a_second_cause_needs_its_share_of_the_step() -> None:
     assert bottleneck(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["second_bottleneck"] is None
 
 
-def test_a_cell_with_remedies_is_one_row_and_its_only_profile_counts_for_all_trials() -> None:
+def test_the_profile_of_the_first_trial_counts_for_all_trials_of_a_cell() -> None:
     axes = dict.fromkeys(CELL_AXES, "a") | {"size": 1, "batch_size": 2, "device": "cuda"}
     trials = [
         axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number}

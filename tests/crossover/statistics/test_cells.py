@@ -23,13 +23,13 @@ def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
 
 
 def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, Any]]:
-    """Trials of one cell with these values."""
+    """The trials of a cell with these values in a column."""
     return [row(**{column: value, "trial": trial, **more}) for trial, value in enumerate(values, 1)]
 
 
-def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
-    """1 and 4 ms have the mean 2 ms; the half width is t(0.975, 1) = 12.7062 times ln 2. A batch of 100 in 2 ms is
-    50,000/s.
+def test_the_time_of_a_cell_by_hand(row: Row) -> None:
+    """The geometric mean of 1 and 4 ms is 2 ms; the half width is t(0.975, 1) = 12.7062 times ln 2. A batch of 100 in
+    2 ms is 50,000/s.
     """
     (cell,) = cells_of(*trials(row, "step_time_s", 1e-3, 4e-3))
     ends = [2e-3 * 2 ** (sign * 12.7062) for sign in (-1, 1)]
@@ -42,13 +42,13 @@ def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
     assert (cell["parameters"], cell["device_name"], cell["refined"]) == (230, "Brand C1", False)
 
 
-def test_a_rate_counts_the_samples_that_came(row: Row) -> None:
+def test_the_rate_uses_the_counted_samples_per_step(row: Row) -> None:
     """Every second batch of 100 had a single row: 50.5 rows in 2 ms are 25,250/s."""
     (cell,) = cells_of(*trials(row, "samples_per_step", 50.0, 51.0, step_time_s=2e-3))
     assert cell["samples_per_s"] == pytest.approx(25_250)
 
 
-def test_trials_that_failed_show_and_the_others_count(row: Row) -> None:
+def test_failed_trials_set_the_status_and_ok_trials_the_time(row: Row) -> None:
     peaks = trials(row, "peak_allocated_bytes", 10, 30, 20, step_time_s=2e-3, base_rss_bytes=5, peak_rss_bytes=8)
     (cell,) = cells_of(*peaks, row(trial=4, peak_allocated_bytes=1000, **LOST))
     assert (cell["status"], cell["reason"], cell["trials"], cell["trials_not_ok"]) == ("oom", "no memory", 3, 1)
@@ -67,11 +67,10 @@ def test_flags_of_all_trials_are_merged_and_trials_differ_is_added(
     assert cells_of(*rows)[0]["flags"] == ["drift", "quota", *differing]
 
 
-def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
-    """0.5 J per step, and none if the counter did not change. A price of 3.6 per hour is 0.001 per second, 1 for 1000
-    s.
+def test_energy_and_price_have_intervals(row: Row) -> None:
+    """An energy of 0 means that the counter did not change. A price of 3.6 per hour is 0.001 per second.
 
-    The counter's update period is a hundredth of the window; for two trials t(0.975, 1) = 12.7062.
+    The counter's update period is 1 % of the window; for two trials t(0.975, 1) = 12.7062.
     """
     rows = trials(row, "energy_per_step_j", 0.5, 0.5, 0.0, None, device="cuda", step_time_s=1e-3)
     gpu, cpu = cells_of(*rows, row(device="cpu-1", step_time_s=1e-2), prices={"cpu": 0.72, "cuda": 3.6})
@@ -94,7 +93,7 @@ def test_the_achieved_rate_is_operations_over_time(row: Row) -> None:
     assert cell["peak_share"] is None
 
 
-def test_the_share_is_of_the_fastest_product_on_the_device_in_the_precision(row: Row) -> None:
+def test_the_peak_is_that_of_the_fastest_product_on_the_device_in_the_precision(row: Row) -> None:
     def product(device: str, precision: str, size: int, tflops: int) -> dict[str, Any]:
         axes = {"study": "products", "workload": "matmul", "device": device, "precision": precision, "size": size}
         return row(**axes, step_time_s=1.0, flops_per_step=tflops * 10**12)
@@ -107,7 +106,7 @@ def test_the_share_is_of_the_fastest_product_on_the_device_in_the_precision(row:
     assert cells_of(cell_row, *others)[0]["peak_share"] is None
 
 
-def test_the_parts_of_memory_are_those_of_the_trial_of_median_peak(row: Row) -> None:
+def test_the_parts_of_memory_come_from_the_trial_with_the_median_peak(row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, peak_allocated_bytes=peak, **{**SPLIT, "other_bytes": peak - 65})
         for trial, peak in {1: 300, 2: 100, 3: 200, 4: 400}.items()
@@ -117,7 +116,7 @@ def test_the_parts_of_memory_are_those_of_the_trial_of_median_peak(row: Row) -> 
     assert cell["peak_bytes"] == cell["peak_allocated_bytes"]
 
 
-def test_on_the_cpu_the_peak_is_the_sum_of_the_parts_or_else_the_growth(row: Row) -> None:
+def test_the_peak_on_the_cpu_is_the_sum_of_the_parts_or_the_growth(row: Row) -> None:
     resident = {"base_rss_bytes": 1000, "peak_rss_bytes": 1070, "memory_bytes": 4000, "device_memory_bytes": 7}
     cells = cells_of(row(size=2, **resident, **SPLIT), row(size=4, **resident))
     assert [(cell["peak_bytes"], cell["capacity_bytes"]) for cell in cells] == [(100, 4000), (70, 4000)]

@@ -1,4 +1,4 @@
-"""A choice among several cells, and its selection bias, by numbers worked out by hand and by simulation."""
+"""The choice among several cells and its selection bias, by hand and by simulation."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ def cell(seconds: float, spread: float = 0.02) -> SampleMean:
     return SampleMean.of_times([seconds * math.exp(step * spread) for step in (-1, 0, 1)])
 
 
-def test_the_fastest_is_compared_with_the_fixed_cell_or_else_with_the_next() -> None:
+def test_the_fastest_is_compared_with_the_fixed_cell_or_the_second_fastest() -> None:
     cells = [cell(3), cell(1), cell(2)]
     choice = choose(cells, 0)
     assert (choice.chosen, choice.baseline, choice.ratio.mean, choice.leads) == (1, 0, pytest.approx(3), True)
     assert (choose(cells).baseline, choose(cells, 1).baseline) == (2, 2)
 
 
-def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
+def test_the_interval_is_simultaneous_with_those_of_the_other_cells() -> None:
     """The chosen cell is compared with two others, so t is the quantile of 1 - 0.025 / 2, with 4 degrees of freedom."""
     ratio = choose([cell(1, 0.02), cell(1.1, 0.02), cell(9, 0.02)]).ratio
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.02
     assert ratio.low == pytest.approx(1.1 * math.exp(-half_width))
 
 
-def test_an_interval_holds_the_summary_that_gave_it() -> None:
+def test_a_summary_is_recovered_from_its_interval() -> None:
     times = [1.0, 1.1, 1.3]
     summary, direct = SampleMean.of_interval(time_over_trials(times), 3), SampleMean.of_times(times)
     assert (summary.mean, summary.variance, summary.freedom) == pytest.approx((direct.mean, direct.variance, 2))
 
 
 @pytest.mark.parametrize(("cells", "fixed"), [(6, None), (6, 0), (56, None)])
-def test_of_equal_cells_a_significant_choice_is_rare(cells: int, fixed: int | None) -> None:
-    """Of 1,000 runs of three trials that differ by 10 %, at most 5 % name a cell significantly faster than another."""
+def test_a_significant_choice_among_equal_cells_is_rare(cells: int, fixed: int | None) -> None:
+    """Trials differ by 10 %. At most 5 % of 1,000 choices are significantly faster than another cell."""
     generator = np.random.default_rng(0)
     choices = [
         choose([SampleMean.of_times(times) for times in run], fixed)
@@ -49,7 +49,7 @@ def test_of_equal_cells_a_significant_choice_is_rare(cells: int, fixed: int | No
     assert sum(choice.leads for choice in choices) <= 50
 
 
-def test_two_equal_cells_look_faster_by_the_expected_smaller_of_two_draws() -> None:
+def test_the_selection_bias_of_two_equal_cells_by_hand() -> None:
     """E[min of two standard normals] is -1 / sqrt(pi)."""
     chances, selection_bias = expected_minimum(np.zeros(2), np.ones(2))
     assert chances == pytest.approx([0.5, 0.5])
@@ -68,7 +68,7 @@ def test_the_expected_minimum_agrees_with_simulated_draws(means: list[float], er
     assert selection_bias == pytest.approx((np.array(means)[chosen] - draws.min(axis=1)).mean(), abs=5e-4)
 
 
-def test_a_cell_far_ahead_or_without_a_rival_is_not_corrected() -> None:
+def test_a_cell_far_ahead_or_alone_is_not_corrected() -> None:
     slow, quick = np.log([2.0, 2.1, 2.2]), np.log([1.0, 1.1, 1.05])
     choice = fastest([slow, quick])
     assert (choice.index, choice.logs.tolist()) == (1, pytest.approx(quick.tolist()))
@@ -76,8 +76,8 @@ def test_a_cell_far_ahead_or_without_a_rival_is_not_corrected() -> None:
     assert fastest([np.log([2.0]), np.log([1.0])]).logs.tolist() == [0.0]
 
 
-def test_on_average_the_fastest_of_equal_cells_is_as_fast_as_they_are() -> None:
-    """Six cells take the same time: uncorrected, the smallest mean would be 1.27 standard errors too low."""
+def test_the_correction_removes_most_of_the_selection_bias() -> None:
+    """Without correction, the smallest mean of six equal cells is 1.27 standard errors too low."""
     generator = np.random.default_rng(1)
     trials = generator.normal(0, 0.1, (4000, 6, 3))
     naive = trials.mean(axis=2).min(axis=1).mean()
@@ -88,8 +88,8 @@ def test_on_average_the_fastest_of_equal_cells_is_as_fast_as_they_are() -> None:
     assert abs(corrected) < 0.4 * abs(naive)
 
 
-def test_a_chosen_cell_whose_trials_agree_by_chance_takes_over_part_of_the_others_spread() -> None:
-    """Own variance 0, of both cells 0.005 with 4 degrees of freedom: shrunk by 4 more, (0 + 4 x 0.005) / (2 + 4)."""
+def test_a_chosen_cell_with_little_spread_gets_part_of_the_pooled_spread() -> None:
+    """Its variance is 0, the pooled one 0.005 with SHRINKAGE = 4 degrees of freedom: (0 + 4 x 0.005) / (2 + 4)."""
     near, wide = np.array([0.0, 0.0, 1e-6]), np.array([-0.1, 0.0, 0.1]) + 0.01
     choice = fastest([near, wide])
     assert choice.index == 0

@@ -1,6 +1,4 @@
-"""The crossover of two sides: by algebra for trials without spread, by brute force and Welch's t for trials with
-spread.
-"""
+"""The crossover of two sides, checked by algebra for trials without spread, otherwise by brute force and Welch's t."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, advantages_o
 from crossover.statistics.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
-"""Seconds of the CPU's and of the GPU's trials at each size."""
+"""Seconds of the trials of the CPU and of the GPU, by size."""
 
 
 def table(cells: Trials) -> pd.DataFrame:
@@ -38,14 +36,14 @@ def estimate(cells: Trials) -> Crossover:
 
 
 def ends(result: Crossover) -> tuple[float, float]:
-    """Both ends of a set that has them."""
+    """Both ends of a closed set."""
     assert result.low is not None
     assert result.high is not None
     return result.low, result.high
 
 
 def around(ratio: float, spread: float = 0.05, trials: int = 3) -> tuple[list[float], list[float]]:
-    """Trials of a CPU around this time and of a GPU around 1 s, both with this spread on the log scale."""
+    """Trials of a CPU around `ratio` seconds and of a GPU around 1 s, evenly spaced on the log scale."""
     steps = np.linspace(-1, 1, trials) * spread
     return list(ratio * np.exp(steps)), list(np.exp(-steps))
 
@@ -54,7 +52,7 @@ SIZES = (1, 2, 4, 8)
 
 
 def ratio(*ratios: float | None) -> Crossover:
-    """One trial per size: the GPU takes 1 s, the CPU these times at sizes 1, 2, 4, 8."""
+    """The crossover from single trials: the GPU takes 1 s, the CPU these times at sizes 1, 2, 4, 8."""
     return estimate(
         {size: ([] if cpu_s is None else [cpu_s], [1.0]) for size, cpu_s in zip(SIZES, ratios, strict=True)}
     )
@@ -80,7 +78,7 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
     [
         ((0.5, 0.8, 2, 4), "bracketed"),
         ((0.5, 1, 2, 4), "bracketed"),  # the tie is the crossover
-        ((0.5, 1, 0.5, 0.2), "above_range"),  # a tie that is only touched is no crossing
+        ((0.5, 1, 0.5, 0.2), "above_range"),  # touching a tie is not a crossing
         ((2, 3, 4, 5), "below_range"),
         ((0.1, 0.2, 0.3, 0.6), "edge_tie"),  # a lead below twice is not significant for single trials
         ((0.9, 1.1, 0.9, 1.1), "undecided"),
@@ -108,23 +106,21 @@ def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
         ((1.1, 2, 4, 1.1), None),
     ],
 )
-def test_one_trial_brackets_by_leads_that_count(
+def test_single_trials_are_bracketed_by_sufficient_leads(
     ratios: tuple[float, ...], bracket: tuple[float | None, float | None] | None
 ) -> None:
     assert ratio(*ratios).bracket == bracket
 
 
 def test_all_roots_of_several_crossings_are_given() -> None:
-    """In the middle gap, flat at both ends, the root is halfway; in the outer gaps -2 u^2 + 4 u - 1 = 0, by PCHIP's end
-    slope.
-    """
+    """By PCHIP's slopes, the root of the middle gap is halfway; in the outer gaps -2 u^2 + 4 u - 1 = 0."""
     result = ratio(0.5, 2, 0.5, 2)
     u = 1 - math.sqrt(0.5)
     assert result.roots == (pytest.approx(2**u), pytest.approx(math.sqrt(8)), pytest.approx(8 * 2**-u))
 
 
 @pytest.mark.parametrize("size", [math.nan, math.inf, 0.0])
-def test_a_measurement_without_a_proper_size_is_refused(size: float) -> None:
+def test_an_invalid_size_is_an_error(size: float) -> None:
     with pytest.raises(ValueError, match="a finite number above 0"):
         estimate({size: ([1.0], [1.0])})
 
@@ -151,9 +147,8 @@ GRID = (5, 10, 32, 100, 133, 180, 320, 1000, 2000)
 
 
 def shared_spread(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Squared standard errors and degrees of freedom of a side as by limma's squeezeVar; each cell has two trials.
-
-    The prior has at most 4 degrees of freedom, and no variance becomes smaller than the cell's own.
+    """Squared standard errors and degrees of freedom of a side, by limma's squeezeVar with at most 4 degrees of freedom
+    of the prior; no variance becomes smaller than the cell's own.
     """
     freedom = np.array([len(logs) - 1 for logs in side])
     variances = np.array([logs.var(ddof=1) for logs in side])
@@ -170,14 +165,14 @@ def shared_spread(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shared_spreads(cells: Trials) -> tuple[np.ndarray, np.ndarray]:
-    """As `shared_spread`, of shape (sizes, sides)."""
+    """The results of `shared_spread` for both sides, of shape (sizes, sides)."""
     sides = [shared_spread([np.log(cells[size][side]) for size in sorted(cells)]) for side in (0, 1)]
     variances, freedom = zip(*sides, strict=True)
     return np.column_stack(variances), np.column_stack(freedom)
 
 
 def independent(cells: Trials) -> tuple[float, float, float]:
-    """Root and ends of the connected part of the set, by brute force on 3,000 points."""
+    """Root and ends of the connected part of the set, by brute force on 3,001 points."""
     x = np.log(sorted(cells))
     logs = [[np.log(side) for side in cells[size]] for size in sorted(cells)]
     mean = np.array([base.mean() - gpu.mean() for base, gpu in logs])
@@ -205,7 +200,7 @@ def independent(cells: Trials) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize(("seed", "noise"), [(3, 0.08), (4, 0.001), (8, 0.001)])
-def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -> None:
+def test_the_root_and_the_set_agree_with_a_brute_force_scan(seed: int, noise: float) -> None:
     cells = drawn(seed, GRID, noise=noise)
     result = estimate(cells)
     root, low, high = independent(cells)
@@ -218,11 +213,11 @@ CLEAR = {1: around(0.2), 2: around(0.5), 4: around(2.0), 8: around(4.0)}
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0])
-def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
+def test_an_invalid_time_counts_as_missing(seconds: float) -> None:
     assert estimate({**CLEAR, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(CLEAR).high
 
 
-def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads() -> None:
+def test_variances_and_significant_signs_agree_with_welch_for_shared_spreads() -> None:
     cells = drawn(1, GRID, trials=5, noise=0.3)
     advantages = advantages_of_table(table(cells), "cpu", "gpu")
     parts, freedom = shared_spreads(cells)
@@ -239,18 +234,18 @@ def test_variance_freedom_and_sure_signs_are_those_of_welch_with_shared_spreads(
     ("ratios", "status"),
     [
         ((0.2, 0.5, 2, 4), "bracketed"),
-        ((0.2, 0.97, 1.03, 4), "bracketed"),  # sizes near the crossing may be undecided
+        ((0.2, 0.97, 1.03, 4), "bracketed"),  # undecided sizes near the crossing
         ((4, 2, 0.5, 0.2), "reversed"),
         ((0.2, 0.3, 0.4, 0.5), "above_range"),
         ((0.2, 0.3, 0.5, 0.97), "edge_tie"),
-        ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign that is not significant is no crossing
+        ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign that is not significant does not count
         ((0.98, 1.02, 1.01, 0.99), "undecided"),
         ((0.2, 4, 0.2, 4), "multiple"),
         ((4, 0.98, 3, 4), "undecided"),  # may cross and cross back
         ((4, 1.02, 3, 4), "below_range"),
     ],
 )
-def test_statuses_rest_on_significant_signs(ratios: tuple[float, ...], status: str) -> None:
+def test_statuses_depend_on_significant_signs(ratios: tuple[float, ...], status: str) -> None:
     result = estimate({size: around(ratio) for size, ratio in zip((1, 2, 4, 8), ratios, strict=True)})
     assert result.status == status
     assert (result.size is not None) == (status in ("bracketed", "reversed"))
@@ -258,9 +253,7 @@ def test_statuses_rest_on_significant_signs(ratios: tuple[float, ...], status: s
 
 
 def test_an_edge_tie_bounds_one_side() -> None:
-    """The GPU is significantly behind up to 4 and undecided at 8, or ahead from 2 on and undecided at 1; ties are
-    named.
-    """
+    """The GPU is significantly slower up to 4 and undecided at 8, or faster from 2 and undecided at 1."""
     above = estimate({1: around(0.2), 2: around(0.3), 4: around(0.5), 8: around(0.97)})
     assert (above.low, above.high) == (4, None)
     below = estimate({1: around(1.03), 2: around(2), 4: around(3), 8: around(4)})
@@ -274,9 +267,7 @@ def test_an_edge_tie_bounds_one_side() -> None:
 
 
 def test_crossings_added_by_noise_count_as_one() -> None:
-    """L changes its sign between 2, 3, 4 and 5, none of which is significant: one crossing, whose set includes all
-    three.
-    """
+    """L changes its sign three times between 2 and 5, without significance; the set includes these sizes."""
     cells = {1: 0.2, 2: 0.97, 3: 1.03, 4: 0.97, 5: 1.03, 8: 4.0}
     result = estimate({size: around(ratio, 0.1) for size, ratio in cells.items()})
     assert result.status == "bracketed"
@@ -287,15 +278,15 @@ def test_crossings_added_by_noise_count_as_one() -> None:
 
 
 def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
-    """It bounds the set, although less tightly than three trials would."""
+    """It bounds the set, but less tightly than three trials."""
     cells = {1: around(0.2), 2: around(0.5), 4: ([2.0], [1.0]), 8: around(4), 16: around(5)}
     single, three = ends(estimate(cells)), ends(estimate({**cells, 4: around(2)}))
     assert 2.5 < single[0] < three[0]
     assert three[1] < single[1] < 3.3
 
 
-def test_a_crossover_of_equal_trials_is_as_wide_as_its_cost_can_be_read() -> None:
-    """Two sizes with L = -ln 2 and ln 2, so L = 0 half-way between them, where both errors have a weight of 1/2."""
+def test_the_interval_of_equal_trials_depends_on_the_resolution_of_the_cost() -> None:
+    """L is -ln 2 and ln 2 at two sizes, so it is 0 halfway between them, where both errors have a weight of 1/2."""
     trials = table({1: ([1.0] * 3, [2.0] * 3), 4: ([2.0] * 3, [1.0] * 3)})
     for resolution in (CLOCK_RESOLUTION, ENERGY_RESOLUTION):
         low, high = ends(estimate_crossover(trials, "cpu", "gpu", resolution))
@@ -336,9 +327,7 @@ TURNED |= {after: before for before, after in TURNED.items()}
 
 @pytest.mark.parametrize("seed", range(60))
 def test_swapping_the_sides_inverts_the_crossover(seed: int) -> None:
-    """Also with missing, tied or single trials; an interval contains its crossover and lies within the measured
-    range.
-    """
+    """Also with missing, tied or single trials. An interval contains its crossover and is within the measured range."""
     draw = np.random.default_rng(seed)
     cells = {}
     for size in sorted(draw.choice(np.arange(1, 100), 6, replace=False).tolist()):

@@ -13,8 +13,8 @@ from crossover.tables.frames import headline_rows, records
 PowerLaws = Callable[..., pd.DataFrame]
 SIZE, PARAMETERS = {"disc_depth": "size"}, {"disc_depth": "parameters"}
 GRID = {2: 100, 4: 100_000}
-"""Parameters by size. At 1 us per parameter the CPU takes the GPU's 1 ms at 1000, a third of the way on the log
-scale.
+"""Parameters by size. The CPU takes 1 us per parameter and the GPU 1 ms, so they cross at 1000 parameters, a third of
+the way on the log scale.
 """
 SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
@@ -48,7 +48,7 @@ def test_a_crossover_is_given_in_parameters_and_as_a_size(
     [("unsupported", ("incomplete", "no_common_size", [])), ("oom", ("incomplete", "lost_between", [3000]))],
 )
 def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str, expected: Any) -> None:
-    """A GPU on which no cell has a time, and one that is out of memory at size 3."""
+    """Either no cell has a time on the GPU, or it is out of memory at size 3."""
     rows = power_laws({2: 100, 3: 3000, 4: 100_000})
     lost = (rows["device"] == "cuda") & ((rows["size"] == 3) | (status == "unsupported"))
     rows.loc[lost, ["status", "step_time_s"]] = [status, None]
@@ -58,7 +58,7 @@ def test_a_cell_without_a_time_is_not_imputed(power_laws: PowerLaws, status: str
 
 
 def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> None:
-    """At the largest size, the invalid one of three GPU trials would reverse the answer."""
+    """The invalid one of three GPU trials at the largest size would reverse the result."""
     rows = power_laws({2: 100, 3: 3000, 4: 100_000}, trials=3)
     disturbed = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
     before = only(crossovers_of(rows, PARAMETERS))
@@ -97,7 +97,7 @@ def powered(rows: pd.DataFrame, **watts: float) -> pd.DataFrame:
 
 
 def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
-    """A CPU of 100 W uses 0.1 mJ per parameter, a GPU of 250 W always 0.25 J: they cross at 2500 parameters."""
+    """The CPU, at 100 W, uses 0.1 mJ per parameter; the GPU, at 250 W, 0.25 J: they cross at 2500 parameters."""
     rows = powered(power_laws(GRID, trials=2), cpu=100.0, cuda=250.0)
     table = crossovers_of(rows, PARAMETERS).set_index("cost")
     assert table["crossover"].to_dict() == {"time": pytest.approx(1000), "energy": pytest.approx(2500)}
@@ -109,7 +109,7 @@ def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
 
 
 def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) -> None:
-    """It is four times as slow, so it crosses at a quarter; its price is that of the same machine."""
+    """It is four times slower, so it crosses at a quarter of the size; the price of the machine is the same."""
     rows = power_laws(GRID)
     slow = rows[rows["device"] == "cpu"].assign(device="cpu-1", step_time_s=lambda part: 4 * part["step_time_s"])
     table = crossovers_of(pd.concat([rows, slow]), PARAMETERS, {"cpu": 1.0, "cuda": 2.0})
@@ -125,16 +125,16 @@ def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) ->
 
 @pytest.fixture
 def laptop_and_server(power_laws: PowerLaws) -> pd.DataFrame:
-    """A server's CPU takes 1 us a parameter and its GPU 1 ms; a laptop has only a CPU, four times as slow."""
+    """A server's CPU takes 1 us per parameter and its GPU 1 ms; a laptop has only a CPU, which is four times slower."""
     server = power_laws(SIZES, machine="server")
     laptop = server[server["device"] == "cpu"].assign(machine="laptop", device_name="Brand C2")
     return pd.concat([laptop.assign(step_time_s=4 * laptop["step_time_s"]), server])
 
 
-def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop_and_server: pd.DataFrame) -> None:
-    """At 4 us per parameter the laptop reaches the GPU's 1 ms at 250; against the server's CPU it is four times as slow
-    everywhere.
-    """
+def test_a_cpu_without_accelerator_is_compared_with_the_accelerator_of_another_machine(
+    laptop_and_server: pd.DataFrame,
+) -> None:
+    """At 4 us per parameter the laptop takes the GPU's 1 ms at 250; it is four times slower than the server's CPU."""
     table = crossovers_of(laptop_and_server, PARAMETERS)
     across = only(table, pair="device", baseline_machine="laptop", machine="server")
     assert across["crossover"] == pytest.approx(250)
@@ -148,9 +148,7 @@ def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop
 
 
 def test_two_whole_machines_are_compared_device_by_device(power_laws: PowerLaws) -> None:
-    """The second machine's GPU takes 4 ms: it crosses its own CPU at 4000, and is not compared with the first one's
-    CPU.
-    """
+    """The second GPU takes 4 ms: it crosses its own CPU at 4000, and is not compared with the first machine's CPU."""
     rows = pd.concat([power_laws(SIZES, machine="a"), power_laws(SIZES, gpu_s=4e-3, machine="b")])
     table = crossovers_of(rows, PARAMETERS)
     crossings = headline_rows(table).set_index("machine")["crossover"]

@@ -1,4 +1,4 @@
-"""The gate on simulated runs: how often it fails on equal runs, and how often it finds a planted slowdown."""
+"""The gate on simulated runs: how often it fails for equal runs, and how often it detects a planted slowdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELLS, PLANTED = 20, 8
 
 @pytest.fixture
 def simulated(row: Row) -> Callable[..., list[Gate]]:
-    """Gates on pairs of runs whose trials differ by 2 to 5 %, and whose runs differ by `between`."""
+    """Build gates on pairs of runs; trials differ by 2 to 5 % (standard deviation), runs by `between`."""
 
     def gates(
         trials: int, slowdown: float = 1.0, between: float = 0.0, cells: int = CELLS, count: int = 40, **options: Any
@@ -44,19 +44,19 @@ def simulated(row: Row) -> Callable[..., list[Gate]]:
     return gates
 
 
-def fired(gates: list[Gate]) -> int:
+def failed(gates: list[Gate]) -> int:
     return sum(gate.outcome == "slower" for gate in gates)
 
 
 @pytest.mark.parametrize("trials", [3, 8])
-def test_equal_runs_seldom_fire(simulated: Any, trials: int) -> None:
-    assert fired(simulated(trials, by=0.0)) <= 2
+def test_the_gate_seldom_fails_for_equal_runs(simulated: Any, trials: int) -> None:
+    assert failed(simulated(trials, by=0.0)) <= 2
 
 
 @pytest.mark.parametrize(("trials", "by"), [(16, 0.02), (40, 0.05)])
-def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_seen(simulated: Any, trials: int, by: float) -> None:
+def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_detected(simulated: Any, trials: int, by: float) -> None:
     gates = simulated(trials, 1.1, by=by)
-    assert fired(gates) >= 36
+    assert failed(gates) >= 36
     assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
 
 
@@ -81,13 +81,13 @@ def test_a_quiet_cell_is_judged_by_its_own_spread_among_noisy_ones(row: Row) -> 
 
 
 def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
-    """Runs differ by 3 % (standard deviation), far more than their trials show.
+    """Runs differ by 3 % (standard deviation), far more than the spread of their trials suggests.
 
-    Of 20 calibrated gates, each with a false-alarm rate of 5 %, three or more would fail in 8 % of simulations.
+    With a false-alarm rate of 5 %, three or more of 20 calibrated gates fail in 8 % of simulations.
     """
-    assert fired(simulated(12, between=0.03, cells=6)) > 10
+    assert failed(simulated(12, between=0.03, cells=6)) > 10
     calibrated = simulated(12, between=0.03, cells=6, count=20, identical=5)
-    assert fired(calibrated) <= 2
+    assert failed(calibrated) <= 2
     assert all(gate.calibration and gate.limit == max(gate.calibration.significant, 0.02) for gate in calibrated)
 
 
@@ -102,7 +102,7 @@ def steady(row: Row, times: dict[int, list[float]], **values: Any) -> pd.DataFra
 
 
 def test_a_cell_by_hand(row: Row) -> None:
-    """The logs of the first run are 0 ± 0.01, of the second ln 1.2 ± 0.01; the variance of each mean is 1e-4."""
+    """The logs of the first run are 0 ± 0.01, those of the second ln 1.2 ± 0.01; the variance of each mean is 1e-4."""
     first = steady(row, {2: [math.exp(0.01), math.exp(-0.01)]})
     second = first.assign(step_time_s=1.2 * first["step_time_s"])
     gate = gate_of(first, second, by=0.05)
@@ -117,8 +117,8 @@ def test_a_cell_by_hand(row: Row) -> None:
     assert cell["detectable"] == pytest.approx(1.05 * math.exp(half_width + 1.886 * math.sqrt(2e-4)) - 1, rel=1e-4)
 
 
-def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
-    """Trials have no spread: runs 1 %, 3 % and 2 % above the base differ by 1.03 / 1.01 at most."""
+def test_no_pair_of_identical_runs_exceeds_the_limit(row: Row) -> None:
+    """Without a spread of trials, runs with times of 1.01, 1.03 and 1.02 differ by at most 1.03 / 1.01."""
     runs = {str(factor): steady(row, {2: [factor, factor]}) for factor in (1.01, 1.03, 1.02)}
     calibration = calibrate(runs)
     assert [calibration.significant, calibration.measured] == pytest.approx([1.03 / 1.01 - 1] * 2, rel=1e-4)
@@ -127,14 +127,14 @@ def test_the_limit_is_what_no_pair_of_identical_runs_exceeds(row: Row) -> None:
 
 
 def test_a_difference_within_the_intervals_is_measured_but_not_significant(row: Row) -> None:
-    """Means differ by a factor of 1.2; their two trials each by a factor of 2."""
+    """The means differ by a factor of 1.2, the two trials of each run by a factor of 2."""
     runs = {str(factor): steady(row, {2: [factor, 2 * factor]}) for factor in (1.0, 1.2)}
     calibration = calibrate(runs)
     assert (calibration.significant, calibration.measured) == (0, pytest.approx(0.2))
 
 
 @pytest.mark.parametrize(("factors", "outlier"), [((1.0, 1.01, 1.02, 1.03, 2.0), "2.0"), ((1.0, 1.1, 1.2, 1.3), None)])
-def test_an_identical_run_that_stands_out_is_named(row: Row, factors: Any, outlier: str | None) -> None:
+def test_an_outlier_among_identical_runs_is_named(row: Row, factors: Any, outlier: str | None) -> None:
     runs = {str(factor): steady(row, {2: [factor, factor]}) for factor in factors}
     assert calibrate(runs, 0.05).outlier == outlier
 
@@ -153,7 +153,7 @@ def test_cells_that_cannot_be_judged_do_not_pass(row: Row, first: Any, second: A
     assert gate_of(steady(row, first), steady(row, second)).outcome == outcome
 
 
-def test_a_cell_without_a_time_counts_if_it_had_one(row: Row) -> None:
+def test_a_cell_without_a_time_counts_if_it_had_a_time_before(row: Row) -> None:
     both = steady(row, {2: [1.0, 1.0], 3: [1.0, 1.0]})
     lost = both.assign(status=both["size"].map({2: "ok", 3: "oom"}))
     assert [gate_of(*pair).outcome for pair in ((both, lost), (lost, both), (lost, lost))] == [
@@ -172,7 +172,7 @@ def test_a_cell_without_a_time_counts_if_it_had_one(row: Row) -> None:
         ({"model_key": "b", "code_key": "b"}, "model"),
     ],
 )
-def test_runs_that_do_not_compare_are_named_unless_the_change_is_tested(
+def test_a_difference_makes_runs_not_comparable_unless_it_is_allowed(
     row: Row, changed: dict[str, str], what: str
 ) -> None:
     first = steady(row, {2: [1.0, 1.0]}, torch_version="2.12.0", model_key="a", measurement_key="a", code_key="a")

@@ -1,4 +1,4 @@
-"""Changes over many runs: false alarms and planted changes in simulations; the script's table and figure."""
+"""Changes over many runs: false alarms and planted changes in simulations; the table and figure of the script."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ Row = Callable[..., dict[str, Any]]
 CELLS = 20
 
 
-def test_of_histories_without_a_change_at_most_one_in_twenty_shows_one() -> None:
+def test_at_most_one_in_twenty_histories_has_a_false_alarm() -> None:
     random = np.random.default_rng(0)
     histories = random.normal(0, 0.03, (200, CELLS, 15))
     assert sum(any(changes(line, CELLS) for line in lines) for lines in histories) <= 10
 
 
 @pytest.mark.parametrize(("change", "runs"), [(10, 20), (16, 20)])
-def test_a_change_of_10_percent_is_found_where_it_is(change: int, runs: int) -> None:
+def test_a_change_of_10_percent_is_found_at_its_run(change: int, runs: int) -> None:
     random = np.random.default_rng(0)
     lines = random.normal(0, 0.02, (100, runs)) + 0.1 * (np.arange(runs) >= change)
     changes_of_lines = [changes(line, CELLS) for line in lines]
     assert sum(len(points) == 1 and abs(points[0] - change) <= 1 for points in changes_of_lines) >= 90
 
 
-def test_a_change_and_its_return_are_two() -> None:
-    """Times of 1, 2 and 1 s; runs differ by at most 1 %."""
+def test_a_change_and_its_reversal_are_two_changes() -> None:
+    """Levels of 1, 2 and 1 s; runs are within 1 % of their level."""
     assert changes(np.log([1.0, 1.01, 0.99, 1.0, 2.0, 2.02, 1.98, 2.0, 1.0, 1.01, 0.99, 1.0]), 1) == [4, 8]
 
 
-def test_one_run_is_no_level() -> None:
+def test_a_single_run_is_not_a_level() -> None:
     assert not changes(np.log([1.0, 1.01, 0.99, 1.0, 1.01, 2.0]), 1)
     assert not changes(np.log([1.0, 2.0]), 1)
 
 
 def runs_of(row: Row, times_s: list[float], **values: Any) -> dict[str, pd.DataFrame]:
-    """Runs with two trials of two cells; the first cell takes the given times."""
+    """Runs of two cells with two trials each; the cell of size 2 takes the given times."""
     return {
         f"run{number}": pd.DataFrame(
             [
@@ -63,7 +63,7 @@ def runs_of(row: Row, times_s: list[float], **values: Any) -> dict[str, pd.DataF
 TIMES_S = [1.0, 1.01, 1.0, 1.25, 1.26, 1.25]
 
 
-def test_runs_are_in_the_order_of_their_start_whatever_their_names(row: Row) -> None:
+def test_runs_are_sorted_by_their_start(row: Row) -> None:
     runs = runs_of(row, TIMES_S)
     history = history_of(dict(reversed(runs.items())))
     line = history[history["size"] == 2]
@@ -75,14 +75,14 @@ def test_runs_are_in_the_order_of_their_start_whatever_their_names(row: Row) -> 
     assert history.loc[history["size"] == 3, "ratio"].isna().all()
 
 
-def test_another_device_begins_another_line(row: Row) -> None:
+def test_another_device_starts_another_line(row: Row) -> None:
     runs = runs_of(row, TIMES_S)
     for number in (3, 4, 5):
         runs[f"run{number}"]["device_name"] = "Brand C2"
     assert history_of(runs)["ratio"].isna().all()
 
 
-def test_the_script_writes_a_table_and_a_figure_and_says_what_changed(
+def test_the_script_writes_a_table_and_a_figure_and_prints_the_changes(
     row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = []

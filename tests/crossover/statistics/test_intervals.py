@@ -30,7 +30,7 @@ def ends(interval: Interval) -> tuple[float, float]:
 
 
 def test_a_time_by_hand() -> None:
-    """Medians 1, 2, 4 s: mean log = ln 2, standard error = ln 2 / sqrt(3), t(0.975, 2) = 4.302653."""
+    """For 1, 2 and 4 s: mean log = ln 2, standard error = ln 2 / sqrt(3), t(0.975, 2) = 4.302653."""
     interval = time_over_trials([1.0, 2.0, 4.0])
     spread = math.log(2) / math.sqrt(3) * 4.302653
     assert interval.mean == pytest.approx(2)
@@ -38,13 +38,13 @@ def test_a_time_by_hand() -> None:
 
 
 def test_a_share_by_hand() -> None:
-    """0.4, 0.5, 0.6: deviation 0.1, t(2) = 4.3027, half-width 4.3027 * 0.1 / sqrt(3) = 0.2484."""
+    """For 0.4, 0.5 and 0.6: standard deviation 0.1, half width 4.3027 * 0.1 / sqrt(3) = 0.2484."""
     assert ends(share_over_trials([0.4, 0.5, 0.6])) == pytest.approx((0.2516, 0.7484), abs=1e-4)
     assert ends(share_over_trials([0.9, 1.0]))[1] == 1
 
 
 @pytest.mark.parametrize("counts", [(3, 3), (5, 2)])
-def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
+def test_the_interval_of_a_ratio_is_that_of_welch(counts: tuple[int, int]) -> None:
     random = np.random.default_rng(1)
     first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))
     expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
@@ -53,8 +53,8 @@ def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
     assert ends(interval) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
 
 
-def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
-    """Both are Welch's intervals, here of 3 and 2 trials, as one of six simultaneous ones."""
+def test_the_half_widths_of_a_series_agree_with_the_intervals_of_its_ratios() -> None:
+    """Both are Welch's intervals, here of 3 and 2 trials, each as one of six simultaneous intervals."""
     first, second = SampleMean.of_times([1.0, 1.1, 1.3]), SampleMean.of_times([2.0, 2.1])
     low, high = ends(ratio_of(first, second, together=6))
     variance, fourth = (
@@ -64,21 +64,19 @@ def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
 
 
 def test_a_paired_ratio_cancels_the_spread_that_both_values_share() -> None:
-    """Trials of 1 and 100 s whose second value is twice the first: the ratio is exactly 2, however much trials
-    differ.
-    """
+    """In trials of 1 and 100 s, one value is twice the other: the ratio is 2, without a spread."""
     interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
     assert (interval.mean, *ends(interval)) == pytest.approx((2, 2, 2))
 
 
-def test_intervals_that_hold_together_are_wider() -> None:
-    """With one degree of freedom t is Cauchy's, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 6."""
+def test_simultaneous_intervals_are_wider() -> None:
+    """With one degree of freedom, t has Cauchy's distribution, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 6."""
     interval = paired_ratio([2.0, 8.0], [1.0, 1.0], together=6)
     assert math.log2(ends(interval)[1]) == pytest.approx(2 + math.tan(math.pi * (0.5 - 0.025 / 6)))
 
 
-def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
-    """A resolution of 6 gives a standard error of 6 / sqrt(6), for both sides of a ratio; t(0.975, 2) = 4.302653."""
+def test_the_interval_of_equal_values_depends_on_their_resolution() -> None:
+    """A resolution of 6 gives a standard error of 6 / sqrt(6), and t(0.975, 2) = 4.302653."""
     assert ends(SampleMean.of([25.0] * 3, 6).interval()) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
@@ -107,7 +105,7 @@ def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
         ((math.nan,) * 3, [0, 1, -1]),
     ],
 )
-def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
+def test_a_sign_is_significant_by_its_interval_or_in_single_trials_by_its_lead(
     half_widths: tuple[float, ...], signs: list[int]
 ) -> None:
     log_ratios = np.array([0.6, math.log(2.0), -1.0])
@@ -133,9 +131,7 @@ def test_two_sides_are_compared_by_the_interval_of_their_ratio(
 
 
 def test_the_ratio_of_two_intervals_by_hand() -> None:
-    """On the log scale, half widths 0.3 and 0.4 give 0.5; with unequal ones, each end uses those of the relevant
-    sides.
-    """
+    """On the log scale, half widths of 0.3 and 0.4 give 0.5; the upper end uses those on the relevant sides."""
     ratio = ratio_of_intervals(Interval(1, math.exp(-0.3), math.exp(0.3)), Interval(2, 2 * math.exp(-0.4), 9))
     assert (ratio.mean, ratio.low) == (2, pytest.approx(2 * math.exp(-0.5)))
     assert ratio.high == pytest.approx(2 * math.exp(math.hypot(math.log(4.5), 0.3)))

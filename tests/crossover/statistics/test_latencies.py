@@ -19,7 +19,7 @@ def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {latencies["method"]: latencies for latencies in records(latencies_of(pd.DataFrame(rows)))}
 
 
-def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
+def test_samples_of_ok_trials_are_pooled(row: Row) -> None:
     by_method = methods(
         row(trial=1, latencies_s=[1.0, 2.0]),
         row(trial=2, latencies_s=[3.0]),
@@ -32,7 +32,7 @@ def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
     # Linear between 1, 2 and 3: percentile p lies at 1 + 2 p.
     quantiles = [right[f"{name}_s"] for name in ("p5", "q1", "median", "q3", "p95")]
     assert quantiles == pytest.approx([1.1, 1.5, 2, 2.5, 2.9])
-    assert right["latency_p50_s"] is None  # of too few samples
+    assert right["latency_p50_s"] is None  # too few samples
 
 
 def percentiles(latencies: dict[str, Any], percent: int) -> list[float | None]:
@@ -48,7 +48,7 @@ def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
     assert right["percentiles_over"] == "trials"
     ends = [4, 2 ** (2 - 12.7062), 2 ** (2 + 12.7062)]
     assert percentiles(right, 50) == percentiles(right, 95) == pytest.approx(ends, rel=1e-4)
-    assert percentiles(right, 99) == [None] * 3  # of 100 steps
+    assert percentiles(right, 99) == [None] * 3  # 100 samples are too few
 
 
 def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
@@ -59,7 +59,7 @@ def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> 
 
 
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
-    """The trials' ratios, 2 and 8, have the geometric mean 4; a trial without the mistake does not count."""
+    """The ratios of the trials, 2 and 8, have the geometric mean 4; a trial without the mistake does not count."""
     by_method = methods(
         row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
         row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
@@ -72,10 +72,8 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     assert transfer["ratio_high"] == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
 
 
-def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
-    """Three mistakes on two devices: the quantile of 0.975 becomes 1 - 0.025 / 6; another machine with one mistake is
-    separate.
-    """
+def test_intervals_of_all_mistakes_of_a_machine_are_simultaneous(row: Row) -> None:
+    """Machine a has three mistakes on two devices: the quantile is 1 - 0.025 / 6. Machine b has one."""
     rows = [
         row(machine=machine, device=device, trial=trial, latencies_s=[1.0], **dict.fromkeys(names, [mean] * 2))
         for machine, device, names in (("a", "cuda", MISTAKES), ("a", "xpu", MISTAKES), ("b", "cuda", [TRANSFER]))

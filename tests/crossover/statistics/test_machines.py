@@ -1,4 +1,4 @@
-"""Machines ranked by time and by money: rows worked out by hand, and simulations."""
+"""Machines ranked by time and by money, by hand and in simulations."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def around(seconds: float, spread: float = 0.01) -> list[float]:
     return [seconds * math.exp(spread * deviation) for deviation in (-1, 0, 1)]
 
 
-def test_the_ratio_to_the_first_allows_for_the_choice_among_all(row: Row) -> None:
-    """Two sides are compared with the first: t is the quantile of 1 - 0.025 / 2 with 4 degrees of freedom, the error
-    sqrt(2 / 3) x 1 %.
+def test_the_ratios_to_the_first_are_simultaneous(row: Row) -> None:
+    """Two sides are compared with the first: t is the quantile of 1 - 0.025 / 2 with 4 degrees of freedom, and the
+    standard error is sqrt(2 / 3) x 1 %.
     """
     table = ranked(row, {"laptop": {4: around(3.0)}, "host": {4: around(1.01)}, "gpu": {4: around(1.0)}})
     assert by_side(table, "rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
@@ -65,8 +65,8 @@ def test_the_ratio_to_the_first_allows_for_the_choice_among_all(row: Row) -> Non
     assert set(table["ranked_by"]) == {"time"}
 
 
-def test_money_is_time_by_the_price_of_the_machine(row: Row) -> None:
-    """2 s at 0.9 per hour cost half as much as 1 s at 3.6; 500 steps of 1 ms at 3.6 per hour cost 0.0005."""
+def test_money_is_time_multiplied_by_the_price_of_the_machine(row: Row) -> None:
+    """2 ms at 0.9 per hour cost half as much as 1 ms at 3.6; 500 steps of 1 ms at 3.6 per hour cost 0.0005."""
     seconds = {"laptop": {4: around(2e-3)}, "gpu": {4: around(1e-3)}}
     table = ranked(row, seconds, {"here": 0.9, "h200": 3.6}, steps=500, energy_per_step_j=7.0)
     assert by_side(table, "rank") == [("laptop", 1), ("gpu", 2)]
@@ -82,13 +82,13 @@ def test_a_side_without_a_price_is_not_ranked_by_money(row: Row) -> None:
     assert by_side(ranked(row, seconds, {"here": 1.0}), "ranked_by") == [(side, "time") for side in seconds]
 
 
-def test_of_single_trials_only_twice_the_cost_is_behind(row: Row) -> None:
+def test_with_single_trials_a_side_is_behind_from_twice_the_cost(row: Row) -> None:
     table = ranked(row, {"laptop": {4: [1.0]}, "host": {4: [1.9]}, "gpu": {4: [2.1]}})
     assert by_side(table, "behind") == [("laptop", False), ("host", False), ("gpu", True)]
     assert table["ratio_low"].isna().all()
 
 
-def test_sides_are_ranked_where_all_have_a_time_and_never_alone(row: Row) -> None:
+def test_sides_are_ranked_where_all_have_a_time(row: Row) -> None:
     table = ranked(row, {"laptop": {4: [1.0], 8: [2.0], 9: [2.0]}, "host": {4: [1.0], 8: [1.0]}, "gpu": {8: [3.0]}})
     assert set(table["size"]) == {8}
     assert ranked(row, {"laptop": {4: [1.0]}}).empty
@@ -105,7 +105,7 @@ def test_sides_are_ranked_where_all_have_a_time_and_never_alone(row: Row) -> Non
         ("a100", "cuda", None),
     ],
 )
-def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, device: str, price: float | None) -> None:
+def test_the_price_of_a_machine_and_device(machine: str, device: str, price: float | None) -> None:
     hourly = hourly_price({"cpu": 1.0, "cuda": None, "here": 8.0, "h200": 4.0}, machine, device)
     assert hourly == price or (price is None and math.isnan(hourly))
 
@@ -124,7 +124,9 @@ def test_a_price_is_the_references_the_devices_or_that_of_here(machine: str, dev
         ({2: ("laptop", "host", "gpu")}, []),
     ],
 )
-def test_a_first_place_is_nowhere_in_its_range_significantly_behind(row: Row, leaders: Any, places: Any) -> None:
+def test_a_first_place_is_not_significantly_behind_at_any_point_of_its_range(
+    row: Row, leaders: Any, places: Any
+) -> None:
     seconds = {side: {size: around(1.0 if side in first else 5.0) for size, first in leaders.items()} for side in SIDES}
     assert [(place.sides, place.low, place.high) for place in first_places(ranked(row, seconds), "size")] == [
         ({SIDES[side] for side in sides}, low, high) for sides, low, high in places
@@ -140,18 +142,16 @@ def test_a_first_place_is_nowhere_in_its_range_significantly_behind(row: Row, le
         (["here cpu", "h200 cpu", "h200 cuda"], True),
     ],
 )
-def test_a_ranking_says_more_than_a_crossover(sides: list[str], ranked_too: bool) -> None:
+def test_a_ranking_compares_sides_that_no_crossover_compares(sides: list[str], ranked_too: bool) -> None:
     machines, devices = zip(*map(str.split, sides), strict=True)
     assert is_ranking(pd.DataFrame({"machine": machines, "device": devices})) == ranked_too
 
 
 @pytest.mark.parametrize(("truth", "least_declared"), [((1.0, 0.99, 0.98), 0), ((1.0, 0.7, 0.5), 950)])
-def test_a_machine_that_is_put_behind_seldom_is_ahead(
+def test_a_side_ranked_behind_is_seldom_faster_than_the_first(
     row: Row, truth: tuple[float, float, float], least_declared: int
 ) -> None:
-    """Of 1,000 points with four trials that differ by 5 %, at most 5 % rank a side as behind one that is truly
-    slower.
-    """
+    """Trials differ by 5 %. At most 5 % of 1,000 points rank a side behind a first side that is truly slower."""
     times_s = dict(zip(SIDES, truth, strict=True))
     draws = np.random.default_rng(1).normal(0, 0.05, (3, 1000, 4))
     seconds = {
@@ -166,8 +166,8 @@ def test_a_machine_that_is_put_behind_seldom_is_ahead(
     assert behind["size"].nunique() >= least_declared
 
 
-def test_the_interval_of_a_reference_holds_for_another_host_of_its_kind(row: Row) -> None:
-    """Simulated: hosts differ by 0.13 / sqrt(2) each, trials by 3 %; each of 400 sizes stands for a pair of hosts."""
+def test_the_interval_of_a_reference_covers_other_hosts_of_its_kind(row: Row) -> None:
+    """Hosts differ by EAGER_SPREAD, trials by 3 %; each of 400 sizes stands for a simulated pair of hosts."""
     random = np.random.default_rng(1)
     hosts = np.exp(random.normal(0, EAGER_SPREAD / math.sqrt(2), (400, 2)))
     trials = np.exp(random.normal(0, 0.03, (400, 3)))

@@ -25,7 +25,7 @@ def phases(context: float, build: float) -> str:
 
 
 def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> None:
-    """0.5 + 1.5 + (0.3 - 0.1) s; unknown without a phase or the first step, as for references."""
+    """0.5 + 1.5 + (0.3 - 0.1) s; NaN if a phase or the first step is unknown."""
     whole = row(spent_s=phases(0.5, 1.5), first_step_s=0.3, step_time_s=0.1)
     rows = pd.DataFrame([whole, whole | {"first_step_s": None}, whole | {"spent_s": '{"import": 1}'}, row()])
     assert startups_of(rows).tolist() == pytest.approx([2.2, *[math.nan] * 3], nan_ok=True)
@@ -33,12 +33,12 @@ def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> 
 
 
 def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
-    """scipy's Welch test of the times of whole jobs of this many steps."""
+    """scipy's Welch test of the total times of jobs with this number of steps."""
     totals_s = (np.array(jobs.startups_s) + steps * np.array(jobs.steps_s) for jobs in (gpu, cpu))
     return stats.ttest_ind(*totals_s, equal_var=False)
 
 
-def test_at_its_ends_whole_jobs_differ_just_significantly() -> None:
+def test_total_times_differ_just_significantly_at_the_ends_of_the_interval() -> None:
     interval = payback(GPU, CPU)
     assert interval is not None
     assert interval.mean == pytest.approx((2.5 - 0.49) / (2.016666667e-3 - 1e-3))
@@ -47,12 +47,12 @@ def test_at_its_ends_whole_jobs_differ_just_significantly() -> None:
     assert statistics == pytest.approx([quantile, 0, -quantile], abs=1e-9)
 
 
-def test_there_is_none_without_a_significant_difference_per_step() -> None:
+def test_there_is_no_payback_without_a_significant_difference_per_step() -> None:
     assert payback(Jobs([2.5, 2.6], [1e-3, 1.5e-3]), Jobs([0.5, 0.6], [1.4e-3, 2e-3])) is None
 
 
-def test_the_set_is_open_where_jobs_leave_the_gain_in_doubt() -> None:
-    """The difference per step is significant with its four degrees of freedom, but not with the fewer of whole jobs."""
+def test_the_interval_is_open_if_the_gain_of_whole_jobs_is_not_significant() -> None:
+    """The gain per step is significant with its four degrees of freedom, but not with the fewer of whole jobs."""
     steps_s, cpu = [1.0e-3, 1.1e-3, 0.9e-3], Jobs([0.1] * 3, [1.24e-3, 1.34e-3, 1.14e-3])
     late = Jobs([6.0, 4.0, 2.0], steps_s)
     interval, alike = payback(late, cpu), payback(Jobs([3.2, 2.0, 0.8], steps_s), cpu)

@@ -24,7 +24,7 @@ def lacking(row: Row, size: int, kind: str = "missing", reason: str = "not measu
 
 
 def test_cells_that_share_study_kind_and_reason_are_one_entry(row: Row) -> None:
-    """Reasons that differ only in numbers count as one, and the first of them is shown."""
+    """Reasons that differ only in numbers are the same; the first is shown."""
     rows = [
         row(size=size, device="cuda", status="oom", reason=f"tried to allocate {size}.5 GiB", step_time_s=None)
         for size in (2, 3, 5, 7, 9)
@@ -37,14 +37,14 @@ def test_cells_that_share_study_kind_and_reason_are_one_entry(row: Row) -> None:
     assert (timeout["count"], timeout["cells"]) == (1, "CPU: 4 linear layers")
 
 
-def test_cells_are_named_by_what_their_study_varies(row: Row) -> None:
+def test_cells_are_named_by_the_axes_that_their_study_varies(row: Row) -> None:
     rows = [row(size=4, precision=precision) for precision in ("fp32", "bf16")]
     rows.append(row(size=4, precision="fp16", batch_size=2000, status="unsupported", reason="no", step_time_s=None))
     (entry,) = problems(rows)
     assert entry["cells"] == "CPU: 4 linear layers, batch 2,000, fp16"
 
 
-def test_a_flag_has_its_own_words_and_is_counted_by_trials(row: Row) -> None:
+def test_a_flag_has_its_own_remedy_and_counts_trials(row: Row) -> None:
     rows = [row(trial=1, flags=["drift", "quota"]), row(trial=2, flags=["drift"]), row(trial=3)]
     first, second = (entry for entry in problems(rows) if "trials_differ" not in entry["reason"])
     drift = FLAGS["drift"]
@@ -57,7 +57,7 @@ def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
     assert (entry["kind"], entry["count"], entry["reason"].split(":")[0]) == ("flagged", 3, "trials_differ")
 
 
-def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
+def test_failures_come_first_and_flags_last(row: Row) -> None:
     rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]
     assert [entry["kind"] for entry in problems(rows, lack)] == ["failed", "missing", "oom", "flagged"]

@@ -28,7 +28,6 @@ PREDICTED = [0, 0, 0, 0, 0, 1, 1, 1, 0, 0]
 
 
 def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> dict[str, Any]:
-    """The row of a training."""
     plain: dict[str, Any] = {
         "schema_version": Training.schema_version,
         "study": "quality",
@@ -51,8 +50,8 @@ def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> di
     return {f.name: None for f in fields(Training)} | plain | values
 
 
-def test_a_training_is_one_row_of_metrics_counted_by_hand() -> None:
-    """Background: 5 of 6 rows correct, 7 predicted; signal: 2 of 4 correct, 3 predicted."""
+def test_the_metrics_of_a_training_by_hand() -> None:
+    """Background: 5 of 6 rows correct, 7 rows predicted; signal: 2 of 4 rows correct, 3 rows predicted."""
     gpu_predictions = [0, 0, 0, 0, 0, 1, 1, 1, 0, 1]
     rows = [training(), training(gpu_predictions, device="cuda")]
     table = quality_table(pd.DataFrame(rows), {"quality": ["background", "signal"]})
@@ -84,13 +83,13 @@ def test_a_training_that_did_not_end_ok_has_no_metrics() -> None:
     assert [failed[name] for name in ("accuracy", "differing_share", "predicted_classes")] == [None] * 3
 
 
-def test_too_few_names_of_classes_are_the_users_mistake() -> None:
+def test_too_few_class_names_are_an_error() -> None:
     with pytest.raises(UserError, match=r"quality\.yaml: quality\.classes: 1 names, but the data have 2 classes"):
         quality_table(pd.DataFrame([training()]), {"quality": ["background"]})
 
 
 def accurate(device: str, precision: str, right: Sequence[int], **others: Any) -> list[dict[str, Any]]:
-    """One training per seed, which predicts this number of the first of 100 rows correctly; classes alternate."""
+    """One training per seed; its number in `right` is how many of 100 rows it predicts correctly. Classes alternate."""
     labels = np.arange(100) % 2
     return [
         training(device=device, precision=precision, seed=seed, **others)
@@ -107,7 +106,7 @@ def cells(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_seed_is_compared_with_itself_only() -> None:
-    """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, however much seeds differ."""
+    """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, regardless of the spread of seeds."""
     gpu = accurate("cuda", "fp32", [69, 0, 77])
     gpu[1]["status"] = "oom"
     (cell,) = cells(BASELINE, gpu)
@@ -116,7 +115,7 @@ def test_a_seed_is_compared_with_itself_only() -> None:
 
 
 def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
-    """Means of the seeds 0.25 and 0; of the rows 1, -0.5, 0 and 0; four further rows that differ by 1."""
+    """The means of the seeds are 0.25 and 0, of the rows 1, -0.5, 0 and 0; four rows that differ by 1 are added."""
     differences = np.array([[1.0, 0, 0, 0], [1, -1, 0, 0]])
     interval = mean_over_seeds_and_rows(differences)
     of_seeds = stats.t.ppf(0.975, 1) * math.sqrt((0.125**2 + 0.125**2) / 2)
@@ -128,7 +127,7 @@ def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
 
 @pytest.mark.parametrize("seeds", [2, 5])
 def test_equal_predictions_have_an_interval_of_about_four_rows(seeds: int) -> None:
-    """About the exact binomial limit: with that share of differing rows, none of 360 would differ in 2.5 % of cases."""
+    """At the exact binomial limit of the share of differing rows, none of 360 rows differs in 2.5 % of cases."""
     interval = mean_over_seeds_and_rows(np.zeros((seeds, 360)))
     exact = 1 - 0.025 ** (1 / 360)
     assert interval.high is not None
@@ -138,7 +137,7 @@ def test_equal_predictions_have_an_interval_of_about_four_rows(seeds: int) -> No
     assert cell["accuracy_difference_high"] == -cell["accuracy_difference_low"] == pytest.approx(1.959964 * 2 / 100)
 
 
-def test_intervals_of_cells_that_are_compared_together_are_wider() -> None:
+def test_simultaneous_intervals_of_cells_are_wider() -> None:
     gpu = accurate("cuda", "fp32", [70, 75, 80])
     (alone,) = cells(BASELINE, gpu)
     first, second = cells(BASELINE, gpu, accurate("cuda", "bf16", [70, 75, 80]))
@@ -150,9 +149,7 @@ def test_intervals_of_cells_that_are_compared_together_are_wider() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share: float) -> None:
-    """scikit-learn's metrics of 200 newly drawn datasets have the spread that the scores of one dataset's rows
-    predict.
-    """
+    """scikit-learn's metrics of 200 simulated datasets have the spread that the scores of their rows predict."""
     random = np.random.default_rng(3)
 
     def draw() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -181,10 +178,9 @@ def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 @pytest.mark.parametrize("spread", [0.0, 0.005])
 def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
-    """The differing rows are the same for all seeds, or drawn per seed; the difference itself may vary between seeds.
-
-    At least 95 % of intervals contain the true difference, and at most 5 % show a difference where there is none,
-    within three standard errors.
+    """At least 95 % of intervals contain the true difference, and at most 5 % show a difference where there is none,
+    within three standard errors. The differing rows are the same for all seeds or drawn per seed, and the difference
+    itself may vary between seeds.
     """
     random = np.random.default_rng(rows + seeds)
     simulations = 300
@@ -204,7 +200,7 @@ def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
 def _drawn(
     random: np.random.Generator, seeds: int, rows: int, difference: float, shared: float, spread: float
 ) -> NDArray[np.float64]:
-    """Differences of correctness by seed and row: one row in 50 differs, plus those needed for the difference."""
+    """Differences in correctness by seed and row; one row in 50 differs, or as many as the difference needs."""
     true = difference + random.normal(0, spread, (seeds, 1))
     differing = np.maximum(0.02, np.abs(true))
     uniform = random.random((seeds, rows))

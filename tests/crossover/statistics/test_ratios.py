@@ -37,8 +37,8 @@ def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
     assert (first["parameters"], first["trials"], first["ratio_low"]) == (230, 1, None)
 
 
-def test_the_interval_is_welchs(row: Row) -> None:
-    """Logs +-0.1 around the means: each mean has variance 0.1^2, so 2 degrees and t = 4.302653."""
+def test_the_interval_is_that_of_welch(row: Row) -> None:
+    """Logs ± 0.1 around the means: each mean has the variance 0.1^2; 2 degrees of freedom, t = 4.302653."""
     rows = [
         row(device=device, trial=trial, step_time_s=time * math.exp(sign * 0.1))
         for device, time in (("cpu", 4e-3), ("cuda", 1e-3))

@@ -1,4 +1,4 @@
-"""The interval of a crossover with a GPU measured elsewhere, from its steps as measured and as rescaled."""
+"""The interval of a crossover with a GPU measured elsewhere, merged from its steps as measured and as scaled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: 
     return crossing
 
 
-def test_sizes_that_tie_in_either_are_named() -> None:
+def test_sizes_that_are_undecided_in_either_row_are_named() -> None:
     there = crossover("edge_tie", crossover_low=500) | {"caveat_at": [1000, 5000]}
     here = crossover("edge_tie", crossover_low=1000) | {"caveat_at": [5000]}
     for pair in ((there, here), (here, there)):
@@ -49,7 +49,7 @@ ALWAYS, NEVER = crossover("below_range"), crossover("above_range")
         (between(80, 100, 120), crossover("reversed", 90, crossover_low=85), "undecided", None, None, None),
     ],
 )
-def test_the_interval_holds_both(
+def test_the_interval_covers_both(
     there: dict[str, Any], here: dict[str, Any], status: str, at: float, low: float, high: float
 ) -> None:
     crossing = spanned(here, there)
@@ -61,7 +61,7 @@ def test_the_interval_holds_both(
     )
 
 
-def test_of_a_single_trial_the_sizes_bracket_both() -> None:
+def test_the_bracket_of_a_single_trial_covers_both() -> None:
     there = crossover("bracketed", 15, trials=1, bracket_low=10, bracket_high=20)
     here = crossover("bracketed", 35, trials=1, bracket_low=30, bracket_high=40)
     crossing = spanned(here, there)

@@ -1,4 +1,4 @@
-"""What refinement adds, for a CPU whose time grows with size and other sides with a constant time."""
+"""Sizes and trials added by refinement, for a CPU whose time grows with size and sides with a constant time."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
     ("status", "stage", "decision"),
     [("below_range", 1, "no_bracket"), ("multiple", 3, "decided"), ("undecided", 4, "no_bracket")],
 )
-def test_without_one_bracket_nothing_is_planned(status: str, stage: int, decision: str) -> None:
+def test_without_a_single_bracket_nothing_is_planned(status: str, stage: int, decision: str) -> None:
     assert plan_refinement(Crossover(status), {100, 400}, stage, 8, Refinement()) == Plan(decision)
 
 
 @pytest.mark.parametrize(
     ("unsure", "near"), [((), ()), ((10,), (10, 30)), ((50, 90), (30, 50, 90, 200)), ((800.0,), (200, 800))]
 )
-def test_without_a_bracket_sizes_in_doubt_and_their_neighbours_get_the_trials_of_the_run(
+def test_without_a_bracket_undecided_sizes_and_their_neighbours_get_the_trials_of_the_run(
     unsure: tuple[float, ...], near: tuple[int, ...]
 ) -> None:
     crossover = Crossover("edge_tie", unsure=unsure)
@@ -101,7 +101,7 @@ MORE = Plan("add_trials", trials={100: 8, 400: 8})
             4,
             Refinement(first_trials=4),
             Plan("add_trials", trials={100: 12, 400: 12}),
-        ),  # already had `first_trials` of them
+        ),  # `first_trials` are all trials of the run
         (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), Plan("done")),
     ],
 )
@@ -113,7 +113,7 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
 
 
 @pytest.mark.parametrize(("first", "stage", "decision"), [(1, 1, "add_trials"), (1, 2, "decided"), (2, 1, "decided")])
-def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
+def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
     crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
     plan = plan_refinement(crossover, {10, 30, 50, 90}, stage, 3, Refinement(bisections=0, first_trials=first))
     assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 2) if decision == "add_trials" else {})
@@ -121,9 +121,8 @@ def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int
 
 @pytest.fixture
 def rows(row: Row) -> Rows:
-    """Build rows of sides, each a device and optionally a precision; odd and even trials are 2 % apart.
-
-    A side without a time takes 1 us x size.
+    """Build rows of sides, each a device and optionally a precision, whose odd trials are 2 % slower. A side with time
+    None takes 1 us x size.
     """
 
     def build(
@@ -150,7 +149,7 @@ def rows(row: Row) -> Rows:
 def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
-    """The numbers of the planned trials, by these axes of their cells."""
+    """The numbers of the planned trials, by axes of their cells."""
     refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
@@ -158,7 +157,7 @@ def planned(
 
 @pytest.mark.parametrize(("axis", "values"), [("protocol", ("resident", "as_published")), ("machine", ("a", "b"))])
 def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, values: tuple[str, str]) -> None:
-    """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, sqrt(400 x 3200) 1131.4."""
+    """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, and sqrt(400 x 3200) is 1131.4."""
     times = dict(zip(values, (1e-4, 1e-3), strict=True))
     table = [
         trial
@@ -178,7 +177,7 @@ def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> N
     assert planned(table, "size", "device", stage=2) == expected
 
 
-def test_the_target_width_holds_on_the_x_axis(rows: Rows) -> None:
+def test_the_target_width_is_measured_on_the_x_axis(rows: Rows) -> None:
     """An interval of ±1.5 % in size is ±4.5 % in parameters, which grow with the cube of the size."""
     wide = {"mine": Refinement(bisections=1, target_width=0.03)}
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
@@ -189,7 +188,7 @@ def test_the_target_width_holds_on_the_x_axis(rows: Rows) -> None:
     assert decisions == ["narrow_enough", "add_trials"]
 
 
-def test_two_precisions_have_a_size_of_their_own_on_each_device(rows: Rows) -> None:
+def test_each_device_gets_its_own_size_for_two_precisions(rows: Rows) -> None:
     """Crossings at 1000 on the CPU and at 100 on the GPU; the CPU on one core, also at 100, is not refined."""
     times = {"cpu": None, "cpu amp-bf16": 1e-3, "cpu-1": None, "cpu-1 amp-bf16": 1e-4, "cuda": None}
     table = rows((50, 400, 3200), times | {"cuda amp-bf16": 1e-4})

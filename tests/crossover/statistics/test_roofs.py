@@ -1,4 +1,4 @@
-"""Cells with made-up roofs."""
+"""Roofs of cells, with simple numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from crossover.tables.run_tables import table_of
 ROOFS = Roofs({"fp32": 1e12, "bf16": 8e12}, [2.0**20, 2.0**30], [4e12, 1e12], 1e-6, 2e-7)
 
 
-def test_bytes_move_at_the_bandwidth_of_what_their_operator_touches() -> None:
-    """Half-way between two working sets on the log scale, the bandwidth is the geometric mean of theirs."""
+def test_bytes_move_at_the_bandwidth_of_their_working_set() -> None:
+    """Halfway between two working sets on the log scale, the bandwidth is the geometric mean of theirs."""
     small, large = [0.0] * 40, [0.0] * 40
     small[3], large[35] = 4e6, 1e9
     assert memory_roof_s(small, ROOFS) == pytest.approx(4e6 / 4e12)
@@ -74,8 +74,8 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     ("times_s", "wrong"),
     [((1e-3, 0.5e-3, 0.9e-3), True), ((1e-3, 0.5e-3, 2.5e-3), False), ((1e-3,), True), ((1.9e-3,), False)],
 )
-def test_a_cell_above_its_roof_says_that_the_roof_is_wrong(times_s: tuple[float, ...], wrong: bool) -> None:
-    """The roof allows 2 ms for the operations, and the step takes less, significantly or not."""
+def test_a_cell_above_its_roof_is_flagged(times_s: tuple[float, ...], wrong: bool) -> None:
+    """The operations take at least 2 ms by the roof; the step takes less, significantly or not."""
     roofs = table_of(
         "roofs", [{"machine": "a", "device": "cuda", "roof": "matmul", "precision": "fp32", "value": 1e12}]
     )

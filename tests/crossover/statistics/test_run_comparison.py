@@ -43,9 +43,7 @@ def test_only_ok_trials_have_a_time(row: Row) -> None:
 
 
 def test_the_summary_by_hand(row: Row) -> None:
-    """The base-2 logs of the ratios 1/4, 1/2, 1, 2, 16 are -2, -1, 0, 1, 4, with the mean 0.4; only one interval
-    contains 1.
-    """
+    """The base-2 logs of the ratios are -2, -1, 0, 1, 4, with the mean 0.4; only one interval contains 1."""
     ratios = dict(enumerate([1.0, 0.25, 16.0, 0.5, 2.0], start=1))
     first = run(row, {**{size: [1.0, 1.0] for size in ratios}, 8: [1.0, 1.0]})
     second = run(row, {size: [1 / ratio, 1 / ratio] for size, ratio in ratios.items()})
@@ -76,7 +74,7 @@ def test_the_summary_by_hand(row: Row) -> None:
         ({"packages": '{"torch": "2.13.0", "numpy": "2"}', "code_key": "b"}, "packages", None),
         ({"code_key": "b"}, "other", None),
         ({"measurement_key": None}, None, None),  # code_key covers it
-        ({"measurement_key": None, "code_key": "b"}, "other", "measurement"),  # like a run of an older version
+        ({"measurement_key": None, "code_key": "b"}, "other", "measurement"),  # as for a run of an older version
         (dict.fromkeys(["model_key", "measurement_key", "packages", "code_key"]), None, "model measurement packages"),
     ],
 )

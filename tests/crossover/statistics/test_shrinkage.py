@@ -1,4 +1,4 @@
-"""Shared variances, compared with scipy's distributions and a posterior from numerical integration."""
+"""Shared variances, compared with scipy's distributions and a numerically integrated posterior."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_inverse_trigamma_is_the_root_of_trigamma(x: float) -> None:
 
 
 def test_the_prior_has_the_moments_of_the_samples() -> None:
-    """A variance over the common one is a ratio of two chi-squared means, whose log moments are those of scipy's
-    loggamma.
+    """A sample variance over the common one is a ratio of two chi-squared means; scipy's loggamma has the moments of
+    their logarithms.
     """
     freedom = np.array([len(values) - 1 for values in UNEVEN], float)
     variances = np.array([np.var(values, ddof=1) for values in UNEVEN])
@@ -57,9 +57,7 @@ def test_samples_that_differ_by_chance_alone_are_pooled() -> None:
 
 
 def test_a_shared_variance_is_the_mean_of_the_posterior_precision() -> None:
-    """The precision has a scaled chi-squared prior; its posterior mean, by integration, is the inverse of the shared
-    variance.
-    """
+    """The inverse of a variance has a scaled chi-squared prior; its posterior mean is the inverse shared variance."""
     cells = of_spreads([0.05, 0.1, 0.12, 0.09])
     common = np.mean([0.05**2, 0.1**2, 0.12**2, 0.09**2])
     prior = stats.gamma(MOST_PRIOR_FREEDOM / 2, scale=2 / (MOST_PRIOR_FREEDOM * common))

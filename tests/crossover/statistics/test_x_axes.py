@@ -1,4 +1,4 @@
-"""Crossovers over batch sizes and over the CPU's cores, and the axes that distinguish their series."""
+"""Crossovers over batch sizes and over the cores of the CPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPREAD = (0.99, 1.0, 1.01, 1.0)
 
 @pytest.fixture
 def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """The CPU takes 10 us per sample, the GPU 0.1 ms per step: they cross at batch 10, and at batch 20 for size 3."""
+    """The CPU takes 10 us per sample, the GPU 0.1 ms per step, or 0.2 ms for size 3: they cross at batch 10 and 20."""
 
     def build(sizes: tuple[int, ...] = (2,), batches: tuple[int, ...] = BATCHES) -> list[dict[str, Any]]:
         return [
@@ -41,7 +41,7 @@ def over_batches(row: Row) -> Callable[..., list[dict[str, Any]]]:
 
 @pytest.fixture
 def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU whose speed is proportional to its cores, and which takes as long as the GPU on 6 of them."""
+    """A CPU whose speed is proportional to its number of cores, and which is as fast as the GPU on 6 of them."""
 
     def build(*sides: str, all_cores: int = 16) -> list[dict[str, Any]]:
         threads = {"cpu": all_cores, **{side: int(side.partition("-")[2]) for side in sides}}
@@ -77,7 +77,7 @@ def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
     assert [(line["over"], line["decision"], line["size"]) for line in why] == [("batch_size", "bisect", 2)]
 
 
-def test_a_gpu_is_worth_the_cores_on_which_the_cpu_takes_its_time(over_cores: Any) -> None:
+def test_a_crossover_over_the_cores_of_the_cpu(over_cores: Any) -> None:
     (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-4", "cpu-8")), {STUDY: "cpu_threads"}))
     assert (row["status"], row["baseline"], row["contender"]) == ("reversed", "cpu", "cuda")
     assert row["crossover"] == pytest.approx(6, rel=0.02)
@@ -86,7 +86,7 @@ def test_a_gpu_is_worth_the_cores_on_which_the_cpu_takes_its_time(over_cores: An
     assert row["trials"] == len(SPREAD)
 
 
-def test_a_cpu_slower_on_all_its_cores_leaves_the_gpu_ahead(over_cores: Any) -> None:
+def test_a_gpu_faster_than_all_cores_has_no_crossover(over_cores: Any) -> None:
     (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-2", all_cores=4)), {STUDY: "cpu_threads"}))
     assert (row["status"], row["crossover"], row["faster_from"]) == ("below_range", None, 1)
 
@@ -103,8 +103,8 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
     assert plan(4) == {side: list(range(5, 17)) for side in ("cpu", "cpu-4", "cuda")}
 
 
-def test_the_set_of_a_number_of_cores_holds_the_truth() -> None:
-    """The accelerator's error is common to all numbers of cores, so the simulation draws it once per run."""
+def test_the_interval_of_a_number_of_cores_covers_the_truth() -> None:
+    """The trials of the accelerator are common to all numbers of cores, so they are drawn once per simulation."""
     rng = np.random.default_rng(5)
     covered = []
     for _ in range(300):
