@@ -74,5 +74,5 @@ def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them()
     with pytest.raises(UserError) as caught:
         check_readable(torn)
     words, _, command = str(caught.value).rpartition(": ")
-    assert words == "b c: cut off; 2 files like it cannot be used; delete them and run again"
+    assert words == "b c: cut off; 2 files in all cannot be used; delete them and run again"
     assert shlex.split(command) == ["rm", "b c", "it's"]

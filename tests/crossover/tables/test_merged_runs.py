@@ -33,7 +33,7 @@ def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
 
 def names(*runs: Path | tuple[str, Path]) -> list[str]:
     named = [run if isinstance(run, tuple) else (None, run) for run in runs]
-    machines: list[str] = join_runs(named).rows["machine"].to_pylist()
+    machines: list[str] = join_runs(named)[0]["machine"].to_pylist()
     return machines
 
 
@@ -55,8 +55,8 @@ def test_roofs_keep_with_the_rows_of_their_machine(run: Callable[..., Path]) -> 
         (folder / "roofs").mkdir()
         roof = {"machine": "here", "device": "cpu", "roof": "matmul", "precision": "fp32", "value": 1e12}
         (folder / "roofs" / "cpu.json").write_text(json.dumps([roof]))
-    joined = join_runs([*zip(("desk", "laptop", "old"), folders, strict=True)])
-    assert joined.roofs["machine"].tolist() == ["desk", "laptop"]
+    _, roofs = join_runs([*zip(("desk", "laptop", "old"), folders, strict=True)])
+    assert roofs["machine"].tolist() == ["desk", "laptop"]
 
 
 def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable[..., Path], tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable
         pq.write_table(
             pa.Table.from_pylist([record], schema=arrow_schema()), folder / f"trial-{record['trial']}.parquet"
         )
-    rows = join_runs([(None, run("a")), (None, tmp_path / "b")]).rows
+    rows, _ = join_runs([(None, run("a")), (None, tmp_path / "b")])
     assert rows["machine"].to_pylist() == ["here", "b", "b"]
     assert rows["status"].to_pylist() == ["ok", "invalid", "invalid"]
 
@@ -84,7 +84,7 @@ def test_a_table_that_cannot_be_merged_is_one_line(run: Callable[..., Path]) -> 
     folder = run("a")
     file = folder / "measurements.parquet"
     write_rows(pq.read_table(file).slice(0, 0), file)
-    with pytest.raises(UserError, match=f"^{folder}: it holds no rows; allowed: the results folder of a run"):
+    with pytest.raises(UserError, match=f"^{folder}: it contains no rows; allowed: the results folder of a run"):
         names(folder)
     pq.write_table(pq.read_table(file).replace_schema_metadata(None), file)
     with pytest.raises(UserError, match=f"^{file}: not the table 'measurements' of this version .*; copy it again"):

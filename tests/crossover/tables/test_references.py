@@ -80,7 +80,7 @@ def test_the_roofs_of_the_accelerator_travel(run: pd.DataFrame, tmp_path: Path) 
     roofs = write_reference(run, "h200", None, tmp_path, table_of("roofs", of_devices)).roofs
     assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": "cuda"} | peak]
     write_facts(read_facts(tmp_path), tmp_path, [dict.fromkeys(KEPT_OF_ROOFS) | peak | {"value": "fast"}])
-    with pytest.raises(UserError, match="its roofs are no rows of table roofs; export it again"):
+    with pytest.raises(UserError, match="its roofs are not rows of table roofs; export it again"):
         read_reference(tmp_path)
 
 

@@ -23,7 +23,7 @@ Row = Callable[..., dict[str, Any]]
 WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}
 CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
 DISTURBED = {"status": "invalid", "reason": "other processes", "check": "passed"}
-WHY = "its first trial, which alone is checked, "
+WHY = "only a cell's first trial is checked, and it "
 
 
 def table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -56,7 +56,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
     row = pq.read_table(good[0])
     pq.write_table(row.set_column(row.column_names.index("threads"), "threads", [["two"]]), typed)
     for processes in (1, 2):
-        with pytest.raises(UserError, match="5 files like it cannot be used; delete them and run again: rm ") as caught:
+        with pytest.raises(UserError, match="5 files in all cannot be used; delete them and run again: rm ") as caught:
             collect_rows([cut, *good, *torn[1:]], processes=processes)
         assert str(caught.value).startswith(f"{cut}: not a readable row (")
         assert str(caught.value).endswith(f"rm {' '.join(map(str, torn))}")
