@@ -50,7 +50,7 @@ class Row:
     machine: str = field(default=HERE, metadata={"doc": "name of the machine or class of nodes", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
-    size_label: str | None = column("name of the model that the size stands for, such as resnet18")
+    size_label: str | None = column("name shown for the size, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
     status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))

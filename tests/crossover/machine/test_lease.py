@@ -157,7 +157,7 @@ def test_a_waiting_trial_names_the_holder_at_once_and_every_minute(leaser: Lease
     waiting = wait(leaser, 150.0)
     assert [when for when, _ in waiting.told] == [0.0, 60.0, 120.0]
     line = waiting.told[1][1]
-    assert line.startswith("waiting for a GPU, 60 s so far: GPU-1 is held by disc_depth, trial 3 (pid ")
+    assert line.startswith("waiting for a GPU, 60 s so far: GPU-1 is used by disc_depth, trial 3 (pid ")
     assert f"(pid {os.getpid()}, user " in line
     assert ", since 20" in line
 
@@ -171,7 +171,7 @@ def ended_process() -> int:
 def test_a_holder_without_a_note_is_waited_for_too(leaser: Leaser, folder: Path, note: bytes | None) -> None:
     left = f"{ended_process()}\ndisc_depth".encode() if note is None else note  # the note of a holder that was killed
     waiting = wait(leaser, 1.0, spoil=lambda: (folder / "GPU-1.lock").write_bytes(left))
-    assert waiting.told[0][1].endswith("GPU-1 is held by a process that left no note")
+    assert waiting.told[0][1].endswith("GPU-1 is used by a process that left no note")
 
 
 def test_a_failed_trial_returns_its_gpu(leaser: Leaser, folder: Path) -> None:
@@ -204,7 +204,7 @@ def link_to_folder(path: Path) -> None:
     [
         (link_to_folder, "it is a link"),
         (lambda path: path.write_text(""), "it is a link, or not a folder"),
-        (lambda path: (path.mkdir(), (path / "GPU-1.lock").symlink_to(path / "x")), "GPU-1.lock: Too many levels"),
+        (lambda path: (path.mkdir(), (path / "GPU-1.lock").symlink_to(path / "x")), r"Too many levels .*GPU-1\.lock"),
     ],
 )
 def test_a_folder_that_cannot_hold_locks_is_refused(

@@ -94,7 +94,7 @@ def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: St
     gpu.begin()
     gpu_too.begin()
     assert (
-        cpu.wait() == "waiting for a turn on this host, which is held by GPU trials, or by a process that left no note"
+        cpu.wait() == "waiting for a turn on this host, which is used by GPU trials, or by a process that left no note"
     )
     later.wait()
     gpu.end()
@@ -109,7 +109,7 @@ def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(
     first.begin()
     for worker in others:
         line = worker.wait()
-        assert line.startswith(f"waiting for a turn on this host, which is held by trial 0 (pid {first.process.pid}, ")
+        assert line.startswith(f"waiting for a turn on this host, which is used by trial 0 (pid {first.process.pid}, ")
     ended = first.end()
     for worker in others:
         began, _ = worker.next("begins")
@@ -135,7 +135,7 @@ def test_other_computations_hold_the_host_exclusively(start: Start) -> None:
     trial = start("a trial", "beside")
     assert turn_of_others(os.environ) is None
     with computing("drawing figures"):
-        assert "which is held by drawing figures (pid " in trial.wait()
+        assert "which is used by drawing figures (pid " in trial.wait()
         assert (turn_of_others(os.environ) or "").startswith("drawing figures (pid ")
     trial.next("begins")
 
