@@ -82,18 +82,18 @@ def report_finished(folder: Path, output: Path) -> None:
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
     """Report the trials and roofs of several runs side by side; the machine becomes an axis. Other results are not
     merged."""
-    joined = join_runs(runs)
+    rows, roofs = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
         studies = {**_studies_of(folder), **studies}
-    measurements = joined.rows.to_pandas()
+    measurements = rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
     searches = table_of("largest_batches")
-    tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=joined.roofs)
+    tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=roofs)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
     problems = list_problems(replace(tables, measurements=measurements))
-    _write(Run(tables, studies, merged=merged, problems=problems), joined.rows, output)
+    _write(Run(tables, studies, merged=merged, problems=problems), rows, output)
 
 
 def _write(run: Run, rows: pa.Table, output: Path) -> None:

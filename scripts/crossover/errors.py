@@ -1,4 +1,4 @@
-"""Errors that a user can cause, shown as one line; errors that end a measurement early; and a count of failures."""
+"""User errors, shown in one line; errors that end a measurement early; and the number of times that a job failed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crossover.files import atomic_path
 
 
 class UserError(Exception):
-    """A mistake that the user can fix, as one line: what is wrong, where, what is allowed, what to do."""
+    """An error that the user can fix. Its message is one line: what is wrong, where, what is allowed, what to do."""
 
 
 class UnsupportedError(Exception):
@@ -25,7 +25,7 @@ class UnsupportedError(Exception):
 
 
 class TooSlowError(Exception):
-    """The measurement would exceed its time limit."""
+    """The measurement would take longer than its time limit."""
 
 
 class InvalidError(Exception):
@@ -35,8 +35,8 @@ class InvalidError(Exception):
 class RefusedError(Exception):
     """A step failed, either by the user's mistake or because the device, precision or execution does not support it.
 
-    `mistake` is the error as the user's mistake; `is_lacking` says that its message is typical of a device without
-    support.
+    `mistake` is the message to show if it is the user's mistake. `is_lacking` is True if the error is typical of
+    missing support.
     """
 
     def __init__(self, message: str, mistake: str, is_lacking: bool) -> None:
@@ -65,13 +65,13 @@ def shown_path(path: Path) -> str:
 
 
 def allowed_names(name: str, names: Sequence[str]) -> str:
-    """The allowed names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
+    """The allowed names, with a suggestion if one is close: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
     return f"allowed: {', '.join(names)}{did_you_mean(name, names, 1)}"
 
 
 def did_you_mean(name: str, names: Sequence[str], most: int) -> str:
-    """The closest names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
-    # For short names, two common letters are too little: `gpu` is not a misspelt `xpu`.
+    """A suggestion of up to `most` close names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
+    # Two common letters are not enough in a short name: `gpu` is not a misspelt `xpu`.
     close = difflib.get_close_matches(name, names, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
@@ -81,11 +81,11 @@ ASSERTION = (
     "an assertion failed on the GPU: usually labels lie outside the range of classes, or an index is out of range; "
     "the same command with --device=cpu shows the line"
 )
-"""Explanation for ASSERTED in an error of torch."""
+"""Explanation of an error of torch that contains ASSERTED."""
 
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
-"""Messages of libraries about a full disk."""
+"""How libraries report a full disk."""
 SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
     "the shared memory of data loaders is full; enlarge /dev/shm (in a container: --shm-size), or use num_workers=0"
@@ -93,7 +93,7 @@ SHARED_MEMORY_ADVICE = (
 
 
 def full_disk(error: BaseException) -> str | None:
-    """Advice if an error means that a disk, or the shared memory of data loaders, is full; None for other errors."""
+    """Message with advice if a disk, or the shared memory of data loaders, is full; None for other errors."""
     text = str(error).strip().partition("\n")[0]
     if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
         return None
@@ -103,8 +103,8 @@ def full_disk(error: BaseException) -> str | None:
 
 
 @contextmanager
-def _ending_with_its_reader() -> Iterator[None]:
-    """End the program as SIGPIPE would if the reader of its output has ended, as in `| head`."""
+def _exit_on_closed_pipe() -> Iterator[None]:
+    """Exit with SIGPIPE's status if nothing reads the program's output any more, as after `| head`."""
     try:
         try:
             yield
@@ -122,21 +122,23 @@ def _ending_with_its_reader() -> Iterator[None]:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End the program with status 1 and one line for a UserError or a full disk, and quietly if its output is no longer
-    read, without a traceback."""
+    """Exit with status 1 and one line, instead of a traceback, for a UserError or a full disk.
+
+    If the program's output is no longer read, exit without a message.
+    """
     try:
-        with _ending_with_its_reader():
+        with _exit_on_closed_pipe():
             yield
     except UserError as error:
         sys.exit(f"error: {error}")
     except Exception as error:
-        if (full := full_disk(error)) is None:
+        if (message := full_disk(error)) is None:
             raise
-        sys.exit(f"error: {full}")
+        sys.exit(f"error: {message}")
 
 
 def exit_with_status(main: Callable[[list[str]], int]) -> None:
-    """End the program with the status that `main` returns, and with 2 for a UserError, since 1 is a result."""
+    """Exit with the status that `main` returns, or with 2 for a UserError, since status 1 is a result of `main`."""
     with one_line_errors():
         try:
             sys.exit(main(sys.argv[1:]))
@@ -148,37 +150,37 @@ def exit_with_status(main: Callable[[list[str]], int]) -> None:
 def failures(path_to_log: Path) -> int:
     """Number of times that the job with this log started and did not succeed.
 
-    A parameter of the rules whose outputs are flagged with `update`: when their job fails, Snakemake (9.27) restores
-    these outputs but records them as made with the new inputs and parameters. The changed number makes the job run
-    again.
+    This is a parameter of the rules whose outputs are flagged with `update`: if their job fails, Snakemake (9.27)
+    restores these outputs but records them as made with the new inputs and parameters. The changed number makes the
+    job run again.
     """
-    note = path_to_log.with_suffix(".failures")
-    return int(note.read_text(encoding="utf-8")) if note.is_file() else 0
+    path = path_to_log.with_suffix(".failures")
+    return int(path.read_text(encoding="utf-8")) if path.is_file() else 0
 
 
 @contextmanager
 def counted_failure(path_to_log: Path) -> Iterator[None]:
     """Count a failure of the job with this log, unless the block succeeds."""
-    before, note = failures(path_to_log), path_to_log.with_suffix(".failures")
-    _write_count(note, before + 1)
+    path, earlier = path_to_log.with_suffix(".failures"), failures(path_to_log)
+    _write_count(path, earlier + 1)
     yield
-    if before:
-        _write_count(note, before)
+    if earlier:
+        _write_count(path, earlier)
     else:
-        note.unlink()
+        path.unlink()
 
 
-def _write_count(note: Path, count: int) -> None:
-    with atomic_path(note) as temporary:
+def _write_count(path: Path, count: int) -> None:
+    with atomic_path(path) as temporary:
         temporary.write_text(str(count), encoding="utf-8")
 
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Redirect a job's output to its log, with a UserError or a full disk as one line and any other error as a
-    traceback.
+    """Redirect a job's output to its log and count the job as failed unless it succeeds.
 
-    A job that does not finish counts as a failure. If the log itself cannot be written, the line goes to the terminal.
+    A UserError or a full disk is logged in one line, any other error with its traceback. If the log cannot be written,
+    the line goes to the terminal.
     """
     with one_line_errors():
         Path(path).parent.mkdir(parents=True, exist_ok=True)

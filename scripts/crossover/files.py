@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `path` only if the block succeeds; it has the same suffix."""
+    """Yield a temporary path with the same suffix; rename it to `path` if the block succeeds, else delete it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
@@ -23,8 +23,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def why_not_writable(folder: Path) -> str | None:
-    """The operating system's reason why no file can be made in a folder; None if one can. Permissions do not tell:
-    root has them on a read-only file system and in /proc, too."""
+    """The operating system's reason why no file can be created in a folder; None if the folder is writable.
+
+    Permissions are not enough: root has them even on a read-only file system and in /proc.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder):
             return None

@@ -1,6 +1,4 @@
-"""Format numbers with their units, and lists, for figures, pages and the terminal. The page's `format.js` uses the
-same formats.
-"""
+"""Format numbers with units, and lists, for figures, pages and the terminal; `format.js` does the same on the page."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from decimal import Context, Decimal
 
 YEAR_S, DAY_S, HOUR_S = 31_557_600, 86_400, 3_600
 LONG_TIMES = ((2 * YEAR_S, YEAR_S, "years"), (2 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (0, 60, "min"))
-"""For long times: the shortest time in s that takes a unit, the unit's length in s, and its name."""
+"""Units of long times: the shortest time in s that is given in the unit, the unit's length in s, and its name."""
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -36,7 +34,7 @@ def bytes_text(value: float) -> str:
 
 
 def number_text(value: float, digits: int = 3) -> str:
-    """A number with three (or the given) significant digits or all before the point: 0.0123, 2.52, 107, 1,243."""
+    """A number with three (or `digits`) significant digits, and all before the decimal point: 0.0123, 2.52, 1,243."""
     if value <= 0:
         return f"{value:g}"
     places = digits - 1 - _rounded(value, digits).adjusted()
@@ -44,7 +42,7 @@ def number_text(value: float, digits: int = 3) -> str:
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """Round to significant digits, half to even, like the page's JavaScript."""
+    """Round to significant digits, half to even."""
     return Context(prec=digits).create_decimal(repr(float(value)))
 
 
@@ -59,8 +57,9 @@ def count_text(value: float) -> str:
 
 
 def place_text(value: float, unit: str) -> str:
-    """A position on an axis, without its unit: whole numbers with all digits, others with three. Counts of parameters
-    from 10 k on also have three digits: 1,414 neurons, 65,536 rows, 39.6, 703 k parameters.
+    """A position on an axis, without its unit: 1,414 or 65,536 or 39.6, but 703 k for parameters.
+
+    Whole numbers have all digits; other numbers, and 10,000 or more parameters, have three.
     """
     is_exact = math.isclose(value, round(value)) and (unit != "parameters" or value < 1e4)
     return f"{value:,.0f}" if is_exact else count_text(value)
@@ -69,8 +68,7 @@ def place_text(value: float, unit: str) -> str:
 def place_texts(values: Sequence[float], unit: str) -> list[str]:
     """Positions on an axis, each with its unit if some are in thousands or more and others are not.
 
-    612 k and 2 million, but 105 parameters and 195 k parameters, since '105 to 195 k' would read as thousands for
-    both.
+    For example 612 k and 2 million, but 105 parameters and 195 k parameters: '105 to 195 k' would read as 105 k.
     """
     texts = [place_text(value, unit) for value in values]
     scales = {text.partition(" ")[2] for text in texts}
@@ -84,7 +82,7 @@ SINGULAR = {
     "tokens of prompt": "token of prompt",
     "tokens of answer": "token of answer",
 }
-"""The singular of units on an axis; other units are the same in the singular."""
+"""The singular of units on an axis, where it differs."""
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -100,7 +98,7 @@ def rate_text(samples_per_s: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share in per cent with two digits, or all before the point: 0.11 %, 9.2 %, 153 %."""
+    """A share in per cent with two digits, and all before the decimal point: 0.11 %, 9.2 %, 153 %."""
     return f"{'-' if share < 0 else ''}{number_text(abs(100 * share), 2)} %"
 
 
@@ -110,7 +108,7 @@ def share_text(share: float) -> str:
 
 
 def money_text(value: float) -> str:
-    """An amount of money with two digits, never as a power: 0.0012, 0.85, 12, 4,300."""
+    """An amount of money with two digits, never as a power of ten: 0.0012, 0.85, 12, 4,300."""
     return number_text(value, 2)
 
 
@@ -129,7 +127,7 @@ def cores_text(count: float, unit: str = "core") -> str:
 
 
 def spaced(name: str) -> str:
-    """A name of the config with spaces for underscores: 'channels last'."""
+    """A name from the config with spaces for underscores: 'channels last'."""
     return name.replace("_", " ")
 
 

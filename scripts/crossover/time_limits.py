@@ -1,7 +1,7 @@
-"""Notes about jobs ended by the time limit, so that a raised limit measures only these again. The limit is not part of
-a result's key, since it changes no number. A job that it ended leaves a note, and the number of times that a limit
-above the noted one was requested is a parameter of the job, which no longer changes once the job has run under the new
-limit.
+"""Notes about jobs that the time limit ended, so that only these run again after the limit is raised.
+
+The limit is not part of a result's key, since it changes no number. Instead, the number of times that a job's limit was
+raised above the noted one is a parameter of the job. It stays the same once the job has run under the new limit.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ NOTES = "time_limits"
 """The folder of the notes in a results folder."""
 
 REMEDY = "raise time_limit_s"
-"""Phrase in the reason of a result that the time limit ended, before or after its timing."""
+"""Phrase in the `reason` of a result whose job ran into the time limit, before or after the timing."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """The history of a job and its time limit."""
+    """How often the time limit of a job was raised, and the limit that it last ran into."""
 
     raised: int = 0
     """Number of times the job was run again under a higher limit."""
     limit_s: float | None = None
-    """The limit that ended the job last time; None: it ended on its own."""
+    """The limit that ended the last run; None if that run finished."""
 
     def raised_with(self, limit_s: float) -> int:
-        """Number of times the limit was raised, including a run under this limit."""
+        """Number of times the limit was raised, including a next run under `limit_s`."""
         return self.raised + (self.limit_s is not None and limit_s > self.limit_s)
 
 
 def read_notes(folder: Path) -> Mapping[str, Note]:
     """All notes below a folder, by relative path."""
-    files = folder.rglob("*.json") if folder.is_dir() else ()
-    return {file.relative_to(folder).as_posix(): _read(file) for file in files}
+    return {file.relative_to(folder).as_posix(): _read(file) for file in folder.rglob("*.json")}
 
 
 def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
-    """Note how a job under a limit ended; does nothing without a path, or if no limit ever ended the job."""
+    """Note how a job under a time limit ended; nothing is written without a path, or if no limit ever ended the job."""
     if path is None:
         return
     limited = REMEDY in (reason or "")
@@ -56,5 +55,5 @@ def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
 def _read(path: Path) -> Note:
     try:
         return Note(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):  # there is no note, or it is truncated
+    except (OSError, ValueError, TypeError):  # no note, or a truncated one
         return Note()

@@ -15,7 +15,7 @@ from crossover.errors import UserError, counted_failure, failures, full_disk, lo
 from trials import ROOT
 
 
-def test_a_users_error_ends_the_program_with_one_line() -> None:
+def test_a_user_error_ends_the_program_with_one_line() -> None:
     with pytest.raises(SystemExit) as ended, one_line_errors():
         raise UserError("config.yaml: sizes: 0 is not allowed")
     assert ended.value.code == "error: config.yaml: sizes: 0 is not allowed"
@@ -23,7 +23,7 @@ def test_a_users_error_ends_the_program_with_one_line() -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("body", ["print('a fact')", "print('help'); sys.exit(0)"])
-def test_a_closed_output_pipe_ends_the_program_quietly(body: str, unbuffered: str) -> None:
+def test_a_program_whose_output_is_not_read_ends_without_a_message(body: str, unbuffered: str) -> None:
     program = f"import sys; from crossover.errors import one_line_errors\nwith one_line_errors(): {body}"
     reader, writer = os.pipe()
     os.close(reader)
@@ -33,7 +33,7 @@ def test_a_closed_output_pipe_ends_the_program_quietly(body: str, unbuffered: st
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
-def test_a_users_error_is_one_line_in_the_log(tmp_path: Path) -> None:
+def test_a_user_error_is_one_line_in_the_log(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "job.log"
     with pytest.raises(SystemExit) as ended, logged(str(log)):
         raise UserError("no such file")
@@ -64,7 +64,7 @@ FULL = "; free some and run the same command again: what has finished is kept"
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
     ],
 )
-def test_a_full_disk_is_reported_in_one_line(error: Exception, line: str | None, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line(error: Exception, line: str | None, tmp_path: Path) -> None:
     assert full_disk(error) == line
     with pytest.raises(SystemExit if line else type(error)) as ended, one_line_errors():
         raise error
@@ -88,15 +88,15 @@ with logged(sys.argv[2]):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
-def test_a_log_that_cannot_be_written_is_reported_on_the_terminal(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk."""
+def test_without_a_writable_log_the_error_goes_to_the_terminal(tmp_path: Path) -> None:
+    """A limit on the size of files replaces a full disk."""
     command = [sys.executable, "-c", FILL, str(ROOT / "scripts"), str(tmp_path / "job.log")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
     assert done.stderr == f"error: no space left on the disk ([Errno 27] File too large){FULL}\n"
 
 
-def test_failures_are_counted_until_a_success(tmp_path: Path) -> None:
+def test_failures_are_counted(tmp_path: Path) -> None:
     log = tmp_path / "render_report.log"
     assert failures(log) == 0
     with counted_failure(log):
@@ -112,8 +112,8 @@ def test_failures_are_counted_until_a_success(tmp_path: Path) -> None:
     assert failures(log) == 2  # unchanged, since the job succeeded with this value of the parameter
 
 
-def test_every_rule_with_updated_outputs_depends_on_its_failures() -> None:
-    """Otherwise Snakemake would treat what a failed job left as its output."""
+def test_every_rule_with_update_has_its_failures_as_a_parameter() -> None:
+    """Otherwise Snakemake would keep the outputs of a failed job as if they were up to date."""
     texts = [
         part
         for file in (ROOT / "rules").glob("*.smk")

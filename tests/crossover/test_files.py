@@ -7,7 +7,7 @@ import pytest
 from crossover.files import atomic_path
 
 
-def test_an_error_keeps_the_old_file_and_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("old")
     with pytest.raises(RuntimeError), atomic_path(path) as temporary:

@@ -13,7 +13,7 @@ from crossover.reading import UnreadableError, check_readable, read_arrow, read_
 
 
 def spoilt(path: Path) -> list[Path]:
-    """Damaged versions of a Parquet file, written beside it."""
+    """Write damaged versions of a Parquet file beside it."""
     whole = path.read_bytes()
     contents = {
         "empty": b"",
@@ -28,7 +28,7 @@ def spoilt(path: Path) -> list[Path]:
     return [path.with_stem(name) for name in (*contents, "folder")]
 
 
-def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_the_error_for_a_damaged_table_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "whole.parquet"
     pq.write_table(pa.table({"study": ["a"] * 100, "size": range(100)}), path)
     assert read_arrow(path, "table", ["size", "gone"]).column_names == ["size"]
@@ -42,7 +42,7 @@ def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
         read_arrow(path.with_stem("missing"), "table")
 
 
-def test_a_duplicate_column_is_reported(tmp_path: Path) -> None:
+def test_a_repeated_column_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "twice.parquet"
     pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
     with pytest.raises(UserError, match=r"twice\.parquet: column 'size' is repeated; mend it"):
@@ -50,7 +50,7 @@ def test_a_duplicate_column_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b'{"cells": [', b"\xff\xfe", b"PAR1", b"[" * 100_000])
-def test_a_damaged_json_file_is_reported_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_the_error_for_a_damaged_json_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(content)
     with pytest.raises(UserError) as caught:
@@ -67,12 +67,12 @@ def fails_on(*names: str) -> Callable[[Path], str]:
     return read
 
 
-def test_all_damaged_files_are_reported_together_with_the_command_that_deletes_them() -> None:
+def test_one_error_lists_all_damaged_files_with_the_command_that_deletes_them() -> None:
     paths = [Path(name) for name in ("a", "b c", "d", "it's")]
     contents, torn = read_each(paths, fails_on("b c", "it's"))
     assert contents == {Path("a"): "a", Path("d"): "d"}
     with pytest.raises(UserError) as caught:
         check_readable(torn)
     words, _, command = str(caught.value).rpartition(": ")
-    assert words == "b c: cut off; 2 files like it cannot be used; delete them and run again"
+    assert words == "b c: cut off; 2 files in all cannot be used; delete them and run again"
     assert shlex.split(command) == ["rm", "b c", "it's"]

@@ -37,5 +37,5 @@ from crossover import text
         (text.listed, ["a", "b", "c"], "a, b and c"),
     ],
 )
-def test_values_are_formatted_as_in_a_paper(function: Callable[[Any], Any], value: Any, expected: Any) -> None:
+def test_values_are_formatted_with_units(function: Callable[[Any], Any], value: Any, expected: Any) -> None:
     assert function(value) == expected

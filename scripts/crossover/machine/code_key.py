@@ -1,11 +1,10 @@
-"""The key of the code behind a result: for Snakemake's re-runs, the trial server and the result's row.
+"""The key of the code behind a result, by which Snakemake and the trial server notice changed code.
 
-Imports are followed from the modules that a kind of job starts with, without importing anything. Files are hashed by
-their syntax tree; comments, docstrings and layout do not count. Installed packages count by their version, and only if
-the workload imports them.
+The key covers all files that a kind of job imports, which are read but not imported. A file counts by its syntax tree,
+without comments, docstrings and layout. An installed package counts by its version if the workload imports it.
 
-Files named by string literals in the user's code count too. If the code imports or reads by a computed name, everything
-beside it counts, since measuring a cell again is better than showing an outdated number.
+For a user's model, files named by string literals in its code count too. If the code imports or reads by a computed
+name, everything beside it counts, since measuring a cell again is better than showing an outdated number.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
@@ -39,22 +38,21 @@ WORK = {
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
     "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
 }
-"""The module and function for each kind of job. The measuring process looks them up by name, so that a job does not
-import what only other kinds of jobs need.
+"""The module and function for each kind of job. The measuring process looks them up by name, so that it does not import
+what only other kinds of jobs need.
 """
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
-OWN_MODEL, OWN_FUNCTION = f"{MEASUREMENT}.own_model", f"{MEASUREMENT}.own_function"
 SERVER = f"{MEASUREMENT}.process.server"
-"""The trial server, from which measuring processes are forked or import parts. The supervising process is not part of
-the key, since no number depends on it.
+"""The trial server, from which measuring processes are forked or import functions. The supervising process is not part
+of the key, since no number depends on it.
 """
 
 CHOICE = "a choice"
-"""The name under which the choice of a function and its mode counts among a model's files."""
+"""Label among a model's files for the function and settings that a study uses from them."""
 
 MOST_SOURCES = 300
-"""Maximum number of sources beside a model whose imports are followed if it imports by a computed name."""
+"""Maximum number of a model's sources whose imports are followed; further ones count as data."""
 
 
 @dataclass(frozen=True)
@@ -68,24 +66,24 @@ class Code:
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
-    """Names of the modules that only the workload adds; with a model of the user's, of its files alone."""
+    """Names of the files that only the workload uses; for a user's model, of its own files alone."""
     surroundings: Mapping[str, object] = field(default_factory=dict)
-    """Properties that may differ between machines with the same code: times of large files, environment variables, and
-    versions of the dependencies of the model's packages."""
+    """What may differ between machines with the same code: times of large files, environment variables, and versions
+    of the dependencies of the model's packages."""
 
     @property
     def model_key(self) -> str:
-        """32 hexadecimal digits of these modules alone, the same on every machine and Python."""
+        """32 hexadecimal digits for the files `of_model`, the same on every machine and Python."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """32 hexadecimal digits of all other files, the same on every machine and Python."""
+        """32 hexadecimal digits for all other files, the same on every machine and Python."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
-        """The key of all code, packages and surroundings, as 32 hexadecimal digits."""
+        """32 hexadecimal digits for all files, packages and surroundings."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
@@ -100,12 +98,7 @@ class _Location:
     file: Path | None
     """File of the module; None for a folder without `__init__`."""
     folders: tuple[str, ...]
-    """The folders of a package's modules; empty for a module."""
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder that holds the module or package."""
-        return Path(self.folders[0]).parent if self.folders else self.file and self.file.parent
+    """The folders with a package's modules; empty for a module that is not a package."""
 
 
 def work_of(kind: str, workload: str) -> tuple[str, str]:
@@ -114,21 +107,22 @@ def work_of(kind: str, workload: str) -> tuple[str, str]:
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
-    """The code of a kind of job for a workload, or for the user's model, as its files are now.
+    """The current code of a kind of job for a workload, or for the user's model.
 
     `modules` may be shared between calls as a cache.
     """
     modules = modules or Modules()
     files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
-    name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_FUNCTION if model.is_function else OWN_MODEL
-    of_workload = modules.imported_by(name, skipped=files)
+    own_module = "own_function" if model is not None and model.is_function else "own_model"
+    module = f"workloads.{workload}" if model is None else own_module
+    of_workload = modules.imported_by(f"{MEASUREMENT}.{module}", skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     names_of_model = list(added)
     surroundings: dict[str, object] = {}
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
-        of_model = _followed(beside, model.file or model.origin, {*files, *added})
+        of_model = _used_by(beside, model.file or model.origin, {*files, *added})
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
@@ -145,13 +139,13 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # packages imported by the other files only read the host and write the row
+    for package in sorted(packages):  # those that only other files import just read the host and write the row
         versions |= version_of(package)
     return Code(files | added, digests, versions, names_of_model, surroundings)
 
 
 def _choice(model: Model) -> list[object]:
-    """The parts of a model's files that a study uses: function, mode, names of sizes, and the table's columns."""
+    """The function, mode, names of sizes, and columns of the table that a study uses from a model's files."""
     source = model.name if model.file else model.source
     return [source, model.mode, model.names, model.table and [model.table.targets, model.table.inputs]]
 
@@ -182,17 +176,18 @@ class Imported:
     files: dict[str, Path] = field(default_factory=dict)
     """Files by module name."""
     paths: set[str] = field(default_factory=set)
+    """Paths of these files."""
     packages: set[str] = field(default_factory=set)
-    """Installed packages, and those that are missing."""
+    """Imported packages, installed or not."""
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found where expected."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files that count, by names that do not depend on where the folders are."""
+    """The user's other files that count, by labels that are independent of the folders' location."""
     environment_variables: set[str] = field(default_factory=set)
     """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
-        """Add a source unless already added; another file of the same name gets an apostrophe."""
+        """Add a source and return True, unless it was added before; a repeated name gets an apostrophe."""
         if str(file) in self.paths:
             return False
         self.paths.add(str(file))
@@ -202,58 +197,59 @@ class Imported:
         return True
 
 
-def _followed(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """All files and packages that the user's code uses, starting from a module or file."""
-    whole, roots = Imported(), [root]
+def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
+    """All files, packages and environment variables that the user's code uses, starting from a module or file."""
+    used, roots = Imported(), [root]
     named = NamedFiles([*modules.first, Path.cwd()])
     while True:
-        before = len(whole.files)
+        before = len(used.files)
         imported = modules.imported_by(*roots, skipped=skipped)
-        whole.packages, whole.missing = imported.packages, imported.missing
+        used.packages, used.missing = imported.packages, imported.missing
         for name, file in imported.files.items():
-            whole.add(name, file)
-        _look_around(whole, named)
-        roots = [root, *(file for file in whole.files.values() if file.suffix == ".py")]
-        if before == len(whole.files):
-            return whole
+            used.add(name, file)
+        _add_named(used, named)
+        roots = [root, *(file for file in used.files.values() if file.suffix == ".py")]
+        if before == len(used.files):
+            return used
 
 
-def _look_around(whole: Imported, named: NamedFiles) -> None:
-    """Add the sources, data files and environment variables named by string literals in the sources."""
-    sources = {file: _read(file) for file in whole.files.values()}
+def _add_named(used: Imported, named: NamedFiles) -> None:
+    """Add the sources, data files and environment variables that string literals in the sources name."""
+    sources = {file: _read(file) for file in used.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
         words = {word for text in every_text for word in (text, *re.findall(r"\$\{?(\w+)", text))}
-        whole.environment_variables |= set(filter(str.isidentifier, words))
+        used.environment_variables |= set(filter(str.isidentifier, words))
     files: list[Path] = []
     for file, source in sources.items():
-        texts = [*source.texts, *filter(None, map(os.environ.get, whole.environment_variables))]
+        texts = [*source.texts, *filter(None, map(os.environ.get, used.environment_variables))]
         files_of_source = [path for text in texts for path in named.named(text, file.parent)]
         files += files_of_source
-        # A literal with a file's suffix that names no file is part of a computed name: f"weights_{size}.pt".
+        # A literal that ends like a file's name, but names no file, is part of a computed name: f"weights_{size}.pt".
         names = {path.name for path in files_of_source}
         ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
         if source.computes_names or any(" " not in end and end not in names for end in ends):
             package = _package_folder(file)
             for folder in dict.fromkeys([package, *named.bases]):
                 files += [path for path in named.below(folder) if folder == package or path.suffix in DATA | CODE]
-    not_installed = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}}
-    for name in not_installed | whole.missing:
-        files += _hidden(name.rpartition(".")[2], named)
+    not_installed = {name for name in used.packages if version_of(name) == {name: NOT_INSTALLED}}
+    for name in not_installed | used.missing:
+        files += _files_of_module(name.rpartition(".")[2], named)
     for file in dict.fromkeys(files):
-        if _in_library(file) or str(file) in whole.paths or not os.access(file, os.R_OK):
+        if _in_library(file) or str(file) in used.paths or not os.access(file, os.R_OK):
             continue
-        label = _label(file, named.bases)
-        if file.suffix == ".py" and len(whole.files) < MOST_SOURCES:
-            whole.add(label, file)
+        base = next((base for base in named.bases if file.is_relative_to(base)), None)
+        label = file.relative_to(base).as_posix() if base else str(file)
+        if file.suffix == ".py" and len(used.files) < MOST_SOURCES:
+            used.add(label, file)
             continue
-        while whole.data.get(label, file) != file:
+        while used.data.get(label, file) != file:
             label += "'"
-        whole.data[label] = file
+        used.data[label] = file
 
 
-def _hidden(name: str, named: NamedFiles) -> Iterator[Path]:
-    """Files of a module not found on Python's path, anywhere below the user's folders."""
+def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
+    """Files anywhere below the user's folders that may be those of a module, which is not on Python's path."""
     for base in named.bases:
         for file in named.below(base):
             *folders, file_name = file.relative_to(base).parts
@@ -262,16 +258,11 @@ def _hidden(name: str, named: NamedFiles) -> Iterator[Path]:
 
 
 def _package_folder(file: Path) -> Path:
-    """The folder of the outermost package that contains a file, or the file's folder if no package does."""
+    """The folder of the outermost package that contains a file, or else the file's folder."""
     folder = file.parent
     while (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file():
         folder = folder.parent
     return folder
-
-
-def _label(file: Path, bases: Iterable[Path]) -> str:
-    """A file's path relative to the first of the user's folders that contains it, or its absolute path."""
-    return next((file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base)), str(file))
 
 
 class Modules:
@@ -282,12 +273,12 @@ class Modules:
         """The user's folders, searched before all others."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
-        self.ours: dict[str, bool] = {}
+        self.followed: dict[str, bool] = {}
 
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
-        """The files of modules and all that they import, by module name, and the installed packages they import.
+        """The files of the roots (modules or files) and of all that they import, and the packages that they import.
 
-        A root may be a file. Modules in `skipped` are ignored.
+        Modules in `skipped` are not followed.
         """
         imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
@@ -303,7 +294,7 @@ class Modules:
                 continue
             seen.add((name, start))
             top, parent = name.partition(".")[0], name.rpartition(".")[0]
-            if not start and not self._is_ours(top):
+            if not start and not self._is_followed(top):
                 imported.packages |= {top} - sys.stdlib_module_names
                 continue
             todo += [(parent, start)] if parent else []
@@ -315,14 +306,13 @@ class Modules:
         return imported
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The modules that a file of a package imports, each with the folder in which to start; empty for Python's
-        path.
+        """The modules that a file of a package imports, each with the folder to start from; empty: Python's path.
 
         A name imported from a module may itself be a module; with `*`, all modules of a package count. Outside of a
-        package, as in a file run by its path, a relative import starts from the file's folder.
+        package, as in a file that is run by its path, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # The library imports a module by name if it must not count for every workload.
+        # This library imports a module by name if it must not count for every workload.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):
@@ -333,7 +323,7 @@ class Modules:
                 name, begin = importlib.util.resolve_name("." * dots + module, package), start
             if name:
                 yield name, begin
-            if taken and (begin or self._is_ours(name.partition(".")[0])):
+            if taken and (begin or self._is_followed(name.partition(".")[0])):
                 attributes = [*taken, *(self._modules_of(name, begin) if "*" in taken else ())]
                 inner = [f"{name}.{attribute}".lstrip(".") for attribute in attributes]
                 yield from ((module, begin) for module in inner if self._locate(module, begin))
@@ -343,15 +333,15 @@ class Modules:
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
     def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        """Location of a module; None if it is missing, or built into Python."""
+        """Location of a module; None if it is missing or built into Python."""
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # Searched for by the last part of its name, since Python's finder would need the parent to be imported.
+            # Searched for by the last part of its name: for a dotted name, the finder needs the parent to be imported.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
-                    spec = importlib.util.find_spec(name)  # an editable install has its own finder
+                    spec = importlib.util.find_spec(name)  # an editable install has a finder of its own
             self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
@@ -360,10 +350,10 @@ class Modules:
                 self.locations[name, start] = _Location(file, tuple(spec.submodule_search_locations or ()))
         return self.locations[name, start]
 
-    def _is_ours(self, top: str) -> bool:
-        """Whether a top-level module is neither installed nor part of Python."""
-        if top not in self.ours:
+    def _is_followed(self, top: str) -> bool:
+        """True for a top-level module that is neither installed nor part of Python."""
+        if top not in self.followed:
             location = self._locate(top)
-            folder = location.folder if location else None
-            self.ours[top] = folder is not None and top != "torch" and not is_installed(folder)
-        return self.ours[top]
+            path = (location.folders[0] if location.folders else location.file) if location else None
+            self.followed[top] = path is not None and top != "torch" and not is_installed(Path(path).parent)
+        return self.followed[top]

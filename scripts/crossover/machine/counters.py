@@ -1,4 +1,4 @@
-"""The host's cumulative counters, and the load by other processes between two readings."""
+"""The host's cumulative counters, and the load by other processes between two readings of them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MICRO, NANO = 1e-6, 1e-9
 
 @dataclass(frozen=True)
 class CpuTicks:
-    """Time of some CPUs in clock ticks since boot."""
+    """Time of some CPUs since boot, in clock ticks."""
 
     cpus: int
     total: int
     busy: int
-    """Time of tasks and interrupts; excludes idle time, waiting for disks, and steal."""
+    """Time of tasks and interrupts; without idle time, waiting for disks, and steal."""
     stolen: int
     process: int
     """Used by this process and its threads."""
@@ -35,7 +35,7 @@ class CpuTicks:
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """The host's counters at one moment; None where the kernel lacks one."""
+    """The host's counters at one moment; None if the kernel has no such counter."""
 
     monotonic_s: float
     load: float
@@ -48,13 +48,12 @@ class Counters:
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host and of some logical CPUs with their siblings, by default those in the affinity
-    mask."""
+    """Read the counters of the host and of the cores of some logical CPUs, by default those in the affinity mask."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
-    started = psutil.Process().children(recursive=True)
-    running = sum(sum(_used(root / f"proc/{child.pid}/stat") or ()) for child in started)
-    used_ticks = None if used is None else (used[0], used[1] + running)
+    running = psutil.Process().children(recursive=True)
+    used_by_running = sum(sum(_used(root / f"proc/{child.pid}/stat") or ()) for child in running)
+    used_ticks = None if used is None else (used[0], used[1] + used_by_running)
     near = on_their_cores(usable_cpus() if cpus is None else cpus, root)
     return Counters(
         monotonic_s=time.monotonic(),
@@ -69,10 +68,10 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """The columns of `Measurement` about the host between two readings.
 
-    `others_cpus` is the busy time of the cores that this process may run on, minus that of this process and its
-    children. The load average is no substitute: it includes the previous trial and this process's threads. If
+    `others_cpus` is the busy time of the cores on which this process may run, minus the time of this process and its
+    children. The load average is no substitute, since it includes the previous trial and this process's threads. If
     /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
-    which a task was ready to run: no time is stolen from an idle CPU.
+    which a task was ready to run, since no time is stolen from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -95,7 +94,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
-    # The kernel drops the time of a child that was never waited for.
+    # The kernel forgets the time of a child for which nobody waited.
     children = max(0, after.children - before.children)
     others = busy - (after.process - before.process) - children
     return {
@@ -111,7 +110,7 @@ def _rise(before: float | None, after: float | None) -> float | None:
 
 
 def _cpu_pressure_s(root: Path) -> float | None:
-    """Seconds in which at least one task of the host waited for a CPU: "some ... total=" of PSI, in microseconds."""
+    """Seconds in which at least one task of the host waited for a CPU (PSI's total of "some", in microseconds)."""
     for line in (read_kernel(root / "proc/pressure/cpu") or "").splitlines():
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) * MICRO
@@ -119,7 +118,7 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 
 def _throttled_s(root: Path) -> float | None:
-    """Time in s that CPU quotas of the control group and its parents throttled it, summed over CPUs."""
+    """Seconds in which the CPU quotas of the control group and its parents throttled it, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
         # Microseconds in cgroup v2, nanoseconds in v1.
@@ -133,7 +132,7 @@ def _throttled_s(root: Path) -> float | None:
 def _times(root: Path) -> dict[int, list[int]]:
     """Ticks of each CPU from /proc/stat (man 5 proc): user, nice, system, idle, iowait, irq, softirq, steal.
 
-    A guest's time is in user and nice already.
+    The time of a virtual guest is part of user and nice.
     """
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
     numbered = [(row[0][3:], row[1:9]) for row in rows if row and row[0].startswith("cpu")]
@@ -141,7 +140,7 @@ def _times(root: Path) -> dict[int, list[int]]:
 
 
 def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -> CpuTicks | None:
-    """Ticks of some CPUs; `used_ticks` are those of this process and of its children."""
+    """Ticks of some CPUs; `used_ticks` are the ticks of this process and of its children."""
     if not times or used_ticks is None:
         return None
     user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))
@@ -157,7 +156,7 @@ def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -
 
 
 def _used(stat: Path) -> tuple[int, int] | None:
-    """Ticks used by a process, and by the children that it has waited for; None if it has ended."""
+    """Ticks used by a process, and by the children for which it has waited; None if it has ended."""
     text = read_kernel(stat)
     if text is None:
         return None

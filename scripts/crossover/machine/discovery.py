@@ -1,4 +1,4 @@
-"""Find devices, hardware and versions on this machine and a cluster's nodes, without importing torch."""
+"""Find devices, hardware and versions on this machine and on a cluster's nodes, without importing torch."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu
 
 @dataclass(frozen=True)
 class Nodes:
-    """The smallest number of CPUs of a Slurm cluster's nodes, as Slurm counts them."""
+    """The nodes of a Slurm cluster, with CPUs as Slurm counts them."""
 
     cpus: int
-    """CPUs of a node for CPU cells."""
+    """CPUs of the smallest node for CPU cells."""
     cpus_per_gpu: int | None
-    """A GPU's share of its node's CPUs; None: no node has a GPU."""
+    """Smallest share of a GPU in its node's CPUs; None if no node has a GPU."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Machine:
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Why a device of this machine cannot be used; None if all can."""
+    """Reason why a GPU of this machine cannot be used; None if there is no such GPU."""
     nodes: Nodes | None = None
-    """The nodes of the cluster that jobs are sent to, if Slurm knows them."""
+    """The nodes of the cluster to which jobs are sent, if Slurm lists them."""
     elsewhere: bool = False
-    """Whether jobs are sent to other machines."""
+    """True if jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Models of CPU and GPU and number of cores, by device; empty if jobs are sent to other machines."""
     compilers: str | None = None
@@ -65,9 +65,9 @@ class Machine:
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """A copy of the machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
+    """The machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
 
-    Hardware, driver and compilers are left out: those of the nodes count, and their rows record them.
+    Hardware, driver and compilers are left out, since those of the nodes count, and rows record them.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:
@@ -82,26 +82,26 @@ def hand_down(machine: Machine) -> None:
 
 
 def handed_down() -> Machine:
-    """The machine as passed to this job by the main process."""
+    """The machine that the main process passed to this job."""
     fields = json.loads(os.environ[HANDED_DOWN])
     nodes = Nodes(**fields["nodes"]) if fields["nodes"] else None
     return Machine(**{**fields, "devices": tuple(fields["devices"]), "nodes": nodes})
 
 
 def prefer_this_environment() -> None:
-    """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
-    if not Path(sys.executable).is_absolute():  # Snakemake reads the rules of a module a second time
+    """Make jobs run the interpreter of this process as `python3`, even if its environment is not activated."""
+    if not Path(sys.executable).is_absolute():  # already done: Snakemake reads the rules of a module twice
         return
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
     if shlex.quote(sys.executable) != sys.executable:
-        # Snakemake (9.27) puts it into commands as it is, and a space would end it there (snakemake/snakemake#2645).
+        # Snakemake (9.27) does not quote it in commands (snakemake/snakemake#2645).
         sys.executable = Path(sys.executable).name
 
 
 def find_machine() -> Machine:
-    """Find the devices that torch can use here: the CPU, NVIDIA GPUs through NVML, AMD, Apple and Intel GPUs."""
+    """Find the devices that torch can use on this machine: the CPU, and NVIDIA, AMD, Apple and Intel GPUs."""
     nvidia = _nvidia()
     built_for = torch_built_for()
     devices, note = ["cpu"], None
@@ -137,41 +137,40 @@ def find_machine() -> Machine:
 
 
 def _hardware(device: str, nvidia: _Nvidia) -> str:
-    """A device's model, and its host's CPU with the number of cores that a trial on this device gets."""
+    """A device's model, and the CPU of the host with the number of cores for a trial on the device."""
     first = next(iter(nvidia.gpus.visible), None) if device == "cuda" else None
     _, cores = share_of_host(device, "auto", first, nvidia.gpus)
-    beside = f"{cpu_model()}, {cores} cores"
+    cpu = f"{cpu_model()}, {cores} cores"
     if device == "cpu":
-        return beside
+        return cpu
     names = nvidia.names if first else _display_devices(Path("/"))
-    return f"{' and '.join(names) or device} beside {beside}"
+    return f"{' and '.join(names) or device} beside {cpu}"
 
 
 def _display_devices(root: Path) -> Sequence[str]:
-    """Vendor and device numbers on the PCI bus, for GPUs that no installed library can name."""
+    """PCI vendor and device numbers of GPUs that no installed library can name."""
     folders = root.glob("sys/class/drm/renderD*/device")
     numbers = {" ".join((read_kernel(folder / name) or "") for name in ("vendor", "device")) for folder in folders}
     return sorted(numbers)
 
 
 def find_compilers(environment: Mapping[str, str]) -> str:
-    """The tools that `torch.compile` uses, or what is missing: C++ and C compilers, Python's headers, triton."""
-    parts = []
+    """The tools that `torch.compile` uses, with missing ones: C++ and C compilers, Python's headers, triton."""
+    tools = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
         for name in (chosen,) if chosen else usual:
             path = shutil.which(name)
             # An updated compiler keeps its name, but its size changes.
-            parts.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
-    headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
+            tools.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        tools.append("no Python.h")
     versions = {name: _version_of(name) for name in TRITON}
-    parts += [] if headers else ["no Python.h"]
-    return ", ".join(parts + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
+    return ", ".join(tools + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, from its version module alone: importing torch takes
-    seconds."""
+    """Versions of CUDA, HIP or XPU that torch is built for, from its version module: importing torch takes seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -189,7 +188,7 @@ class _Nvidia:
     driver: str | None = None
     cuda_major: int = 0
     silent: str | None = None
-    """Why the driver of a GPU does not answer."""
+    """Reason why the driver of a GPU does not answer; None if it answers, or without a GPU."""
 
 
 def _nvidia() -> _Nvidia:
@@ -220,9 +219,9 @@ def _version_of(package: str) -> str:
 
 
 def find_nodes(partition: str | None) -> Nodes | None:
-    """Ask Slurm for its nodes; None without Slurm, or if it does not answer.
+    """The nodes that Slurm lists; None without Slurm, or if it does not answer.
 
-    `partition` is the partition of CPU cells; None: Slurm's default. GPUs are looked for in all partitions.
+    `partition` is the partition of CPU cells; None: Slurm's default. Nodes with GPUs may be in any partition.
     """
     if shutil.which("sinfo") is None:
         return None
@@ -235,9 +234,9 @@ def find_nodes(partition: str | None) -> Nodes | None:
 
 
 def read_nodes(answer: str, partition: str | None) -> Nodes | None:
-    """Parse sinfo's lines: a partition (a star marks the default), CPUs and generic resources of identical nodes.
+    """Parse sinfo's lines: partition (a star marks the default), CPUs and generic resources of identical nodes.
 
-    None if the partition has no nodes.
+    Returns None if the partition has no nodes.
     """
     rows = [line.split(maxsplit=2) for line in answer.splitlines()]
     cpus = [int(cpus) for name, cpus, _ in rows if name.rstrip("*") == partition or (not partition and "*" in name)]

@@ -1,4 +1,4 @@
-"""The NVIDIA GPUs that a process may use, by the rules of CUDA_VISIBLE_DEVICES."""
+"""The NVIDIA GPUs of a machine, and those that a process may use by the rules of CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 WORD_BITS = 64
 CPU_WORDS = 128
-"""NVML returns CPU sets as arrays of 64-bit words; 128 of them hold the 8192 CPUs that Linux supports."""
+"""NVML returns CPU sets as arrays of 64-bit words; Linux supports 8192 CPUs, which need 128 words."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class InstalledGpu:
     """A physical GPU."""
 
     usable: tuple[str, ...]
-    """UUIDs of the GPU or of its MIG instances: `GPU-...` or `MIG-...`."""
+    """UUID of the GPU, or UUIDs of its MIG instances: `GPU-...` or `MIG-...`."""
     near: frozenset[int] = frozenset()
-    """Logical CPUs of its NUMA node; empty if the driver does not say."""
+    """Logical CPUs of its NUMA node; empty if the driver does not report them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Gpus:
     """The NVIDIA GPUs of a machine."""
 
     installed: tuple[InstalledGpu, ...] = ()
-    """All GPUs that the driver shows, in the order of the PCI bus."""
+    """All GPUs that the driver lists, in PCI bus order."""
     visible: tuple[str, ...] = ()
     """The GPUs and MIG instances that this process may use, in CUDA's order."""
 
@@ -45,7 +45,7 @@ class Gpus:
 
 
 Names = Mapping[str, tuple[str, ...]]
-"""The GPU or instances behind each name that CUDA_VISIBLE_DEVICES may use."""
+"""The UUIDs that each name in CUDA_VISIBLE_DEVICES stands for."""
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -56,7 +56,7 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
     installed: list[InstalledGpu] = []
     names: dict[str, tuple[str, ...]] = {}
     for index in range(nvml.nvmlDeviceGetCount()):
-        with suppress(nvml.NVMLError):  # the GPU has fallen off the bus or is inaccessible; CUDA skips it too
+        with suppress(nvml.NVMLError):  # CUDA, too, skips a GPU that is inaccessible or has fallen off the bus
             gpu, names_of_gpu = _describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml)
             installed.append(gpu)
             names |= names_of_gpu
@@ -64,9 +64,9 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
 
 
 def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None) -> list[str]:
-    """The GPUs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
+    """The UUIDs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
-    An index counts in PCI bus order, as in NVML and nvidia-smi. CUDA does the same if the GPUs are identical or
+    Indices are in PCI bus order, as in NVML and nvidia-smi; CUDA uses this order if the GPUs are identical or
     CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide, and
     for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
@@ -74,10 +74,10 @@ def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None
         return [gpu for board in installed for gpu in board.usable]
     visible: list[str] = []
     for name in chosen.split(","):
-        named = _find(name.strip(), installed, names)
-        if named is None:
+        uuids = _find(name.strip(), installed, names)
+        if uuids is None:
             break
-        visible += named
+        visible += uuids
     return visible if len(set(visible)) == len(visible) else []
 
 
@@ -98,7 +98,6 @@ def _describe(handle: Any, nvml: Any) -> tuple[InstalledGpu, Names]:
 
 
 def _near(handle: Any, nvml: Any) -> frozenset[int]:
-    """The CPUs of a GPU's NUMA node; empty if the driver does not say."""
     words: list[int] = []
     with suppress(nvml.NVMLError):
         words = list(nvml.nvmlDeviceGetCpuAffinityWithinScope(handle, CPU_WORDS, nvml.NVML_AFFINITY_SCOPE_NODE))
@@ -114,7 +113,7 @@ def _is_split(handle: Any, nvml: Any) -> bool:
 
 
 def _find(name: str, installed: Sequence[InstalledGpu], names: Names) -> tuple[str, ...] | None:
-    """The GPUs named by an entry of CUDA_VISIBLE_DEVICES; None if the entry is invalid, which ends the list."""
+    """The UUIDs for an entry of CUDA_VISIBLE_DEVICES; None if the entry is invalid, which ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None

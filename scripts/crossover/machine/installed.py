@@ -1,4 +1,4 @@
-"""Installed packages: their folders, their versions, and digests of those installed from a folder or repository."""
+"""Versions of installed packages, and digests of those that were installed from a folder or repository."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NOT_INSTALLED = "not installed"
 
 
 def is_installed(folder: Path) -> bool:
-    """Whether a folder on Python's path belongs to Python or contains installed packages."""
+    """True for a folder on Python's path that belongs to Python or contains installed packages."""
     return (
         not INSTALLED.isdisjoint(folder.parts)
         or any(map(folder.is_relative_to, STANDARD_LIBRARY))
-        or any(folder.glob("*.dist-info"))  # a folder made by `pip install --target`
+        or any(folder.glob("*.dist-info"))  # made by `pip install --target`
     )
 
 
 @cache
 def version_of(package: str) -> dict[str, str]:
-    """Versions of the distributions that a package is imported from, by their names."""
+    """Versions of the distributions that contain a package, by the distribution's name."""
     from importlib import metadata  # imported here, since that takes a moment
 
     try:
@@ -42,26 +42,26 @@ def version_of(package: str) -> dict[str, str]:
 def _distributions_of(package: str) -> list[str]:
     """Sorted names of the distributions that contain a package.
 
-    Gives the same as `importlib.metadata.packages_distributions`, which takes half a second, since it makes a path
+    `importlib.metadata.packages_distributions` gives the same names, but takes half a second, since it makes a path
     object for each file of each distribution.
     """
     from importlib import metadata
 
     of_package = re.compile(rf"^{re.escape(package)}[/.]", re.MULTILINE)
 
-    def holds(distribution: Distribution) -> bool:
+    def contains_package(distribution: Distribution) -> bool:
         if (top_level := distribution.read_text("top_level.txt")) is not None:
             return package in top_level.split()
         return of_package.search(distribution.read_text("RECORD") or "") is not None
 
-    return sorted({distribution.metadata["Name"] for distribution in metadata.distributions() if holds(distribution)})
+    return sorted({entry.metadata["Name"] for entry in metadata.distributions() if contains_package(entry)})
 
 
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
     """Versions of the distributions of packages and of all their dependencies, by name.
 
-    A package that was installed from a folder or a repository keeps its version when its code changes, so its list of
-    files counts too. Optional dependencies count if they are installed.
+    A package installed from a folder or a repository keeps its version when its code changes, so a digest of its files
+    is added. Optional dependencies are included if they are installed.
     """
     from importlib import metadata
 
@@ -76,23 +76,23 @@ def installed_with(packages: Iterable[str]) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = NOT_INSTALLED
             continue
-        # Read with regular expressions, since Python's parser takes a millisecond for each distribution.
-        facts = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
-        versions[name] = "".join(re.findall(r"^Version: (.*)$", facts, flags=re.MULTILINE))
+        # Regular expressions, since Python's parser takes a millisecond for each distribution.
+        text = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
+        versions[name] = "".join(re.findall(r"^Version: (.*)$", text, flags=re.MULTILINE))
         if name in direct and distribution.read_text("direct_url.json"):
             versions[name] += f" {_digest_of_files(distribution)}"
-        needs = re.findall(r"^Requires-Dist: ([\w.-]+)(.*)$", facts, flags=re.MULTILINE)
-        todo += [_normalised(need) for need, condition in needs if name in direct or "extra ==" not in condition]
+        required = re.findall(r"^Requires-Dist: ([\w.-]+)(.*)$", text, flags=re.MULTILINE)
+        todo += [_normalised(other) for other, condition in required if name in direct or "extra ==" not in condition]
     return {name: version for name, version in versions.items() if name in direct or version != NOT_INSTALLED}
 
 
 def _normalised(name: str) -> str:
-    """A distribution's name as PEP 503 compares it."""
+    """A distribution's name, normalised by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _digest_of_files(distribution: Distribution) -> str:
-    """Digest of the names and hashes of a distribution's files, excluding its metadata."""
-    files = (distribution.read_text("RECORD") or "").splitlines()
-    listed = sorted(line for line in files if ".dist-info" not in line)
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+    """Digest of the names and hashes of a distribution's files, without its metadata."""
+    lines = (distribution.read_text("RECORD") or "").splitlines()
+    text = "\n".join(sorted(line for line in lines if ".dist-info" not in line))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""How a run was started and from which code, found by the main process and passed to its jobs."""
+"""The command and the code of a run, which the main process finds and passes to its jobs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PROFILE = "SNAKEMAKE_PROFILE"
 """The environment variable that names a profile in place of --profile."""
 
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
-"""An option with a secret value, such as those of Snakemake's storage plugins."""
+"""An option with a secret value, as in Snakemake's storage plugins."""
 
 ROOT = Path(__file__).parents[3]
 """The checkout that contains this package."""
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
-"""The parts of the checkout that can affect a number or a page, unlike results or notes beside them."""
+"""The files and folders of the checkout that can affect a number or a page."""
 
 LONGEST_S = 20
-"""Maximum wait for git in seconds, on a slow file system."""
+"""Maximum time that git may take, as on a slow file system."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Checkout:
     """A checkout as git sees it."""
 
     commit: str | None = None
-    """The whole hash; None if it is not known."""
+    """The full hash; None if it is not known."""
     changed: tuple[str, ...] = ()
     """Files of PARTS that differ from the commit or are not in git."""
     remote: str | None = None
-    """The URL it was cloned from, without user and password."""
+    """The URL of `origin`, without user and password."""
     unknown: str | None = None
-    """Why the commit is not known."""
+    """Reason why the commit is not known."""
 
     @property
     def code_version(self) -> str | None:
@@ -53,7 +53,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The command of a run and the code from which it was started."""
+    """The command of a run and its code."""
 
     command: str
     """The command line, without secrets."""
@@ -63,7 +63,7 @@ class Invocation:
 
 
 def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ) -> Invocation:
-    """The invocation of the run whose main process this is; `arguments` are Snakemake's."""
+    """The invocation of the run that this process starts; `arguments` are Snakemake's."""
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
@@ -86,7 +86,7 @@ def handed_down_invocation() -> Invocation | None:
 
 
 def code_version() -> str | None:
-    """The code version for a row: that of the run, or the current one for a command started by hand."""
+    """The code version for a row: that of the run, or for a command started by hand the current one."""
     invocation = handed_down_invocation()
     return (find_checkout() if invocation is None else invocation.checkout).code_version
 
@@ -94,7 +94,7 @@ def code_version() -> str | None:
 def find_checkout(root: Path = ROOT) -> Checkout:
     """The checkout in a folder, according to git."""
     try:
-        # A copy inside another repository is not described by that repository's commits.
+        # Fails for a copy inside another repository, whose commits do not describe it.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)
@@ -108,8 +108,7 @@ def find_checkout(root: Path = ROOT) -> Checkout:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    # In a git hook these variables point to another repository, and a lock would disturb other git processes in this
-    # one.
+    # In a git hook, these variables point to another repository. A lock would disturb other git processes.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(root), *arguments],

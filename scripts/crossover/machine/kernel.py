@@ -1,4 +1,4 @@
-"""Facts about this host from /proc and /sys; None on systems other than Linux, and where a file is missing."""
+"""Facts about this host from /proc and /sys; None on systems other than Linux, or if a file is missing."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def read_kernel(path: Path) -> str | None:
     """The stripped text of a kernel file; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # a file may exist but be unreadable, as PSI's when switched off
+    except OSError:  # some files exist but cannot be read, such as those of PSI if it is off
         return None
 
 
 def read_number(path: Path) -> int | None:
-    """The whole number in a kernel file; None if there is none."""
+    """The integer in a kernel file; None if there is none."""
     text = read_kernel(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Folders of this process's control group and its parents, in cgroup v2 and in v1's hierarchy of `controller`."""
+    """Folders of this process's control group and its parents, in cgroup v2 and in cgroup v1 for `controller`."""
     for line in (read_kernel(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":
@@ -59,21 +59,21 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory still available to this process, on the host and in its control groups."""
-    import psutil  # imported here, since a trial's parent should start quickly
+    """Memory that this process may still use, by the host and by its control groups."""
+    import psutil  # imported here, so that a trial's parent starts quickly
 
     left: list[int] = [psutil.virtual_memory().available]
     for level in control_groups("memory", root):
         for limit, used, cache in MEMORY_FILES:
             limit_bytes, used_bytes = read_number(level / limit), read_number(level / used)
             if limit_bytes is not None and used_bytes is not None:
-                dropped = statistic(level / "memory.stat", cache) or 0  # the kernel frees cache on demand
-                left.append(limit_bytes - used_bytes + dropped)
+                cache_bytes = statistic(level / "memory.stat", cache) or 0  # the kernel frees it on demand
+                left.append(limit_bytes - used_bytes + cache_bytes)
     return max(0, min(left))
 
 
 def statistic(path: Path, name: str) -> int | None:
-    """A number in a control group's statistics, by name; None if missing."""
+    """A number in a control group's file of statistics, by name; None if it is missing."""
     lines = [line.split() for line in (read_kernel(path) or "").splitlines()]
     return next((int(line[1]) for line in lines if len(line) == 2 and line[0] == name), None)
 
@@ -84,25 +84,23 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 
 def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
-    """Whether the CPU has a feature, by the kernel's name for it; None if the kernel lists no features (not x86)."""
+    """True if the CPU has a feature, by the kernel's name; None if the kernel lists no features (not x86)."""
     flags = _cpuinfo("flags", root)
     return None if flags is None else flag in flags.split()
 
 
 def governor(root: Path = Path("/")) -> str | None:
-    """The frequency governor of the first CPU; None if the system does not control the clock."""
+    """The frequency governor of the first CPU; None if the system has none."""
     return read_kernel(root / CPUS / "cpu0/cpufreq/scaling_governor")
 
 
 def turbo(root: Path = Path("/")) -> bool | None:
-    """Whether the CPU may raise its clock above its base; None if the kernel does not say."""
-    forbidden = read_kernel(root / CPUS / "intel_pstate/no_turbo")
-    if forbidden in ("0", "1"):
-        return forbidden == "0"
-    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # of acpi-cpufreq; amd-pstate has one file per policy
-        allowed = read_kernel(root / CPUS / switch)
-        if allowed in ("0", "1"):
-            return allowed == "1"
+    """True if the CPU may raise its clock above its base frequency; None if the kernel does not report it."""
+    # The switches of intel_pstate, acpi-cpufreq, and amd-pstate with a file for each policy.
+    for switch, on in (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"), ("cpufreq/policy0/boost", "1")):
+        value = read_kernel(root / CPUS / switch)
+        if value in ("0", "1"):
+            return value == on
     return None
 
 
@@ -114,8 +112,7 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
 
 
 def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Total size of the last-level caches of some logical CPUs in bytes, shared caches counted once; None if the
-    kernel lists none."""
+    """Total size of the last-level caches of some logical CPUs, shared caches counted once; None if none is listed."""
     caches: dict[tuple[str, str], int] = {}
     for cpu in cpus:
         levels = {}
@@ -135,13 +132,12 @@ SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def cpu_numbers(ranges: str) -> set[int]:
-    """The numbers in a kernel list such as 0-3,8; empty for a node that has memory only."""
+    """The numbers in a list such as 0-3,8; empty for a node without CPUs."""
     pairs = [part.split("-") for part in ranges.split(",") if part]
     return {number for pair in pairs for number in range(int(pair[0]), int(pair[-1]) + 1)}
 
 
 def _cpuinfo(key: str, root: Path) -> str | None:
-    """The first value of a key in /proc/cpuinfo."""
     for line in (read_kernel(root / "proc/cpuinfo") or "").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == key:

@@ -1,4 +1,4 @@
-"""GPU leases: two trials never share a GPU, whichever workflow or user started them."""
+"""GPU leases: two trials never share a GPU, even if other workflows or users started them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
 from crossover.machine.locks import (
+    describe_holder,
     folder_of_locks,
-    holder_words,
+    is_running,
     locked,
     make_folder,
     read_note,
-    runs,
     write_note,
 )
 
 HANDED_DOWN = "CROSSOVER_GPUS"
-"""The environment variable that passes the GPUs that the main process found to its jobs."""
+"""The environment variable by which the main process passes the list of GPUs to its jobs."""
 
 TELL_AGAIN_S = 60.0
 """Seconds between two messages of a waiting trial."""
@@ -42,17 +42,16 @@ class Lease:
     """Environment variables that make only this GPU visible to the measuring process."""
     waited_s: float
     gpus: Gpus
-    """All NVIDIA GPUs of the machine, which share its CPUs."""
+    """All NVIDIA GPUs of the machine, among which its CPUs are divided."""
 
 
 @contextmanager
 def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
     """Lease the first free GPU while the block runs; wait if all are leased.
 
-    `holder` is shown to others that wait for this trial; `tell` prints what this trial waits for.
-
-    Nothing is leased for the CPU, or if no GPU is visible: then the measuring process reports what is missing. Raises
-    UserError if the folder does not support locks.
+    `holder` is the description that waiting trials show; `tell` receives lines about the wait. Nothing is leased for
+    the CPU, or if no GPU is visible: then the measuring process reports that. Raises UserError if the folder does not
+    support locks.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -70,12 +69,12 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """Number of other GPUs or MIG instances currently leased on this machine, from their holders' notes.
+    """Number of other GPUs or MIG instances that are leased on this machine, from the notes of their holders.
 
-    Trying a lock would block others for a moment. A holder in another PID namespace is not counted.
+    A test of the locks would block other trials for a moment. Holders in another PID namespace are not counted.
     """
     leased = _path_of_lock(folder_of_locks(environment), uuid)
-    return sum(runs(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
+    return sum(is_running(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
 
 
 def _path_of_lock(folder: Path, name: str) -> Path:
@@ -83,7 +82,7 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    """Take the first lock that becomes free; returns its name."""
+    """Take the first free lock, and wait if all are taken; returns its name."""
     started = tell_at = time.monotonic()
     while True:
         for name in names:
@@ -91,14 +90,14 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
                 lock.enter_context(locked(_path_of_lock(folder, name), fcntl.LOCK_EX))
                 return name
         if (now := time.monotonic()) >= tell_at:
-            holders = "; ".join(f"{name} is held by {holder_words(_path_of_lock(folder, name))}" for name in names)
+            holders = "; ".join(f"{name} is used by {describe_holder(_path_of_lock(folder, name))}" for name in names)
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {holders}")
             tell_at = now + TELL_AGAIN_S
         time.sleep(POLL_S)
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
-    """Names of the locks for a device: one per NVIDIA GPU; one per machine for another kind of accelerator."""
+    """Names of the locks for a device: one per visible NVIDIA GPU, or the device's name for other accelerators."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
@@ -106,16 +105,16 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
 
 
 def hand_down_gpus() -> None:
-    """Pass the GPUs of this machine to its jobs, which then need not open NVML (0.17 s)."""
+    """Pass the list of GPUs to the jobs on this machine, so that they do not open NVML (0.17 s)."""
     if gpus := _nvidia_gpus(os.environ):
         os.environ[HANDED_DOWN] = gpus.to_json()
 
 
 def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
-    """The NVIDIA GPUs; None on a machine without NVML, such as one with AMD GPUs."""
+    """The NVIDIA GPUs; None without NVML, as on a machine with AMD GPUs."""
     if handed_down := environment.get(HANDED_DOWN):
         return Gpus.from_json(handed_down)
-    import pynvml as nvml  # imported here, since CPU trials do not need it
+    import pynvml as nvml  # not needed for CPU trials
 
     from crossover.machine.nvml import session
 
@@ -124,6 +123,5 @@ def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
             return find_gpus(environment, nvml) if is_open else None
         except nvml.NVMLError as error:  # without the list, two trials might share a GPU
             raise UserError(
-                f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` lists "
-                "them"
+                f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); fix it until `nvidia-smi -L` works"
             ) from error

@@ -1,6 +1,6 @@
-"""Locks with which trials on this host wait for each other, in a folder for all users.
+"""Locks by which trials on this host wait for each other, in a folder for all users.
 
-The kernel releases a lock when its process ends for any reason.
+The kernel releases a lock when its process ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pathlib import Path
 from crossover.errors import UserError
 
 LEASES = "CROSSOVER_LEASES"
-"""The environment variable that names another folder for the locks."""
+"""The environment variable for another folder of locks."""
 
 HELD: set[int] = set()
-"""Descriptors of locks; a forked child closes its copies, otherwise it would keep the lock after its parent ends."""
+"""Descriptors of locks. A forked child closes its copies, or the lock would outlive its parent."""
 
 LONGEST_NOTE = 400
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
-"""In a world-writable folder, a file may be a link to elsewhere or a pipe that blocks."""
+"""Flags against a link to elsewhere and a pipe that blocks, which a world-writable folder may contain."""
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
     """The folder given in CROSSOVER_LEASES, or the default folder for all users of this machine."""
     if named := environment.get(LEASES):
         return Path(named)
-    # Not TMPDIR, which may differ between users and jobs, so that they would not see each other's locks.
+    # TMPDIR may differ between users and jobs, which would then not see each other's locks.
     shared = Path("/tmp")
     return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
 
@@ -43,7 +43,7 @@ def make_folder(folder: Path) -> Path:
             folder.mkdir()
             folder.chmod(0o1777)
     except OSError as error:
-        raise unfit(folder, why(error)) from error
+        raise unfit(folder, error) from error
     if folder.is_symlink() or not folder.is_dir():  # a link would make every user write to its target
         raise unfit(folder, "it is a link, or not a folder")
     return folder
@@ -51,7 +51,7 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def open_to_all() -> Iterator[None]:
-    """Create files accessible to all users from the start; with a later chmod, a user in between would be refused."""
+    """Create files that all users may access from the start: before a later chmod, another user would be denied."""
     umask = os.umask(0)
     try:
         yield
@@ -77,7 +77,7 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
             busy()
             fcntl.flock(descriptor, how)
         except OSError as error:  # a file system without locks, such as some network and container mounts
-            raise unfit(path.parent, why(error)) from error
+            raise unfit(path.parent, error) from error
         yield
     finally:
         HELD.discard(descriptor)
@@ -85,7 +85,7 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
 
 
 def _opened(path: Path) -> int:
-    """Open a file that all users may lock, creating it if missing; raises UserError if it cannot be opened."""
+    """Open a file that all users may lock, and create it if it is missing; raises UserError."""
     try:
         with open_to_all():
             try:
@@ -93,23 +93,19 @@ def _opened(path: Path) -> int:
             except PermissionError:  # the kernel may refuse O_CREAT for another user's file (fs.protected_regular)
                 return os.open(path, os.O_RDWR | SAFELY)
     except OSError as error:
-        raise unfit(path.parent, why(error)) from error
+        raise unfit(path.parent, error) from error
 
 
-def why(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-
-
-def unfit(folder: Path, reason: str) -> UserError:
+def unfit(folder: Path, reason: OSError | str) -> UserError:
     return UserError(
-        f"{folder} cannot hold the locks with which trials on this machine wait for each other ({reason}); "
-        "allowed: a folder on a local drive in which all may write (`chmod 1777`), no link; "
-        f"fix it or set {LEASES} to another one"
+        f"{folder} cannot be used for the locks by which trials on this machine wait for each other ({reason}); "
+        "allowed: a folder on a local drive in which all users may write (`chmod 1777`), not a link; "
+        f"fix it or set {LEASES} to another folder"
     )
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Write a note about this process into the lock's file; None clears it. A note that cannot be written is skipped.
+    """Write a note about the holder, this process, into the lock's file if possible; None clears it.
 
     The file is written in place, since in a folder with the sticky bit no user may replace another's file.
     """
@@ -118,25 +114,25 @@ def write_note(path: Path, holder: str | None) -> None:
         file.write("" if holder is None else note)
 
 
-def holder_words(path: Path, unknown: str = "a process that left no note") -> str:
-    """Describe the process that holds a lock in one line; `unknown` if it left no note."""
-    pid, words = read_note(path)
-    return words if runs(pid) else unknown
+def describe_holder(path: Path, unknown: str = "a process that left no note") -> str:
+    """The description of the process that holds a lock, in one line; `unknown` if it left no note."""
+    pid, description = read_note(path)
+    return description if is_running(pid) else unknown
 
 
 def read_note(path: Path) -> tuple[int | None, str]:
-    """The id and the description of the process in a note; None and an empty text without a note."""
+    """The id and the description of the process in a note; None and "" without a note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as file:
-            pid, words = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
-            return int(pid), "".join(filter(str.isprintable, words))
+            pid, description = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
+            return int(pid), "".join(filter(str.isprintable, description))
     except (OSError, ValueError):
         return None, ""
 
 
-def runs(pid: int | None) -> bool:
-    """Whether the process in a note is still running: a killed process leaves its note."""
-    import psutil  # imported only where needed, since a trial should start quickly
+def is_running(pid: int | None) -> bool:
+    """True if the process in a note is still running: a killed process leaves its note."""
+    import psutil  # imported here, so that a trial starts quickly
 
     return pid is not None and psutil.pid_exists(pid)
 

@@ -1,6 +1,6 @@
-"""Files named by string literals in a model's code: data, and sources that are run by path.
+"""Files that string literals in a model's code name: data, and sources that are run by their path.
 
-Large data sets are not read in full: files beyond the first 32 MiB count by size and time.
+Large data sets are not read in full: files beyond the first 32 MiB count by size and modification time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEFT_OUT = INSTALLED | {"__pycache__", "node_modules"}
 
 CODE = {".py", ".pyx", ".pyi", ".so", ".pyd", ".pyc", ".zip", ".egg"}
 NATIVE = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".metal"}
-"""Native sources, which may include their neighbours."""
+"""Native sources, which may include files beside them."""
 DATA = {
     *(".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".txt", ".csv", ".tsv", ".xml", ".parquet"),
     *(".arrow", ".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle"),
@@ -25,35 +25,32 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Maximum size of a model's files that are read; further ones count by size and time, to keep a dry-run short."""
+"""Total size of a model's files up to which they are read, which keeps a dry-run short."""
 MOST_LISTED = 10_000
-"""Maximum number of files and folders that are listed below a folder, in the order of their names."""
+"""Maximum number of files and folders listed below a folder, in the order of their names."""
 
 MOST_ABOVE = 2
-"""Number of folders above a source in which its names are searched for."""
+"""Number of folders above a source in which its file names are searched for."""
 
 RESULTS = "plan.json"
 """A file that marks a results folder, which is never part of a model."""
 
 
 class NamedFiles:
-    """Finds the files named in a source below some folders; each folder is listed once."""
+    """Finds the files that sources name; each folder is listed once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Folders in which relative names are searched for, in addition to the naming file's folder and those
-        above it.
-        """
+        """Folders in which relative names are searched for, in addition to the source's folder and those above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a name in a source refers to, or the files below a folder of that name; the source lies in
-        `beside`."""
+        """The file that a literal in a source names, or the files below a folder; the source lies in `beside`."""
         for path in self._paths(text, beside):
-            if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's folders, whose content keeps changing
+            if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue
-            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long or a folder closed
+            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a long name or a folder without access
                 yield path
                 if path.suffix in NATIVE:
                     yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
@@ -67,9 +64,9 @@ class NamedFiles:
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
-        """Possible paths for a file name."""
+        """Possible paths of a literal."""
         if text.startswith(("/", "~")):
-            yield expanded(Path(text))
+            yield Path(os.path.normpath(os.path.expanduser(text)))  # noqa: PTH111 - Path raises for an unknown user
             return
         relative = os.path.normpath(text)
         for base in dict.fromkeys([beside, *list(beside.parents)[:MOST_ABOVE], *self.bases]):
@@ -77,7 +74,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """Whether all files below a named folder count: False if it contains the sources or the working directory."""
+        """True if all files below a named folder count: not if it contains the sources or the working directory."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -89,11 +86,6 @@ class NamedFiles:
             except OSError:
                 self.entries[folder] = set()
         return self.entries[folder]
-
-
-def expanded(path: Path) -> Path:
-    """A path without `..` and `~`; unlike Path's method, it leaves an unknown user's `~name` as it is."""
-    return Path(os.path.normpath(os.path.expanduser(path)))  # noqa: PTH111
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -115,8 +107,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label (sizes for files beyond MOST_READ_BYTES), and the modification times of the latter in
-    ns."""
+    """Digests of files by label, or sizes beyond MOST_READ_BYTES in all; and the modification times of the latter."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0
@@ -135,7 +126,7 @@ def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, i
 
 
 def digest_of(file: Path) -> str:
-    """Digest of a file's content."""
+    """Digest of a file's content, cached until its size or time changes."""
     state = file.stat()
     return _digest(file, state.st_size, state.st_mtime_ns)
 

@@ -1,5 +1,6 @@
-"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them. A query that the GPU,
-driver or container does not support gives None, never an error.
+"""NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them.
+
+A query that the GPU, driver or container does not support gives None, not an error.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ EVENT_REASONS = {
     "HwPowerBrakeSlowdown": "hw_power_brake",
     "DisplayClockSetting": "display_clocks",
 }
-"""Reasons why a clock is below its maximum, by the suffix of NVML's name for the bit."""
+"""Reasons why a clock is below its maximum, by the suffix of the bit's name in NVML."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
-"""Counters of heat and of the hardware's protection. Without `board_limit` and `reliability`: voltage limits hold back
+"""Counters of heat and of hardware protection. `board_limit` and `reliability` are not used, since voltage limits lower
 the clock of many healthy GPUs all the time."""
 
 POWER_CAP = "sw_power_cap"
 
 COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
-"""For a reason whose own counter a GPU may lack: the counter that includes its time."""
+"""Counters that include the time of a reason, in case the GPU has no counter for that reason alone."""
 
 
 @dataclass(frozen=True)
 class OpenGpu:
-    """Handles of a GPU, or of a MIG instance and its GPU."""
+    """NVML handles of a GPU, or of a MIG instance and its GPU."""
 
     device: Any
     board: Any
@@ -53,14 +54,14 @@ class OpenGpu:
 
 
 NVIDIA, DISPLAY = "0x10de", "0x03"
-"""Vendor, and prefix of the class, of a device on the PCI bus."""
+"""Vendor, and prefix of the class, of NVIDIA's GPUs on the PCI bus."""
 
 
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     """Reason why this machine's GPU driver does not answer, with advice; None if it answers.
 
-    Also None without NVIDIA's library, or without a driver if no NVIDIA GPU is on the PCI bus. GPUs that this process
-    may not open, such as those of other cluster jobs, are skipped.
+    Also None without NVIDIA's library, or without both a driver and an NVIDIA GPU on the PCI bus. GPUs that this
+    process may not open, such as those of other cluster jobs, are skipped.
     """
     absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
     if not _has_gpu(root):
@@ -84,7 +85,6 @@ def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
 
 
 def _has_gpu(root: Path) -> bool:
-    """Whether an NVIDIA GPU is on the PCI bus."""
     devices = (root / "sys/bus/pci/devices").glob("*")
     return any(
         read_kernel(device / "vendor") == NVIDIA and (read_kernel(device / "class") or "").startswith(DISPLAY)
@@ -94,7 +94,7 @@ def _has_gpu(root: Path) -> bool:
 
 @contextmanager
 def session(nvml: types.ModuleType) -> Iterator[bool]:
-    """Keep NVML open; yields whether it is available. Nested sessions cost nothing."""
+    """Keep NVML open while the block runs; yields False if it is not available. Sessions may be nested."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
@@ -108,16 +108,16 @@ def session(nvml: types.ModuleType) -> Iterator[bool]:
 
 @contextmanager
 def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | None]:
-    """Open NVML for a GPU or a MIG instance by its UUID; None without NVML or without such a device."""
+    """Open a GPU or a MIG instance by its UUID; yields None without NVML or without such a device."""
     if uuid is None:
         yield None
         return
-    with session(nvml) as there:
-        yield _find(uuid, nvml) if there else None
+    with session(nvml) as is_open:
+        yield _find(uuid, nvml) if is_open else None
 
 
 def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None:
-    """The result of the first query that NVML answers; None if it answers none."""
+    """The answer to the first query that NVML supports; None if it supports none of them."""
     for query in queries:
         try:
             return query()
@@ -127,19 +127,19 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
 
 
 def board_of(uuid: str | None, nvml: types.ModuleType) -> str | None:
-    """UUID of the GPU of a MIG instance, or of the GPU itself; None if NVML does not know it."""
+    """UUID of a MIG instance's GPU, or of the GPU itself; None without NVML or without such a device."""
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
 
 
 def driver_version(nvml: types.ModuleType) -> str | None:
     """Version of the NVIDIA driver; None without NVML."""
-    with session(nvml) as there:
-        return ask(nvml, lambda: str(nvml.nvmlSystemGetDriverVersion())) if there else None
+    with session(nvml) as is_open:
+        return ask(nvml, lambda: str(nvml.nvmlSystemGetDriverVersion())) if is_open else None
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
-    # torch gives a MIG instance's UUID without its kind, so a caller may mistake it for a whole GPU's.
+    # torch omits the prefix of a UUID, so a caller may take a MIG instance for a GPU.
     names = dict.fromkeys([uuid, f"MIG-{uuid.removeprefix('GPU-')}"])
     device = ask(nvml, *(partial(nvml.nvmlDeviceGetHandleByUUID, name) for name in names))
     if device is None:
@@ -150,7 +150,7 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 
 @dataclass(frozen=True)
 class GpuState:
-    """The state of a GPU at one moment; None where NVML does not answer."""
+    """The state of a GPU at one moment; None for what NVML does not support."""
 
     power_limit_w: float | None = None
     sm_clock_mhz: float | None = None
@@ -159,14 +159,14 @@ class GpuState:
     temperature_c: float | None = None
     reasons: tuple[str, ...] | None = None
     processes: tuple[tuple[int, int | None], ...] | None = None
-    """Each compute process: its id, and its memory in bytes if known. An id may occur twice (0: hidden)."""
+    """Id, and memory in bytes if known, of each compute process. An id may occur twice (0: hidden)."""
     mig: bool | None = None
 
 
 def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
-    """Read the state of a GPU, or of a MIG instance and its GPU; None if NVML does not know it.
+    """The state of a GPU, or of a MIG instance and its GPU; None without NVML or without such a device.
 
-    Clock and event reasons are meaningful only under load: read them with steps still queued.
+    Clock and event reasons are meaningful only under load, with steps still queued.
     """
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else _read(gpu, nvml)
@@ -174,16 +174,16 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A GPU's cumulative counters, and its use by process."""
+    """A GPU's cumulative counters, and its use by each process."""
 
     violations_ns: Mapping[str, int] = field(default_factory=dict)
-    """Time lost to each limit so far; only the counters that the GPU has."""
+    """Time lost to each limit so far, for the counters that the GPU has."""
     shares: Mapping[int, float] | None = None
-    """Share of the time in which kernels of each process ran; None where NVML has no sample."""
+    """Share of the time in which kernels of a process ran, by process; None without samples."""
 
 
 def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = None) -> GpuUse:
-    """Read the counters of a GPU, and its use by each process since `since_us` (microseconds of the system's clock)."""
+    """The counters of a GPU, and its use by each process since `since_us` (system clock in microseconds)."""
     with open_gpu(uuid, nvml) as gpu:
         if gpu is None:
             return GpuUse()
@@ -194,7 +194,7 @@ def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = No
 def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, float] | None:
     """Mean SM utilisation of each process over the driver's samples; None without samples, as for MIG instances.
 
-    The driver does not clear unused entries of its answer: only samples after `since_us` and of at most 100 % count.
+    The driver does not clear unused entries of its answer, so only samples after `since_us` and up to 100 % count.
     Source: nvmlDeviceGetProcessUtilization.
     """
     if gpu.is_instance:
@@ -209,7 +209,7 @@ def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, fl
 def gpu_between(
     before: GpuState | None, after: GpuState | None, used: tuple[GpuUse, GpuUse], own_ids: set[int]
 ) -> dict[str, Any]:
-    """The columns of `Measurement` about the GPU; all None if it could not be read.
+    """The columns of `Measurement` about the GPU; all are None if it could not be read.
 
     `before` must be read before the trial opens the device, `after` while the device is still open (see
     `foreign_processes`), and `used` right before and right after the timed blocks.
@@ -217,7 +217,7 @@ def gpu_between(
     first, last = before or GpuState(), after or GpuState()
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # The reasons that are active now, and those whose counter increased since the first reading.
+    # The reasons that are active at the end, and those whose counter increased.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),
@@ -237,18 +237,17 @@ def gpu_between(
 
 
 def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
-    """Seconds during which heat or hardware protection slowed the GPU down; None if an active reason has no
-    counter."""
+    """Seconds during which heat or hardware protection slowed the GPU down; None if an active reason has no counter."""
     counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
-    hidden = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
-    # One slowdown may count in several counters, so their sum would be too large.
-    return max(counted_ns) * NANO if counted_ns and not hidden else None
+    uncounted = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
+    # Several counters may include the same slowdown, so their sum would be too large.
+    return max(counted_ns) * NANO if counted_ns and not uncounted else None
 
 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
-    """Share of the GPU's time that other processes used; `shares` by process, None without a sample.
+    """Share of the GPU's time that other processes used, from the `shares` by process; None without samples.
 
-    In a container, the driver may list this process under another id. It is then taken to be the busiest new process.
+    In a container, the driver may list this process by another id. It is then assumed to be the busiest new process.
     """
     if shares is None:
         return None
@@ -263,28 +262,28 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
-    If one of `own_ids` is listed, the ids are in this namespace and all others are foreign. A driver may list a
-    process by one of its threads, so `own_ids` should include those (`with_threads`). In a container, the driver may
-    list the host's ids, ids of 0, or nothing. This process must then be one of the new ones. A list that stays empty
-    while this process computes gives no information.
+    If one of `own_ids` is listed, all other ids are foreign. A driver may list a process by one of its threads, so
+    `own_ids` should include those (`with_threads`). In a container, the driver may list the host's ids, ids of 0, or
+    nothing. This process is then assumed to be one of the new ones. A list that stays empty while this process computes
+    gives no information.
 
-    Limits: a driver that shows a container only its own processes hides the others, and a foreign process that starts
-    while this one is hidden is taken for this one.
+    Limits: a driver that shows a container only its own processes hides the others. A foreign process that starts
+    during the trial counts as this process if this process is hidden.
     """
     if before.processes is None or after.processes is None:
         return None
-    earlier, current = (Counter(pid for pid, _ in state.processes or ()) for state in (before, after))
+    earlier, current = (Counter(pid for pid, _ in processes) for processes in (before.processes, after.processes))
     listed = earlier | current
     if not listed:
         return None
     if own_ids & current.keys():
         return sum(count for pid, count in listed.items() if pid not in own_ids)
-    ours_is_new = bool(current - earlier)
-    return sum(listed.values()) - ours_is_new
+    is_own_listed = bool(current - earlier)
+    return sum(listed.values()) - is_own_listed
 
 
 def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
-    """Ids of processes and of their threads, as they are now."""
+    """The ids of processes and of their current threads."""
     tasks = (path.name for pid in pids for path in (root / f"proc/{pid}/task").glob("[0-9]*"))
     return pids | {int(task) for task in tasks}
 
@@ -296,11 +295,10 @@ def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         return lambda: getattr(nvml, name)(board, *arguments)
 
     def clock(name: str, *more: int) -> float | None:
-        # Application clocks are documented for the graphics domain, which runs with the SMs.
+        # Application clocks are documented for the graphics domain, which has the clock of the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
 
-    # The functions are called by their versioned names: on an older driver, the unversioned one fails with another
-    # kind of error.
+    # With an older driver, the functions without a version in their names raise another kind of error.
     processes = ask(
         nvml,
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),
@@ -338,9 +336,9 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
 
 
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
-    """The counters of time lost to limits, in ns: four older policies and three newer reasons.
+    """The counters of time lost to limits, in ns: four older policies and three newer event reasons.
 
-    Some drivers number the newer fields differently and return a setting, which does not increase.
+    Some drivers number the newer fields differently and return a setting, which does no harm as it does not increase.
     """
     counters = {
         POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),

@@ -1,4 +1,4 @@
-"""Digest, imports and string literals of a Python file, from its text alone; nothing is run or imported."""
+"""Digest, imports and string literals of a Python file, which is neither run nor imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READERS = {
     *("read_text", "read_bytes", "imread", "scan_csv", "scan_parquet", "read_image", "connect", "File", "load"),
     *("load_dataset", "ImageFolder", "from_pretrained", "from_file", "from_json_file", "get_data", "files"),
 }
-"""Functions that read, or run, the file that their first argument or their object names."""
+"""Functions and methods that read or run a file named by their first argument or their object."""
 STREAM_READERS = {"json", "pickle", "yaml", "tomllib"}
 """Modules whose `load` takes an open file."""
 PATHS = {
@@ -49,13 +49,13 @@ class Source:
     """String literals that may name files, folders or environment variables."""
     reads_environment: bool = False
     computes_names: bool = False
-    """Whether the file imports, runs or reads something by a computed name."""
+    """True if the file imports, runs or reads something by a computed name."""
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The current content of a file; only digest and imports for a file that is not the user's.
+    """The facts about a file, from a cache unless it has changed; only digest and imports unless it is the user's.
 
-    Raises OSError where it cannot be read.
+    Raises OSError if the file cannot be read.
     """
     state = file.stat()
     return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
@@ -63,11 +63,10 @@ def read_source(file: Path, of_user: bool = True) -> Source:
 
 @cache
 def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Source:
-    """The content of a file, read again when its size or time changes, as Python does."""
     content = file.read_bytes()
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError):  # importing the file will fail with a better message
+    except (SyntaxError, ValueError, RecursionError):  # importing the file fails with a better message
         return Source(hashlib.sha256(content).hexdigest())
     reads_docstrings = any(word in content for word in (b"__doc__", b"getsource", b"getdoc"))
     statements: list[ast.Import | ast.ImportFrom] = []
@@ -111,7 +110,7 @@ def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import |
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is only a string, such as a docstring."""
+    """True for a statement that is only a string, such as a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
@@ -124,7 +123,7 @@ def _imports(statements: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[Impo
 
 
 def _imported_by(call: ast.Call) -> Import | None:
-    """The import of an `import_module` call; None if its name is computed."""
+    """The import by an `import_module` call; None if its name is computed."""
     if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(text := call.args[0].value, str)):
         return None
     module = text.lstrip(".")
@@ -132,16 +131,14 @@ def _imported_by(call: ast.Call) -> Import | None:
 
 
 def _reads_computed(nodes: Iterable[ast.AST], calls: Iterable[ast.Call]) -> bool:
-    """Whether a file is read or run by a computed name, as in `open(name)` or `map(open, names)`."""
+    """True if a file is read or run by a computed name, as in `open(name)` or `map(open, names)`."""
     renamed = [node for node in nodes if isinstance(node, ast.alias) and node.asname]
     if any(alias.name.rpartition(".")[2] in READERS | IMPORTERS for alias in renamed):
         return True
-    handed_on = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
-    handed_on += [node.value for node in nodes if isinstance(node, ast.Assign)]
+    passed = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
+    passed += [node.value for node in nodes if isinstance(node, ast.Assign)]
     called = [call.func for call in calls if not _names_file(call)]
-    return any(_is_reader(node) for node in called) or any(
-        _is_reader(node) or _name(node) in IMPORTERS for node in handed_on
-    )
+    return any(map(_is_reader, [*called, *passed])) or any(_name(node) in IMPORTERS for node in passed)
 
 
 def _is_reader(node: ast.expr) -> bool:
@@ -150,16 +147,16 @@ def _is_reader(node: ast.expr) -> bool:
 
 
 def _names_file(call: ast.Call) -> bool:
-    """Whether the first argument of a call, or the object of a method, is a literal file or folder name."""
+    """True if the first argument of a call, or the object of a method, is a literal file or folder name."""
     if _name(call.func) == "exec":
         return False
-    path = [getattr(call.func, "value", None), *(call.args[:1] or [word.value for word in call.keywords])]
-    parts = [part for node in path for part in _parts(node)]
+    nodes = [getattr(call.func, "value", None), *(call.args[:1] or [word.value for word in call.keywords])]
+    parts = [part for node in nodes for part in _parts(node)]
     return None not in parts and any(re.fullmatch(r"[\w~./-]*\w[^:*?$]*", part) for part in parts if part)
 
 
 def _parts(node: ast.AST | None) -> list[str | None]:
-    """The string literals that make up a path, with None for a computed part."""
+    """The string literals of which a path is made, with None for a computed part."""
     if isinstance(node, ast.Constant):
         return list(_texts([node]))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -178,7 +175,7 @@ def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _name(node: ast.AST | None) -> str:
-    """The name of a function or module, without that of its module."""
+    """The last part of a dotted name; empty for other nodes."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
 
 

@@ -1,10 +1,10 @@
 """Cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
 
-Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good. So the
-measuring process counts its cores itself and records them in its row.
+Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look fast. The
+measuring process therefore counts its cores itself and records their number in its row.
 
-A GPU always gets the same CPUs, whether or not other GPUs measure, so that trials alone and side by side differ as
-little as possible. All GPUs get the same number.
+A GPU always has the same CPUs, even if no other GPU measures, so that trials alone and side by side differ as little as
+possible. All GPUs have the same number of CPUs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def usable_cpus() -> set[int]:
 
 
 def confine(cpus: Iterable[int] | None) -> None:
-    """Restrict this process, and those it starts later, to some logical CPUs; None: no restriction."""
+    """Restrict this process, and those that it starts later, to some logical CPUs, if any are given."""
     if cpus is not None:
         os.sched_setaffinity(0, cpus)
 
@@ -43,7 +43,7 @@ def usable_cores(
 ) -> int:
     """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1.
 
-    The quota and the allocation are divided among `sharers` processes that run at the same time on different CPUs.
+    Quota and allocation are divided among `sharers` processes that run at the same time on different CPUs.
     """
     allowed = usable_cpus() if cpus is None else set(cpus)
     limits = [physical_cores(allowed, root)]
@@ -56,10 +56,10 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Threads of a trial on a device with `cores` usable cores; at least 1.
+    """Number of threads of a trial on a device, with `cores` usable cores.
 
-    The name of a CPU side, such as `cpu-1`, gives its number; other devices use `cpu_threads`, a number or auto (all
-    cores).
+    A CPU side such as `cpu-1` or `cpu-half` has its number in its name. Other devices use `cpu_threads`: a number, or
+    auto for all cores.
     """
     threads = threads_of_side(device)
     if threads == HALF:
@@ -69,7 +69,7 @@ def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
 
 
 def lacking_cores(device: str, cores: int) -> str | None:
-    """Why a CPU side cannot be measured with `cores` usable cores; None if it can, and for other devices."""
+    """Reason why a CPU side cannot be measured with `cores` usable cores; None if it can, and for other devices."""
     threads = threads_of_side(device)
     if not isinstance(threads, int) or threads <= cores:
         return None
@@ -77,23 +77,23 @@ def lacking_cores(device: str, cores: int) -> str | None:
 
 
 def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
-    """Number of physical cores behind logical CPUs, from the kernel's topology, or else from psutil."""
+    """Number of physical cores of some logical CPUs, from the kernel's topology, or else from psutil."""
     siblings = [_siblings(cpu, root) for cpu in cpus]
     if None not in siblings:
         return len(set(siblings))
-    import psutil  # imported only without the kernel's topology, since a trial's parent should start quickly
+    import psutil  # imported here, so that a trial's parent starts quickly
 
     return min(len(siblings), psutil.cpu_count(logical=False) or len(siblings))
 
 
 def on_their_cores(cpus: Iterable[int], root: Path = Path("/")) -> set[int]:
-    """Logical CPUs with their siblings: load on the other thread of a core slows this one down."""
+    """Logical CPUs with their siblings, since load on one thread of a core slows down the other."""
     cpus = set(cpus)
     return cpus.union(*(cpu_numbers(_siblings(cpu, root) or "") for cpu in cpus))
 
 
 def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
-    """Logical CPUs grouped by core, in the order of their numbers; without the kernel's topology, each is a core."""
+    """Logical CPUs by core, in the order of their numbers; without the kernel's topology, each CPU is a core."""
     cores: dict[str, list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(_siblings(cpu, root) or str(cpu), []).append(cpu)
@@ -101,12 +101,12 @@ def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
 
 
 def _siblings(cpu: int, root: Path) -> str | None:
-    """The CPUs of one core, as the kernel lists them."""
+    """The kernel's list of the CPUs on the core of a CPU."""
     return read_kernel(root / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 
 def export_threads(threads: int) -> None:
-    """Set the thread variables of this process; torch reads them when it is imported."""
+    """Set the environment variables for threads, which torch reads when it is imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -114,7 +114,7 @@ def export_threads(threads: int) -> None:
 def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: Gpus) -> tuple[list[int] | None, int]:
     """The CPUs and the number of threads of a trial on a device; `uuid` is its leased GPU, if any.
 
-    The CPUs are None if the GPU has no share, or if the system cannot restrict a process to CPUs.
+    The CPUs are None for a trial that may use all of them, or if the system cannot restrict a process to CPUs.
     """
     cpus = None
     if uuid is not None and hasattr(os, "sched_setaffinity"):
@@ -124,11 +124,11 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 
 
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
-    """Logical CPUs of each visible GPU or MIG instance, by its id; empty if each may use all allowed CPUs.
+    """Logical CPUs of each GPU or MIG instance, by its UUID; empty if each may use all allowed CPUs.
 
-    `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are assigned in PCI
-    bus order: among all GPUs if the process may run on all CPUs, else among the visible ones. A single GPU has all
-    cores of its NUMA node. With fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
+    `allowed` are the CPUs on which this process may run, of `online` CPUs in the machine. If these are all, whole cores
+    are divided among all GPUs in PCI bus order, else among the visible GPUs. A single GPU has all cores of its NUMA
+    node. With fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))
@@ -148,12 +148,12 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
 
 
 def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
-    """The physical GPUs that this process may use, wholly or in part."""
+    """The physical GPUs of which this process may use at least one MIG instance, or the whole."""
     return tuple(board for board in gpus.installed if not set(gpus.visible).isdisjoint(board.usable))
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs near each GPU; all of them for every GPU unless any two sets are equal or disjoint."""
+    """The allowed CPUs in each GPU's NUMA node, or all for every GPU unless any two sets are equal or disjoint."""
     near = [gpu.near & allowed for gpu in gpus]
     separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
     return near if separable else [allowed] * len(near)

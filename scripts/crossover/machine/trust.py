@@ -1,5 +1,6 @@
-"""Flags of a result, and reasons why it is invalid, from the state of host and GPU. Both use a row's columns by name
-(`tables.columns.Measurement`). A missing value raises no flag.
+"""Flags of a result, and reasons why it is invalid, from the state of host and GPU.
+
+Both use the columns of a row by name (`tables.columns.Measurement`). A missing value raises no flag.
 """
 
 from __future__ import annotations
@@ -15,30 +16,28 @@ CLOCK_MIN_SHARE = 0.75
 """Below this share of its default clock, a GPU counts as throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""CPUs used by other programs above which a trial is disturbed. System tasks on a quiet machine use less (0.01
-CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials were over 10 % slower than their cell's fastest,
-below it 6 of 87 (docs/explanation/trust.md)."""
+"""A trial is disturbed if other programs use more CPUs than this. System tasks on a quiet machine use less (0.01 CPUs
+on 2 cores, 0.02 to 0.07 on 16). Above this limit, 48 of 50 CPU trials were over 10 % slower than their cell's fastest
+trial, below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
-"""Length of the kernel's tick in seconds (Linux usually has 250 per second); a whole tick is charged to the task that
-runs at its end.
-"""
+"""Length of the kernel's tick (Linux usually has 250 per second). The task that runs at its end is charged for the
+whole tick."""
 
 THROTTLED_SHARE = 0.01
-"""Share of the time lost to a quota or to heat above which a result is flagged or invalid: 1 %, the precision of a
-time.
-"""
+"""A result is flagged, or invalid, if it lost a larger share of its time to a quota or to heat. The precision of a time
+is also 1 %."""
 
 STEAL_SHARE = 0.1
-"""A step loses at least the share that the hypervisor took. Smaller losses are not visible within the spread of trials
-(2 to 15 %), and a virtual host may lose a few percent all the time."""
+"""A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are not visible within the
+spread of trials (2 to 15 %), and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
-"""Kernels take turns on a GPU, so a step loses the share used by others; 2 % is the smallest spread of trials."""
+"""A result is invalid if other processes used a larger share of the GPU: 2 %, the smallest spread of trials."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
-    """Flags of a valid result that host or GPU may have disturbed; names as in `config.words.FLAGS`.
+    """Flags of a valid result that load on host or GPU may have disturbed, by their names in `config.words.FLAGS`.
 
     Later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
     """
@@ -54,10 +53,10 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
 
 
 def others_disturb(facts: Mapping[str, Any]) -> bool:
-    """Whether other processes kept more CPUs busy than the trial could spare.
+    """True if other processes kept more CPUs busy than the trial left free.
 
-    A CPU trial needs a core per thread; a GPU trial needs one, for the thread that launches kernels. It can spare the
-    other cores in its affinity mask, including those that a quota does not let it use at the same time.
+    A CPU trial needs a core per thread, a GPU trial one core for the thread that launches kernels. The other cores in
+    the affinity mask are free, including those that a quota does not let it use at the same time.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:
@@ -67,41 +66,43 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
 
 
 def others_resolution(facts: Mapping[str, Any]) -> float:
-    """Upper bound of the standard deviation of `others_cpus`, due to the kernel's ticks on half-busy CPUs."""
+    """Upper bound of the standard deviation of `others_cpus` that is due to the kernel's ticks."""
     cpus, timed_s = facts.get("logical_cpus"), facts.get("timed_s")
     return math.sqrt(cpus * TICK_S / timed_s) / 2 if cpus and timed_s else 0.0
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Why a result is invalid, in one line with the remedy; None if it is valid.
+    """Reasons why a result is invalid, in one line with the remedy; None if it is valid.
 
-    The software power cap is not a reason: it is always active on a GPU at its power limit.
+    The software power cap is not a reason, since it is always active on a GPU at its power limit.
     """
-    return "; ".join(reason for reason, _ in _objections(facts)) or None
+    return "; ".join(reason for reason, _ in _reasons(facts)) or None
 
 
 def may_pass(facts: Mapping[str, Any]) -> bool:
-    """Whether an invalid result may become valid when it is measured again."""
-    return facts.get("status") == "invalid" and any(passing for _, passing in _objections(facts))
+    """True if an invalid result may become valid when it is measured again."""
+    return facts.get("status") == "invalid" and any(is_temporary for _, is_temporary in _reasons(facts))
 
 
-def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """The reasons why a result is invalid, each with whether a second attempt may help."""
+def _reasons(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Reasons why a result is invalid; True if the reason is temporary, so that a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
-    # Without a counter, a reason counts if it is active at the end. `hw_slowdown` alone does not: according to NVML it
-    # is also active for a moment when the clock changes.
+    # Without a counter, a reason that is active at the end counts, except `hw_slowdown`: according to NVML it is also
+    # active for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     share = _timed_share("slowdown_s", facts)
     if slowed if share is None else share > THROTTLED_SHARE:
-        named = ", ".join(slowed) or "by its counters"
+        causes = ", ".join(slowed) or "by its counters"
         during = "" if share is None else f" for {share:.0%} of the timing"
-        yield f"heat or the hardware slowed the GPU down{during} ({named}): check its cooling and power supply", True
+        yield f"heat or the hardware slowed the GPU down{during} ({causes}): check its cooling and power supply", True
     if retries := facts.get("allocator_retries"):
         yield f"allocator retries while timing ({retries}): memory is too full; use a smaller batch or size", True
     if recompiles := facts.get("recompiles"):
-        what = f"recompilations while timing ({recompiles})"
-        yield f"{what}: shapes or guards change from step to step; keep them fixed", False
+        yield (
+            f"recompilations while timing ({recompiles}): shapes or guards change between steps; keep them fixed",
+            False,
+        )
 
 
 def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
@@ -111,7 +112,7 @@ def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """Whether the SM clock under load was low compared with its default, or else its maximum."""
+    """True if the SM clock under load was low compared with its default, or else with its maximum."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

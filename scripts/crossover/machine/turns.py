@@ -1,5 +1,6 @@
-"""Turns on a host, by a fair readers-writer lock across all runs and users: GPU trials share the host; a CPU trial, or
-a job that computes, has it exclusively.
+"""Turns on a host, by a fair readers-writer lock for all runs and users.
+
+GPU trials share the host. A CPU trial, or a job that computes, has it exclusively.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
-from crossover.machine.locks import folder_of_locks, holder_words, locked, make_folder, write_note
+from crossover.machine.locks import describe_holder, folder_of_locks, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
-"""Variables set in the jobs of batch systems, whose processes must stay within their job."""
+"""Environment variables by which batch systems identify their jobs."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable with the name of the lock with which the jobs of this machine wait for each other."""
+"""The environment variable with the name of the lock for the jobs of this machine."""
 
 HOST = "host"
 
 
 def batch_job() -> str | None:
-    """The batch system's variable and number for this job; None outside of a batch job."""
+    """The batch system's variable with its value for this job; None outside of a batch job."""
     return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
 def hand_down_turns() -> None:
-    """Make the jobs of this machine wait for each other; within a batch job, only those of the same allocation."""
+    """Make the jobs of this machine wait for each other, and within a batch job only those of the same allocation."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -37,10 +38,10 @@ def hand_down_turns() -> None:
 def host_turn(
     environment: Mapping[str, str], *, alone: bool, holder: str, tell: Callable[[str], None]
 ) -> Iterator[float]:
-    """Wait for a shared or exclusive turn, and keep it while the block runs; yields the seconds waited.
+    """Wait for a turn, exclusive if `alone`, and keep it while the block runs; yields the seconds waited.
 
-    `holder` is shown to others while they wait; `tell` receives the line that this process prints if it waits. A batch
-    job does not wait: its scheduler gave it the cores. Raises UserError if the folder cannot hold locks.
+    `holder` is the description that waiting processes show; `tell` receives a line if this process waits. A batch job
+    does not wait, since its scheduler gave it the cores. Raises UserError if the folder does not support locks.
     """
     path = _file_of_turns(environment)
     if path is None:
@@ -50,10 +51,10 @@ def host_turn(
 
     @cache
     def tell_once() -> None:
-        tell(f"waiting for a turn on this host, which is held by {_holders(path)}")
+        tell(f"waiting for a turn on this host, which is used by {_holders(path)}")
 
     with ExitStack() as turn:
-        # Later arrivals wait in the queue, so that GPU trials cannot starve a CPU trial.
+        # Later trials wait in the queue, so that GPU trials cannot starve a CPU trial.
         with locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once):
             turn.enter_context(locked(path, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, tell_once))
         if alone:
@@ -63,7 +64,7 @@ def host_turn(
 
 
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
-    """The holder of the turn on this host, described in one line, before this run measures; None if there is none."""
+    """The description of the process that has the turn on this host; None if the turn is free."""
     path = _file_of_turns(environment)
     if path is None:
         return None
@@ -75,17 +76,17 @@ def turn_of_others(environment: Mapping[str, str]) -> str | None:
 
 
 def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
-    """The file whose lock is the turn; None in a batch job, which does not wait."""
+    """The file whose lock is the turn; None in a batch job whose main process is not in the allocation."""
     name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
     return None if name is None else make_folder(folder_of_locks(environment)) / f"{name.replace('/', '_')}.turn"
 
 
 def _holders(path: Path) -> str:
-    return holder_words(path, "GPU trials, or by a process that left no note")
+    return describe_holder(path, "GPU trials, or by a process that left no note")
 
 
 @contextmanager
 def computing(what: str) -> Iterator[None]:
-    """Reserve the host for this process for work other than a trial, such as drawing figures."""
+    """Reserve the host for work other than a trial, such as drawing figures."""
     with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
         yield

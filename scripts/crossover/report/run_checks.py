@@ -84,7 +84,7 @@ def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
             try:
                 read_arrow_table(path)
             except UnreadableError as error:
-                raise UserError(f"{path}: {error.why}; made by {made_by}; use that version") from None
+                raise UserError(f"{path}: {error.reason}; made by {made_by}; use that version") from None
 
 
 def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version: bool) -> Iterator[Finding]:
@@ -162,7 +162,7 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
         try:
             stored = read_csv(path)
         except UnreadableError as error:
-            yield Finding(path.name, error.why)
+            yield Finding(path.name, error.reason)
             return
         yield from check_table(path.name, stored, read_csv(Path(folder) / path.name), "the rows in Parquet")
 

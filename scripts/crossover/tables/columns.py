@@ -1,4 +1,4 @@
-"""The columns of one trial's row and of one training's row, with their units, and the file of a row.
+"""The columns of a trial's and of a training's row, with their units, and writing a row to its file.
 
 Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only where needed.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import types
-import typing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,25 +23,25 @@ TRAINING_VERSION = 3
 
 
 def column(doc: str, unit: str = "") -> Any:
-    """A field of a row, with what it holds and its unit."""
+    """A column of a row, with its description and unit."""
     return field(default=None, metadata={"doc": doc, "unit": unit})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The common columns of trials and trainings. Null means: not measured, or not known on this machine."""
+    """The common columns of trials and trainings; null if not measured, or not known on the machine."""
 
     number: ClassVar[str]
-    """The column with the number of a row within its cell."""
+    """The column that numbers the rows of a cell."""
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    study: str | None = column("study, by the name of its file in config/studies/")
-    workload: str | None = column("workload, by the name of its module; `model`: the user's own")
+    study: str | None = column("name of the study's file in config/studies/")
+    workload: str | None = column("name of the workload's module; `model` for the user's own model")
     model: str | None = column("the user's model: file or module, and function")
-    variant: str | None = column("option of the workload, such as channels_last; `plain`: none")
+    variant: str | None = column("option of the workload, such as channels_last; `plain` without an option")
     protocol: str | None = column(
-        "what a step includes: `resident` data, as_published, batches `loaded` one by one, or copies of a batch and "
-        "the results, `from_host` (pinned) or `from_pageable` memory"
+        "where a step's data come from: `resident` on the device, `loaded` batch by batch, copied `from_host` (pinned) "
+        "or `from_pageable` memory with the results copied back, or `as_published` by the source"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
@@ -52,36 +50,36 @@ class Row:
     machine: str = field(default=HERE, metadata={"doc": "name of the machine or class of nodes", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
-    size_label: str | None = column("the name that the size stands for, such as resnet18")
+    size_label: str | None = column("name shown for the size, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
     status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
     reason: str | None = column(
-        "reason for a status other than ok; otherwise notes on the step, and passes after the timing that were not done"
+        "reason for a status other than ok; otherwise notes on the step, and passes that were skipped after the timing"
     )
 
-    device_name: str | None = column("name of the device that ran")
-    device_uuid: str | None = column("UUID of the GPU that ran")
-    driver_version: str | None = column("GPU driver")
+    device_name: str | None = column("name of the device")
+    device_uuid: str | None = column("UUID of the GPU")
+    driver_version: str | None = column("version of the GPU driver")
     cuda_version: str | None = column("CUDA (or HIP) version that torch was built for")
-    cudnn_version: str | None = column("cuDNN that torch runs")
+    cudnn_version: str | None = column("cuDNN version that torch uses")
     hostname: str | None = column("name of the host")
     operating_system: str | None = column("operating system and kernel")
     cpu_model: str | None = column("CPU of the host")
-    cpu_capability: str | None = column("CPU instruction set that torch chose")
+    cpu_capability: str | None = column("CPU instruction set that torch uses")
     physical_cores: int | None = column("physical cores that the process may use, by affinity, control group and Slurm")
     threads: int | None = column("torch's threads within an operation, read back")
     backend_settings: str | None = column("torch's settings and threads as read back at the end, JSON")
-    isolation: str | None = column("how the process was started: forked by the trial `server`, or a fresh `process`")
+    isolation: str | None = column("`server`: process forked by the trial server; `process`: started anew")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
     code_version: str | None = column("git commit of the measuring code, `-dirty` if changed; null without git")
-    code_key: str | None = column("hash of all files that the trial, or the training, imported, and of `packages`")
-    model_key: str | None = column(
-        "hash of the files that only the workload adds; with a model of the user's, of its files alone"
+    code_key: str | None = column(
+        "hash of all files that the trial or training uses, of `packages`, and of what else the user's model depends on"
     )
-    measurement_key: str | None = column("hash of all other files that the trial, or the training, imported")
+    model_key: str | None = column("hash of the files that only the workload uses; for the user's model, of its files")
+    measurement_key: str | None = column("hash of all other files that the trial or training uses")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
     command: str | None = column("command that repeats the trial or training")
 
@@ -94,27 +92,29 @@ class Measurement(Row):
 
     trial: int | None = column("number of the trial, from 1")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
-    flags: list[str] | None = column("reasons to trust an ok result less")
+    flags: list[str] | None = column("reasons to doubt an ok result")
 
     step_time_s: float | None = column("median of the samples", "s")
     step_time_mean_s: float | None = column("mean of the samples", "s")
     step_time_iqr_s: float | None = column("interquartile range of the samples", "s")
     samples_s: list[float] | None = column("time of each block divided by its steps", "s")
-    severe_outliers: int | None = column("samples beyond the third quartile + 3 interquartile ranges, which are kept")
+    severe_outliers: int | None = column("number of samples above the third quartile + 3 interquartile ranges")
     block_steps: int | None = column("steps between two synchronisations")
     timed_s: float | None = column("sum of all timed blocks", "s")
     timed_steps: int | None = column("steps in all timed blocks")
-    timed_cpu_s: float | None = column("CPU time of the process during the timing; divided by timed_s: busy cores", "s")
+    timed_cpu_s: float | None = column(
+        "CPU time of the process during the timing; divided by timed_s, its mean number of busy cores", "s"
+    )
     samples_per_step: float | None = column("samples per step, mean over timed steps", "samples")
-    sample_name: str | None = column("what the samples are, such as tokens; calls if a function has no count")
-    first_step_s: float | None = column("the very first step, synchronised", "s")
+    sample_name: str | None = column("name of the samples, such as tokens; `calls` for a function that counts none")
+    first_step_s: float | None = column("time of the process's first step, synchronised", "s")
     compile_s: float | None = column("time of compilation (part of the first step), or of capturing a CUDA graph", "s")
     dynamic_shapes: bool | None = column(
         "whether the step was compiled for batches of changing shapes; null: not compiled"
     )
-    warmup_s: float | None = column("warm-up after the first step", "s")
-    warmup_steps: int | None = column("steps of the warm-up, the first one included")
-    spent_s: str | None = column("seconds of each phase of the process, from its start (or its fork) on, JSON", "s")
+    warmup_s: float | None = column("time of the warm-up after the first step", "s")
+    warmup_steps: int | None = column("steps of the warm-up, including the first step")
+    spent_s: str | None = column("time of each phase of the process since it was started or forked, JSON", "s")
 
     device_time_s: float | None = column("median of the device samples", "s")
     device_samples_s: list[float] | None = column(
@@ -130,34 +130,36 @@ class Measurement(Row):
     )
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
     split_step_s: float | None = column("time of the step, measured again, interleaved with the remedies", "s")
-    loading_s: float | None = column("only taking the next batch, including its copy to the device if any", "s")
+    loading_s: float | None = column("time to get the next batch, including its copy to the device if any", "s")
     transfer_s: float | None = column(
-        "only copying a prepared batch to the device, from the same kind of memory as in the step", "s"
+        "time to copy a prepared batch to the device, from the same kind of memory as in the step", "s"
     )
-    pinned_transfer_s: float | None = column("only copying a prepared batch to the device from pinned memory", "s")
-    prepared_s: float | None = column("remedy: the step on a batch prepared in host memory", "s")
-    pinned_s: float | None = column("remedy: the step on a batch prepared in pinned memory", "s")
-    held_s: float | None = column("remedy: the step on a batch held on the device", "s")
+    pinned_transfer_s: float | None = column("time to copy a prepared batch to the device from pinned memory", "s")
+    prepared_s: float | None = column("remedy: step time on a batch prepared in host memory", "s")
+    pinned_s: float | None = column("remedy: step time on a batch prepared in pinned memory", "s")
+    held_s: float | None = column("remedy: step time on a batch that stays on the device", "s")
     replayed_s: float | None = column(
-        "remedy: the step on a held batch as one CUDA graph, without reading results back", "s"
+        "remedy: step time of one CUDA graph on a resident batch, without reading results back", "s"
     )
     fits_graph: bool | None = column("whether a CUDA graph can capture the step; empty if not tried")
     host_work_s: float | None = column(
-        "part of the step on a held batch in which the host runs no operator, minus 0.1 ms for calling each operator",
+        "time of a step on a resident batch in which the host runs no operator, minus 0.1 ms per call of an operator",
         "s",
     )
-    one_thread_s: float | None = column("remedy: the step on a held batch on one thread of the CPU", "s")
-    half_threads_s: float | None = column("remedy: the step on a held batch on half of the threads", "s")
-    larger_s: float | None = column("remedy: the step on a held batch of four times the rows", "s")
-    latencies_s: list[float] | None = column("individually synchronised steps", "s")
+    one_thread_s: float | None = column("remedy: step time on a resident batch with one CPU thread", "s")
+    half_threads_s: float | None = column("remedy: step time on a resident batch with half of the threads", "s")
+    larger_s: float | None = column("remedy: step time on a resident batch with four times the rows", "s")
+    latencies_s: list[float] | None = column("times of individually synchronised steps", "s")
     latencies_device_s: list[float] | None = column(
-        "time between two device events around each of the same number of steps", "s"
+        "times between two device events around each of the same number of steps", "s"
     )
-    latencies_cold_s: list[float] | None = column("mistake: the very first steps of the process, synchronised", "s")
+    latencies_cold_s: list[float] | None = column("mistake: times of the process's first steps, synchronised", "s")
     latencies_unsynchronised_s: list[float] | None = column(
-        "mistake: the host's clock around steps, without waiting for the device", "s"
+        "mistake: times of steps by the host's clock, without waiting for the device", "s"
     )
-    latencies_transfer_s: list[float] | None = column("mistake: steps that include transfers of input and result", "s")
+    latencies_transfer_s: list[float] | None = column(
+        "mistake: times of steps that include transfers of input and result", "s"
+    )
     latency_p50_s: float | None = column("median of individually synchronised steps", "s")
     latency_p50_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
     latency_p50_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
@@ -187,10 +189,10 @@ class Measurement(Row):
         "time of all other operators in an eager step, timed one by one, each minus the time of a tiny sum", "s"
     )
     working_s: float | None = column("median time of a synchronised step once its batch is available", "s")
-    check: str | None = column("the numerical check of a cell's first trial: passed, failed, not_checked")
+    check: str | None = column("result of the numerical check in a cell's first trial: passed, failed, not_checked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
-    checked_rows: int | None = column("rows of the batch compared in the check; batch_size: all", "samples")
+    checked_rows: int | None = column("rows of the batch that the check compares; at most batch_size", "samples")
     max_abs_error: float | None = column("largest absolute error, as defined by the workload's source")
     max_relative_error: float | None = column("largest relative error, as defined by the workload's source")
 
@@ -209,7 +211,7 @@ class Measurement(Row):
     resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
     other_bytes: int | None = column("the rest of the peak (on the CPU, of its growth): workspace and temporaries", "B")
     energy_j: float | None = column("energy of the device over synchronised work of at least 10 s", "J")
-    energy_source: str | None = column("source of the energy: NVML (the board), RAPL (all CPU packages, whole)")
+    energy_source: str | None = column("source of the energy: NVML (whole board), RAPL (all CPU packages)")
     energy_per_step_j: float | None = column("energy of a step", "J")
 
     affinity: list[int] | None = column("logical CPUs that the process may run on")
@@ -228,15 +230,15 @@ class Measurement(Row):
         "CPUs that the trial's child processes, such as data loaders, kept busy during the timing"
     )
     cgroup_throttled_s: float | None = column(
-        "time during which the CPU quota held tasks back in the timing, summed over CPUs", "s"
+        "time during which the CPU quota throttled tasks in the timing, summed over CPUs", "s"
     )
     involuntary_switches: int | None = column("involuntary context switches during the timing")
-    foreign_processes: int | None = column("other compute processes that had the device open, busy or idle")
+    foreign_processes: int | None = column("number of other compute processes that had the device open, busy or idle")
     foreign_gpu_share: float | None = column(
         "share of the GPU that other processes used during the timing, by the driver's samples"
     )
     leased_beside: int | None = column(
-        "number of other GPUs of the host leased at the start or end of the timing, whichever is more"
+        "larger of the numbers of other leased GPUs of the host at the start and at the end of the timing"
     )
     allocator_retries: int | None = column("allocator retries while timing")
     recompiles: int | None = column("recompilations while timing")
@@ -265,18 +267,14 @@ class Measurement(Row):
     load_after: float | None = column("load average over one minute when the trial ended")
     interop_threads: int | None = column("torch's threads across operations, read back")
     effort: str | None = column("measuring effort, JSON")
-    repeat: int | None = column("number of earlier measurements of the trial, all disturbed; 0: the first row")
-    attempts: int | None = column(
-        "number of attempts at this measurement: 2 if the first was invalid for a temporary reason"
-    )
-    lease_wait_s: float | None = column(
-        "seconds that the trial waited for its turn on the host, and for a free GPU", "s"
-    )
+    repeat: int | None = column("number of earlier measurements of the trial, all of them disturbed")
+    attempts: int | None = column("number of attempts: 2 if the first was invalid for a temporary reason")
+    lease_wait_s: float | None = column("time that the trial waited for its turn on the host and for a free GPU", "s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Row):
-    """One training of a model and what it predicts. Always `resident` and `eager`, which do not affect the result."""
+    """One training of a model, with its predictions; always `resident` and `eager`, which do not affect the result."""
 
     number = "seed"
 
@@ -294,6 +292,11 @@ class Training(Row):
 COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
+def value_types(record: Any) -> dict[str, str]:
+    """The type of each column's values, by name: str, int, float, bool, or a list such as list[float]."""
+    return {column.name: str(column.type).removesuffix(" | None") for column in dataclasses.fields(record)}
+
+
 def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
     """The Parquet schema of a record, with doc and unit in each column's metadata."""
     return _arrow_schema(record)
@@ -303,28 +306,21 @@ def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
 def _arrow_schema(record: Any) -> pyarrow.Schema:
     import pyarrow as pa
 
-    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = typing.get_type_hints(record)
-
-    def arrow_type(hint: Any) -> pa.DataType:
-        if isinstance(hint, types.UnionType):
-            (hint,) = (option for option in typing.get_args(hint) if option is not type(None))
-        if typing.get_origin(hint) is list:
-            return pa.list_(arrow_types[typing.get_args(hint)[0]])
-        return arrow_types[hint]
-
+    arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    arrow_types |= {f"list[{name}]": pa.list_(arrow_type) for name, arrow_type in arrow_types.items()}
+    type_of = value_types(record)
     return pa.schema(
         [
-            pa.field(f.name, arrow_type(hints[f.name]), metadata={k: str(v) for k, v in f.metadata.items()})
-            for f in dataclasses.fields(record)
+            pa.field(column.name, arrow_types[type_of[column.name]], metadata=column.metadata)
+            for column in dataclasses.fields(record)
         ]
     )
 
 
 def write_record(record: Row, path: Path) -> None:
-    """Write a record as the one row of `path`, not atomically.
+    """Write a record as the only row of a file, not atomically.
 
-    The row goes through Arrow's JSON reader, because every other way from Python values to Arrow imports pandas.
+    Arrow's JSON reader makes the row, because every other way from Python values to Arrow imports pandas.
     """
     import pyarrow.json
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Results of an unfinished run: the rows so far, and why each other result is missing."""
+"""Results of an unfinished run: the rows so far, and the reason why each other result is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crossover.errors import UserError
 from crossover.reading import UnreadableError
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.tables.frames import first_row
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, host_columns
+from crossover.tables.guards import ENVIRONMENT_COLUMNS, HOST_COLUMNS, compared_columns
 from crossover.tables.rows import collect_searches, joined, read_row, read_rows
 
 Key = TypeVar("Key")
@@ -33,13 +33,13 @@ STOPPED = "it is still running, or was stopped"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of job, with the location of its results."""
+    """A kind of job and its results."""
 
     rule: str
     pattern: str
-    """Pattern of a result's path, relative to its folder and without its suffix."""
+    """Pattern of a result's path, relative to the folder of such results and without suffix."""
     read: Callable[[Path], Any]
-    """Raises UserError if a result is unreadable."""
+    """Reads a result; raises UserError if it is unreadable."""
 
 
 WORKS = {
@@ -47,7 +47,7 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""The kinds of jobs, by the name of a result."""
+"""The kinds of jobs, by the kind of their results."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,16 @@ def finished_rows(
     record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or trainings) in existing files that were measured under the same conditions.
+    """The rows of trials (or trainings) so far that were measured with the current settings in the same environment.
 
-    Rows of a device must come from the environment of its newest one, and all rows from the newest one's host.
-    `settings` holds the current options of a study's trials: rows measured with other options are left out, as are
-    missing and unreadable ones; `missing_results` lists all of these.
+    All rows of a device must come from the environment of its newest row, and all rows of a machine from the host of
+    its newest row. `settings` has the current options of each study's trials. `missing_results` lists the other
+    results.
     """
     rows, _ = read_rows(_newest_first(paths), record)
-    facts = enumerate(rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist())
-    alike = _alike({index: row for index, row in facts if _of_today(row, settings or {})}, several_hosts)
-    return joined(rows.take(pa.array(alike, pa.int64())), record)
+    facts = rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist()
+    current = {index: row for index, row in enumerate(facts) if _has_current_settings(row, settings or {})}
+    return joined(rows.take(pa.array(_of_newest_environment(current, several_hosts), pa.int64())), record)
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
     for path in _newest_first(paths):
         with suppress(UserError):
             searches[path] = first_row(collect_searches([path]))
-    return collect_searches(_alike(searches, several_hosts))
+    return collect_searches(_of_newest_environment(searches, several_hosts))
 
 
 def missing_results(
@@ -97,48 +97,44 @@ def missing_results(
         keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
         present = set() if table is None else set(table[keys].astype(str).itertuples(index=False, name=None))
         for path in paths:
-            tail, values = _parsed(work, path)
+            tail, values = _parse(work, path)
             if tuple(values[key] for key in keys) not in present:
                 results = Path(*path.parts[: -len(tail.parts) - 1])
-                kind, reason = _why(work, path, results / "logs" / work.rule / f"{tail.as_posix()}.log")
+                kind, reason = _cause(work, path, results / "logs" / work.rule / f"{tail.as_posix()}.log")
                 axes: dict[str, Any] = {axis: values.get(axis) for axis in AXES}
                 numbers = {axis: int(axes[axis]) for axis in ("size", "batch_size") if axes[axis]}
                 yield MissingResult(name, axes | numbers, kind, reason)
 
 
-def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
+def _has_current_settings(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
     return row["command"] is None or set(settings.get(row["study"], ())) <= set(row["command"].split())
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
     """The existing files, newest first."""
-    written = {}
-    for path in paths:
-        try:
-            written[path] = path.stat().st_mtime_ns
-        except OSError:
-            continue
-    return sorted(written, key=lambda path: -written[path])
+    return sorted(filter(Path.exists, paths), key=lambda path: -path.stat().st_mtime_ns)
 
 
-def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """The keys of rows with the same environment as the first row of their device, and the same host as the first row
-    of their machine. A field missing from a row matches any value.
+def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
+    """The keys of rows with the environment of the first row of their device and the host of the first row of their
+    machine. A missing value matches any value.
     """
-    columns = [column for column in ENVIRONMENT_COLUMNS if column != "hostname" or not several_hosts]
     expected: dict[tuple[str, str | None, str], Any] = {}
-    alike = []
+    keys = []
     for key, row in rows.items():
-        facts = {(row["machine"], row["device"], name): row.get(name) for name in columns}
-        facts |= {(row["machine"], None, name): row.get(name) for name in host_columns(several_hosts)}
-        facts = {fact: value for fact, value in facts.items() if value is not None}
+        facts = {
+            (row["machine"], device, column): row[column]
+            for device, columns in ((row["device"], ENVIRONMENT_COLUMNS), (None, HOST_COLUMNS))
+            for column in compared_columns(columns, several_hosts)
+            if row.get(column) is not None
+        }
         if all(expected.get(fact, value) == value for fact, value in facts.items()):
             expected |= facts
-            alike.append(key)
-    return alike
+            keys.append(key)
+    return keys
 
 
-def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
+def _parse(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
     """The end of a path (from the study on, without suffix) and the values in it; classes of nodes add a level."""
     for pattern in (work.pattern, work.pattern.replace("/{device}", "/{machine}/{device}")):
         tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
@@ -148,13 +144,13 @@ def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
     raise ValueError(f"{path} is not a path of {work.rule}")
 
 
-def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
-    """Why a result is missing, from its file and the log of its job."""
+def _cause(work: Work, path: Path, log: Path) -> tuple[str, str]:
+    """The kind and reason of a missing result, from its file and the log of its job."""
     if path.is_file():
         try:
             work.read(path)
         except UserError as error:
-            return "unreadable", error.why if isinstance(error, UnreadableError) else str(error)
+            return "unreadable", error.reason if isinstance(error, UnreadableError) else str(error)
         return "excluded", EXCLUDED
     try:
         lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]

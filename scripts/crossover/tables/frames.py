@@ -14,42 +14,43 @@ import pyarrow.parquet as pq
 
 from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_side
 from crossover.files import atomic_path
-from crossover.reading import AGAIN, UnreadableError, read_arrow
+from crossover.reading import RUN_AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
 from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
-"""The columns that identify a device's line."""
+"""The columns that identify a device's series."""
 
-MARK = b"crossover"
+VERSION_KEY = b"crossover"
 """The metadata key with a table's name and version."""
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
-    """Write an Arrow table as Parquet, atomically; its metadata names the table."""
-    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: _mark(path)})
+    """Write an Arrow table as Parquet, atomically, with its name and version in the metadata."""
+    metadata = {**(table.schema.metadata or {}), VERSION_KEY: _version(path)}
     with atomic_path(path) as temporary:
-        pq.write_table(marked, temporary)
+        pq.write_table(table.replace_schema_metadata(metadata), temporary)
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table as `read_arrow_table` does, as a data frame."""
+    """`read_arrow_table` as a data frame."""
     frame: pd.DataFrame = read_arrow_table(path).to_pandas()
     return frame
 
 
-def read_arrow_table(path: Path, remedy: str = AGAIN) -> pa.Table:
-    """Read a table written by this version of the workflow. If the file is unreadable, another table, or of another
-    version, raises a UserError that ends with the remedy.
+def read_arrow_table(path: Path, remedy: str = RUN_AGAIN) -> pa.Table:
+    """Read a table written by this version of the workflow.
+
+    Raises UserError with the remedy if the file is unreadable or contains another table or version.
     """
     table = read_arrow(path, "table", remedy=remedy)
-    if (table.schema.metadata or {}).get(MARK) != _mark(path):
+    if (table.schema.metadata or {}).get(VERSION_KEY) != _version(path):
         raise UnreadableError(path, f"not the table '{path.stem}' of this version of the workflow", remedy)
     return table
 
 
-def _mark(path: Path) -> bytes:
+def _version(path: Path) -> bytes:
     """Name and version of a table; for a derived table, also a digest of its columns with their types and units."""
     columns = [(name, column.dtype, column.unit) for name, column in TABLES.get(path.stem, {}).items()]
     digest = f" {hashlib.sha256(repr(columns).encode()).hexdigest()[:16]}" if columns else ""
@@ -57,7 +58,7 @@ def _mark(path: Path) -> bytes:
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV file written by this workflow; raises UserError if it is unreadable."""
+    """Read a CSV file written by this workflow; raises UnreadableError."""
     try:
         return pd.read_csv(path)
     except (OSError, ValueError) as error:
@@ -70,17 +71,17 @@ def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
 
 
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all trials, with times only for those whose status is ok."""
+    """All trials, with a step time only for those whose status is ok."""
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
 
 
 def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
-    """The rows at points measured for all values of an axis; refinement may add a size for one device only."""
+    """The trials at points measured for all values of an axis: refinement may add a size for one device only."""
     return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows without the CPU on fewer cores, which is only used in comparisons about it."""
+    """The rows except those of the CPU on fewer cores, which only comparisons of CPU sides use."""
     return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 
@@ -90,8 +91,9 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """The rows about the main question: each accelerator against all cores of its host's CPU, in time. With `second`,
-    those over a study's second axis.
+    """The crossovers in time of each accelerator with all cores of its host's CPU.
+
+    With `second`, those over a study's second axis.
     """
     return crossovers[
         (crossovers["pair"] == "device")
@@ -105,21 +107,21 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with additional columns; `columns` has the values by the axes of a cell, other cells stay empty."""
+    """Cells with the columns `names`, whose values are given by the axes of a cell and missing for other cells."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
-    given = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
-    return table_of("cells", cells.assign(**{name: given[name] for name in names}))
+    values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
+    return table_of("cells", cells.assign(**{name: values[name] for name in names}))
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The device's name; None if no row has it, or if it differs between machines."""
+    """The name of the rows' device; None if it is missing, or differs between machines."""
     names = rows["device_name"].dropna().unique()
     return str(names[0]) if len(names) == 1 else None
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None, an array is a list."""
-    # Column by column: pandas' method takes ten times as long for a few rows of a hundred columns.
+    # For a few rows of a hundred columns, pandas' to_dict takes ten times as long.
     columns = {str(name): [_plain(value) for value in column.array] for name, column in table.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -135,18 +137,17 @@ def first_row(table: pd.DataFrame) -> dict[str, Any]:
     return records(table.head(1))[0]
 
 
-def write_table(
-    table: pd.DataFrame, columns: Mapping[str, Mapping[str, str]], path_to_parquet: Path, path_to_csv: Path
-) -> None:
-    """Write a table as Parquet, with each column's metadata, and as CSV, atomically; see `write_csv` for the latter."""
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a derived table as Parquet, with each column's doc and unit as metadata, and beside it as CSV."""
     rows = pa.Table.from_pandas(table, preserve_index=False)
-    schema = pa.schema([field.with_metadata(columns.get(field.name)) for field in rows.schema], rows.schema.metadata)
-    write_rows(rows.cast(schema), path_to_parquet)
-    write_csv(table, path_to_csv)
+    columns = {name: {"doc": column.doc, "unit": column.unit} for name, column in TABLES[path.stem].items()}
+    schema = pa.schema([field.with_metadata(columns[field.name]) for field in rows.schema], rows.schema.metadata)
+    write_rows(rows.cast(schema), path)
+    write_csv(table, path.with_suffix(".csv"))
 
 
 def read_run(folder: Path) -> RunTables:
-    """The tables of a finished run from its results folder. Raises UserError for a file that is missing or damaged."""
+    """Read the tables of a finished run; raises UserError for a file that is missing or damaged."""
     tables = {name: read_table(folder / f"{name}.parquet") for name in TABLE_NAMES}
     cells = tables["cells"]
     for origin, name in CELLS_OF.items():
@@ -157,9 +158,8 @@ def read_run(folder: Path) -> RunTables:
 def write_run(tables: RunTables, folder: Path) -> None:
     """Write the derived tables to a results folder, as Parquet and CSV; `write_rows` writes the measurements."""
     for name in TABLES:
-        columns = {column: {"doc": entry.doc, "unit": entry.unit} for column, entry in TABLES[name].items()}
         parts = [getattr(tables, part) for part in (CELLS_OF.values() if name == "cells" else (name,))]
-        write_table(pd.concat(parts, ignore_index=True), columns, folder / f"{name}.parquet", folder / f"{name}.csv")
+        write_table(pd.concat(parts, ignore_index=True), folder / f"{name}.parquet")
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:
@@ -170,8 +170,10 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """Trials, cells or ratios with column `x`, their point on an x axis. If the axis is the number of threads,
-    it is the CPU's (in ratios, the baseline's) and missing for an accelerator.
+    """Trials, cells or ratios with column `x`, their position on an x axis.
+
+    If the axis is the number of threads, `x` is that of the CPU (in ratios, of the baseline), and missing for
+    accelerators.
     """
     if x_axis != CPU_THREADS:
         return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))
@@ -181,30 +183,31 @@ def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
 
 
 def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
-    """Trials with the parameters of their model; those that ended before it was built get the number from others of
-    the same model."""
-    known = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
-    return rows.assign(parameters=rows["parameters"].fillna(known))
+    """Trials with the number of parameters of their model, also for those that ended before the model was built."""
+    of_model = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
+    return rows.assign(parameters=rows["parameters"].fillna(of_model))
 
 
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
-    """The x axis of each study: the requested one, or the size if parameters do not distinguish the sizes: if a model
-    has no trainable ones, or the same number at two sizes (pixels, tokens). `rows` are trials or cells.
+    """The x axis of each study: the requested one, or the size if parameters do not distinguish the sizes.
+
+    Parameters do not if a model has no trainable ones, or the same number at two sizes (pixels, tokens). `rows` are
+    trials or cells.
     """
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 
 
 def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The files of studies, with the x axis that their rows allow."""
+    """The files of studies, with the x axis of `x_axes_of`."""
     axes = x_axes_of({name: study["x_axis"] for name, study in studies.items()}, rows)
     return {name: {**study, "x_axis": axes[name]} for name, study in studies.items()}
 
 
 def _x_axis(requested: str, rows: pd.DataFrame) -> str:
-    counted = rows.dropna(subset="parameters")
     if requested != "parameters" or rows.empty:
         return requested
-    if set(rows["size"]) > set(counted["size"]):  # functions and unbuildable sizes have none
+    counted = rows.dropna(subset="parameters")
+    if set(rows["size"]) > set(counted["size"]):  # functions, and models that could not be built, have no parameters
         return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()

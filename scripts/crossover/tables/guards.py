@@ -1,6 +1,7 @@
-"""Guard against mixed results: the rows of a device must come from the same environment.
+"""Guard against mixed results.
 
-All rows of a machine, whatever their device, must come from the same host, or from several of the same model.
+All rows of a device must come from the same environment, and all rows of a machine from the same host, or from several
+hosts with the same CPU model.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns that must be the same in all rows of a device, which may come from any of several identical GPUs."""
+"""Columns with one value for all rows of a device. A GPU's UUID is not compared: a host may have several like it."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -41,12 +42,13 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""More columns that affect times, compared only between runs. The host's memory is left out, since identical
+"""Other columns that affect times, compared only between runs. The host's memory is not compared, since identical
 hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns that must be the same in all rows of a machine. Cores are excluded, since the rows of a GPU have only
-a share of the host's."""
+"""Columns with one value for all rows of a machine. Cores are not compared, since a GPU's trials use only a share."""
+
+SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 
 
 def matching_rows(
@@ -55,9 +57,7 @@ def matching_rows(
     record: type[Row] = Measurement,
     processes: int = 1,
 ) -> pa.Table:
-    """The rows of trials (or trainings) in all files, joined by `collect_rows`. Raises UserError if a file is
-    unreadable, or if rows of a device come from different environments.
-    """
+    """`collect_rows` for trials (or trainings), checked by `check_environments`; raises UserError."""
     rows = collect_rows(paths, record, processes)
     check_environments(rows, several_hosts)
     return rows
@@ -66,27 +66,28 @@ def matching_rows(
 def differing_environments(
     first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = (*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS)
 ) -> list[str]:
-    """The fields in which the environments of two runs differ, with their values and the devices affected. Fields
-    missing from a run's table are ignored, as are devices measured in only one run.
+    """The columns in which the environments of two runs differ, with their values and the affected devices.
+
+    Columns and devices that only one run has are not compared.
     """
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
-        # An integer column would show as 2.0 on the side that contains a null.
+        # An integer column would read 2.0 on the side that contains a null.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
             values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
             if values[0] != values[1]:
                 text = f"{column}: {', '.join(values[0])} against {', '.join(values[1])}"
                 devices.setdefault(text, []).append(device)
-    return [f"{text} ({', '.join(concerned)})" for text, concerned in devices.items()]
+    return [f"{text} ({', '.join(affected)})" for text, affected in devices.items()]
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError naming the fields in which the rows of a machine differ; hosts may, if `several_hosts`.
+    """Raise UserError if rows of a device come from different environments, or rows of a machine from different hosts.
 
-    Rows of different devices may differ in everything except their host. Fields missing from the rows are ignored. The
-    `null` workload is treated separately: its rows do not involve torch, which most fields are about.
+    Host names may differ if `several_hosts`. Missing columns are not compared. Rows of the `null` workload are compared
+    with each other only, since it does not use torch.
     """
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
@@ -100,46 +101,44 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
     """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
 
-    Host names may differ if `several_hosts`, but CPU models may not. Unknown values are ignored.
+    Host names may differ if `several_hosts`, but CPU models may not. Missing values are not compared.
     """
     hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for column in host_columns(several_hosts):
+    for column in compared_columns(HOST_COLUMNS, several_hosts):
         for table in (table for table in tables if column in table.column_names):
-            sides = table.select(["machine", "device", column]).group_by(["machine", "device", column]).aggregate([])
-            for side in sides.filter(pc.is_valid(sides[column])).to_pylist():
-                hosts = hosts_of.setdefault((side["machine"], column), {})
-                hosts.setdefault(side[column], []).append(side["device"])
+            groups = table.group_by(["machine", "device", column]).aggregate([])
+            for group in groups.filter(pc.is_valid(groups[column])).to_pylist():
+                hosts = hosts_of.setdefault((group["machine"], column), {})
+                hosts.setdefault(group[column], []).append(group["device"])
     for (machine, column), hosts in hosts_of.items():
         if len(hosts) > 1:
-            whose = "" if machine == HERE else f" of machine '{machine}'"
-            unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
+            values = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
-                f"the rows{whose} come from different hosts: {column} ({unlike}); measure all devices on one host, "
-                "give each host its own results folder, or name kinds of nodes by cluster.classes"
-                + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
+                f"the rows{_of_machine(machine)} come from different hosts: {column} ({values}); measure all devices "
+                "on one host, give each host its own results folder, or name kinds of nodes by cluster.classes"
+                + ("" if several_hosts else f"; {SEVERAL_HOSTS}")
             )
 
 
-def host_columns(several_hosts: bool) -> tuple[str, ...]:
-    """The columns that must be the same in all rows of a machine; host names may differ if `several_hosts`."""
-    return tuple(column for column in HOST_COLUMNS if column != "hostname" or not several_hosts)
+def compared_columns(columns: Sequence[str], several_hosts: bool) -> list[str]:
+    """The columns without the host's name if `several_hosts`."""
+    return [column for column in columns if column != "hostname" or not several_hosts]
+
+
+def _of_machine(machine: str) -> str:
+    return "" if machine == HERE else f" of machine '{machine}'"
 
 
 def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
-    passed_over = {"hostname"} if several_hosts else set()
-    columns = [name for name in ENVIRONMENT_COLUMNS if name in rows.column_names and name not in passed_over]
-    sides = rows.select(["machine", "device"]).group_by(["machine", "device"]).aggregate([]).to_pylist()
-    for side in sides:
-        machine, device = side["machine"], side["device"]
-        side_rows = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
-        values = {column: side_rows[column].unique().to_pylist() for column in columns}
-        unlike = [
-            f"{column} ({', '.join(map(str, several))})" for column, several in values.items() if len(several) > 1
-        ]
-        if unlike:
-            whose = f"device '{device}'" if machine == HERE else f"device '{device}' of machine '{machine}'"
-            advice = ["delete the rows of one", "use another results folder"]
-            advice += [] if several_hosts else ["set cluster.several_hosts to true if only the names of hosts differ"]
+    columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
+    for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
+        machine, device = group["machine"], group["device"]
+        of_device = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
+        values_of = {column: of_device[column].unique().to_pylist() for column in columns}
+        differing = [f"{name} ({', '.join(map(str, values))})" for name, values in values_of.items() if len(values) > 1]
+        if differing:
             raise UserError(
-                f"the rows of {whose} come from different environments: {'; '.join(unlike)}; {', or '.join(advice)}"
+                f"the rows of device '{device}'{_of_machine(machine)} come from different environments: "
+                f"{'; '.join(differing)}; delete the rows of one, or use another results folder"
+                + ("" if several_hosts else f", or {SEVERAL_HOSTS}")
             )

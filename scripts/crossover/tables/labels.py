@@ -1,4 +1,4 @@
-"""Names of devices, sides, machines, lines and cells, for figures and reports."""
+"""Names of devices, sides, machines, cells and metrics, for figures and reports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PROTOCOL_WORDS = {
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
-"""The axes in a cell's name, in this order. The device is shown by a panel, a group or a colour."""
+"""The axes in a cell's name, in this order. The device has its own panel, group or colour instead."""
 
 
 def side_word(device: str, threads: float | None = None) -> str:
-    """A device's short name, with cores for a CPU side: 'GPU', 'CPU on 8 cores'."""
+    """A device's short name, with the number of cores for a CPU side: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
     requested = threads_of_side(device)
     if not is_cpu(device) or (requested is None and threads is None):
@@ -39,7 +39,7 @@ def side_word(device: str, threads: float | None = None) -> str:
 
 
 def device_label(device: str, device_name: str | None, machine: str = HERE) -> str:
-    """A device with its product name, and its machine if machines have names: 'GPU (NVIDIA H200) of node7'."""
+    """A device with its product name, and its machine if that has a name: 'GPU (NVIDIA H200) of node7'."""
     word = f"{side_word(device)} ({short_name(device_name)})" if device_name else side_word(device)
     return word + machine_words("of", machine)
 
@@ -52,17 +52,17 @@ def short_name(device_name: str) -> str:
 
 
 def machine_words(preposition: str, machine: str) -> str:
-    """' of h200' or ' on h200'; empty if machines have no names."""
+    """' of h200' or ' on h200'; empty for a machine without a name."""
     return "" if machine == HERE else f" {preposition} {machine}"
 
 
 def machine_side(device: str, machine: str) -> str:
-    """Name of a device among several machines: 'this CPU', 'GPU of h200'."""
-    return f"this {side_word(device)}" if machine == HERE else side_word(device) + machine_words("of", machine)
+    """Name of a device among those of several machines: 'this CPU', 'GPU of h200'."""
+    return f"this {side_word(device)}" if machine == HERE else f"{side_word(device)} of {machine}"
 
 
 def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:
-    """The axes in which a table's rows differ."""
+    """The axes on which a table's rows differ."""
     return [axis for axis in axes if axis in table and table[axis].nunique() > 1]
 
 
@@ -86,7 +86,7 @@ AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples per batch", CPU
 
 
 def axis_label(row: Mapping[str, Any]) -> str:
-    """Unit of a crossover's x axis: 'parameters', 'samples per batch', 'cores', or the name of the size."""
+    """Unit of a crossover's x axis: 'parameters', 'samples per batch', 'CPU cores', or the name of the size."""
     return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
 
 
@@ -100,11 +100,11 @@ METRIC_TITLES = {
     "first_step_s": "time of the first step",
     "device_time_s": "time per step on the device",
 }
-"""Titles of metrics that are not in the table of cells."""
+"""Titles of metrics that are not columns of table `cells`."""
 
 
 def metric_title(metric: str) -> str:
-    """The name of a metric on a page: its title, or else the description of its column."""
+    """A metric's title on the page, or else the description of its column."""
     if metric in METRIC_TITLES:
         return METRIC_TITLES[metric]
     if metric in CELLS:

@@ -1,15 +1,13 @@
-"""Join the rows of several machines' runs into one table with the machine as an axis."""
+"""Join the runs of several machines into one, with the machine as an axis."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from crossover.config.words import HERE
 from crossover.errors import UserError
@@ -19,22 +17,14 @@ from crossover.tables.roofs import read_roofs_of
 from crossover.tables.rows import collect_rows, with_column
 from crossover.text import shortened
 
-AGAIN = "copy it again, or measure again with this version"
+COPY_AGAIN = "copy it again, or measure again with this version"
 
 Run = tuple[str | None, Path]
 """A machine's name, if given by the user, and its results folder."""
 
 
-@dataclass(frozen=True)
-class JoinedRuns:
-    """The rows and roofs of several runs, each with the name of its machine."""
-
-    rows: pa.Table
-    roofs: pd.DataFrame
-
-
-def join_runs(runs: Sequence[Run]) -> JoinedRuns:
-    """The rows and the roofs of all runs, in the order of the runs.
+def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
+    """The rows and the roofs of several runs, with the names of their machines.
 
     If a run names its machines, the names are kept; otherwise a machine is named by the user, or after its host.
     Raises UserError for a folder or name used by two runs, for an unreadable row, and for inconsistent rows of one
@@ -49,36 +39,36 @@ def join_runs(runs: Sequence[Run]) -> JoinedRuns:
         tables.append(with_column(table, "machine", [names[machine] for machine in table["machine"].to_pylist()]))
         run_roofs = read_roofs_of(folder)
         roofs.append(run_roofs.assign(machine=run_roofs["machine"].map(names)))
-        for machine in pc.unique(tables[-1]["machine"]).to_pylist():
+        for machine in names.values():
             if machine in owners:
                 raise UserError(
                     f"{owners[machine]} and {folder} are both of machine '{machine}'; give each a name: "
                     "laptop=results_a h200=results_b"
                 )
             owners[machine] = folder
-    return JoinedRuns(pa.concat_tables(tables), pd.concat(roofs, ignore_index=True))
+    return pa.concat_tables(tables), pd.concat(roofs, ignore_index=True)
 
 
 def _check_folders(runs: Sequence[Run]) -> None:
-    times_given = Counter(folder.resolve() for _, folder in runs)
+    counts = Counter(folder.resolve() for _, folder in runs)
     for name, folder in runs:
-        if times_given[folder.resolve()] > 1:
+        if counts[folder.resolve()] > 1:
             raise UserError(f"{folder}: it is given twice; allowed: each folder once")
         if name == HERE:
             raise UserError(f"{folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
 
 
 def _read_run(folder: Path) -> pa.Table:
-    """The rows of a run: its table of trials, or the rows in cells/ if the table was never made."""
+    """The rows of a run: its table of trials, or without this table the rows in cells/."""
     table = folder / "measurements.parquet"
     files = sorted((folder / "cells").rglob("trial-*.parquet"))
     if not table.is_file() and not files:
         raise UserError(
             f"{folder}: it has neither measurements.parquet nor rows in cells/; allowed: the results folder of a run"
         )
-    rows = read_arrow_table(table, AGAIN) if table.is_file() else collect_rows(files)
+    rows = read_arrow_table(table, COPY_AGAIN) if table.is_file() else collect_rows(files)
     if not len(rows):
-        raise UserError(f"{folder}: it holds no rows; allowed: the results folder of a run")
+        raise UserError(f"{folder}: it contains no rows; allowed: the results folder of a run")
     try:
         check_environments(rows, several_hosts=True)
     except UserError as error:
@@ -87,7 +77,7 @@ def _read_run(folder: Path) -> pa.Table:
 
 
 def _names(table: pa.Table, name: str | None) -> dict[str, str]:
-    """The names of a run's machines in the merged table, by their names in the run."""
+    """Map the names of a run's machines to their names in the joined table."""
     machines = table["machine"].unique().to_pylist()
     if machines == [HERE]:
         hosts = sorted(filter(None, table["hostname"].unique().to_pylist()))

@@ -1,7 +1,7 @@
-"""Set a run's report and its files aside as long as they are outdated.
+"""Set an outdated report and its files aside until there is a new report.
 
-A report of earlier measurements is set aside before new ones begin, so that it is never mistaken for theirs: Snakemake
-deletes or restores the outputs of a failed job, and leaves those of jobs that never ran.
+The report is moved before new measurements begin, so that it is never mistaken for their report: Snakemake deletes or
+restores the outputs of a failed job, and keeps those of jobs that did not run.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from crossover.files import atomic_path
 from crossover.tables.run_tables import TABLES
 
 OUTDATED = "outdated"
-"""Folder in the results that keeps an earlier report until a new one is written."""
+"""Folder in the results for the earlier report."""
 
 REPORT_FILES = {
     "report": "report.html",
     "markdown": "summary.md",
-    "closing": "summary.txt",  # the lines printed at the end of a run
+    "closing": "summary.txt",  # printed at the end of a run
     "provenance": "provenance.json",
     "columns": "datapackage.json",
     "rows": "measurements.schema.json",
@@ -32,7 +32,7 @@ MARKED = {
     "summary.md": ("**", "**\n\n"),
     "summary.txt": ("", "\n\n"),
 }
-"""The files for readers, with the markup around the mark."""
+"""The files for readers, with the markup before and after the mark."""
 
 MARK = (
     "Outdated: a later run has started to measure or compute again, and has no report yet. "
@@ -41,15 +41,12 @@ MARK = (
 
 
 def set_aside(results: Path) -> None:
-    """Move the report, figures and derived tables of a results folder to `outdated/`, and mark the report. Tables and
-    figures without a report are deleted: the next analysis makes them again.
+    """Move the report, figures and derived tables of a results folder to `outdated/`, and mark the report.
+
+    Without a report, the figures and tables are deleted: the next analysis makes them again.
     """
-    names = [
-        *REPORT_FILES.values(),
-        "figures",
-        *(f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")),
-    ]
-    present = [results / name for name in names if (results / name).exists()]
+    tables = [f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")]
+    present = [path for name in (*REPORT_FILES.values(), "figures", *tables) if (path := results / name).exists()]
     outdated = results / OUTDATED
     if (results / REPORT_FILES["report"]).is_file():
         shutil.rmtree(outdated, ignore_errors=True)
@@ -64,12 +61,12 @@ def set_aside(results: Path) -> None:
 
 
 def forget_outdated(results: Path) -> None:
-    """Delete what was set aside, once there is a new report."""
+    """Delete the earlier report."""
     shutil.rmtree(results / OUTDATED, ignore_errors=True)
 
 
 def _mark(path: Path) -> None:
-    """Insert the mark at the top of a file for readers; in a page, at the top of its body."""
+    """Insert the mark at the top of a file, or of a page's body."""
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Reference machines: the trials of a finished run as a small folder, to compare other machines with.
+"""Reference machines: the trials of a finished run in a small folder, with which other machines are compared.
 
-A run reads the facts about its references before it measures, so pandas is imported only to read trials.
+Rules read the facts about references before a run measures, so pandas is imported only to read trials.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ KEPT = (
 """The columns of a trial that a comparison needs."""
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
-"""The columns of a roof that a limit needs."""
+"""The columns of a roof that a comparison needs."""
 
 CHECKSUM = "facts_and_roofs_sha256"
 
 LARGEST_BYTES = 200_000
-"""Maximum size of the table of trials."""
+"""Maximum size of the file of trials."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class Facts:
 
     name: str
     device_name: str
-    """The accelerator."""
+    """Name of the accelerator."""
     cpu_model: str
     physical_cores: int
     measured_on: str
-    """Date of its first trial."""
+    """Date of the first trial."""
     torch_version: str
     python_version: str
     driver_version: str | None
     operating_system: str
     code_version: str | None
-    """git commit."""
+    """Git commit of the measuring code."""
     command: str | None
-    """Command of the run that measured it."""
+    """Command of the run."""
 
 
 def read_facts(folder: Path) -> Facts:
@@ -89,7 +89,7 @@ def read_facts(folder: Path) -> Facts:
 
 
 def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Write the facts, and rows of table `roofs`, beside the table of trials."""
+    """Write the facts, and rows of table `roofs`, to the folder with the file of trials."""
     content = {
         "version": VERSION,
         "facts": asdict(facts),
@@ -102,7 +102,7 @@ def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] =
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """The SHA-256 of facts and roofs, whatever their layout in the file."""
+    """The SHA-256 of facts and roofs, independent of their layout in the file."""
     checked = [content["facts"], content.get("roofs", [])]
     return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
@@ -113,50 +113,48 @@ class Reference:
 
     facts: Facts
     trials: pd.DataFrame
-    """One row per trial, with all columns of measurements; columns not kept are empty."""
+    """One row per trial with all columns of measurements, of which only KEPT have values."""
     roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
-    """Table `roofs` of its accelerator; empty if none were exported."""
+    """Table `roofs` for its accelerator; empty if no roofs were exported."""
 
 
 def read_reference(folder: Path) -> Reference:
     """Read the reference machine in a folder; raises UserError if it is damaged or of another version."""
     facts = read_facts(folder)
-    trials = folder / TRIALS_FILE
+    trials, path = folder / TRIALS_FILE, folder / FACTS_FILE
     table = read_arrow(trials, "table")
     if missing := [name for name in KEPT if name not in table.column_names]:
         raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
-    path = folder / FACTS_FILE
     try:
         roofs = table_of("roofs", read_json(path, "reference").get("roofs", ())).assign(machine=facts.name)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise UserError(f"{shown_path(path)}: its roofs are no rows of table roofs; export it again") from None
+        raise UserError(f"{shown_path(path)}: its roofs are not rows of table roofs; export it again") from None
     return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)), roofs)
 
 
 def with_facts(cells: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
-    """The cells of references, with the facts about their machines in column `reference`."""
+    """Cells of references, with the facts about their machines in column `reference`."""
     facts = {reference.facts.name: json.dumps(asdict(reference.facts)) for reference in references}
     return cells.assign(reference=cells["machine"].map(facts).astype("string"))
 
 
 def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
-    """The facts about the machines of some references' cells, by name."""
+    """The facts in the `reference` column of cells, by the name of the machine."""
     facts = [Facts(**json.loads(text)) for text in cells["reference"].unique()]
     return {machine.name: machine for machine in facts}
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """The trials with all flags of their cells, some of which need data that a reference does not keep
-    (`above_roof`)."""
+    """Trials with all flags of their cells; `above_roof`, for one, needs data that a reference does not keep."""
     import pandas as pd
 
     columns = [*AXES, "flags"]
     flags_of = {cell[:-1]: cell[-1] for cell in cells[columns].itertuples(index=False, name=None)}
-    joined = [
+    flags = [
         sorted({*trial[-1], *flags_of.get(trial[:-1], ())})
         for trial in trials[columns].itertuples(index=False, name=None)
     ]
-    return trials.assign(flags=pd.Series(joined, trials.index, dtype=object))
+    return trials.assign(flags=pd.Series(flags, trials.index, dtype=object))
 
 
 def write_reference(
@@ -164,7 +162,8 @@ def write_reference(
 ) -> Reference:
     """Write the trials of one machine, and the roofs of its accelerator, as a reference.
 
-    Raises UserError if they are of several machines, lack the CPU or an accelerator, or are of uncommitted code.
+    Raises UserError if the trials come from several machines or from uncommitted code, or if the CPU or an accelerator
+    is missing.
     """
     from crossover.tables.frames import first_row, records
 
@@ -197,7 +196,7 @@ def write_reference(
         **{key: host[key] for key in ("torch_version", "python_version", "operating_system", "code_version")},
     )
     trials = folder / TRIALS_FILE
-    table = valid[list(KEPT)].sort_values([*KEPT[: KEPT.index("status")]]).reset_index(drop=True)
+    table = valid[list(KEPT)].sort_values(list(KEPT[: KEPT.index("status")])).reset_index(drop=True)
     with atomic_path(trials) as temporary:
         table.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:

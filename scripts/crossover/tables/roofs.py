@@ -1,4 +1,4 @@
-"""Read the roofs of devices, written by scripts/probe_roofs.py, into one table."""
+"""Read the roofs of devices, which scripts/probe_roofs.py writes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from crossover.tables.run_tables import table_of
 
 
 def read_roofs_of(folder: Path) -> pd.DataFrame:
-    """The roofs in a results folder; empty where none were probed."""
+    """`read_roofs` for all files in a results folder; an empty table if no roofs were probed."""
     return read_roofs(sorted((folder / "roofs").rglob("*.json")))
 
 
 def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row per roof, device by device; raises UserError naming all files that are unreadable or outdated."""
-    tables, torn = read_each(paths, _table)
-    check_readable(torn)
+    """Table `roofs` from its files; raises UserError that lists all unreadable and outdated files."""
+    tables, errors = read_each(paths, _read_roofs)
+    check_readable(errors)
     return pd.concat([table_of("roofs"), *tables.values()], ignore_index=True)
 
 
-def _table(path: Path) -> pd.DataFrame:
+def _read_roofs(path: Path) -> pd.DataFrame:
     try:
         return table_of("roofs", read_json(path, "list of roofs"))
     except (KeyError, TypeError, ValueError):
@@ -39,13 +39,13 @@ class Roofs:
     peaks: Mapping[str, float]
     """FLOP/s by precision."""
     working_sets: Sequence[float]
-    """Bytes, ascending."""
+    """In bytes, ascending."""
     bandwidths: Sequence[float]
-    """B/s at each of them."""
+    """In B/s, for each working set."""
     graph_launch_s: float
-    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without CUDA graphs."""
+    """Time of a tiny kernel within a CUDA graph; NaN on a device without CUDA graphs."""
     graph_gap_s: float
-    """The part of that time in which the kernel does not run."""
+    """The part of `graph_launch_s` in which the kernel does not run."""
 
     @classmethod
     def best_of(cls, rows: pd.DataFrame) -> Roofs:
@@ -58,15 +58,11 @@ class Roofs:
         """The roofs in the rows of one device, by the median repeat of each probe."""
         products = rows[rows["roof"] == "matmul"]
         memory = rows[rows["roof"] == "memory"].sort_values("working_set_bytes")
-
-        def only(roof: str) -> float:
-            values = rows.loc[rows["roof"] == roof, "value"]
-            return float(values.iloc[0]) if len(values) else math.nan
-
+        value_of = dict(zip(rows["roof"], rows["value"].astype(float), strict=True))
         return cls(
             dict(zip(products["precision"], products["value"].astype(float), strict=True)),
             memory["working_set_bytes"].astype(float).tolist(),
             memory["value"].astype(float).tolist(),
-            only("graph_launch"),
-            only("graph_gap"),
+            value_of.get("graph_launch", math.nan),
+            value_of.get("graph_gap", math.nan),
         )

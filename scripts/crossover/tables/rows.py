@@ -1,7 +1,6 @@
 """Read the rows of trials, trainings and searches from their files, and join them.
 
-For a repeated trial, a single row is used; the check and profile of a cell's first trial also apply to its later
-trials.
+A repeated trial counts once. The check and the profile of a cell's first trial apply to its other trials, too.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES
 from crossover.tables.run_tables import table_of
 
 ROWS_AT_ONCE = 500
-"""Number of files joined at once: tables of one row take far more memory than their rows joined."""
+"""Number of files that are joined at once: tables of one row take far more memory than their joined rows."""
 
 CUT_SHORT = {"incomplete", "not_checked"}
-"""Flags of a row that lacks columns that another row of its trial may have."""
+"""Flags of a row in which columns are missing that another row of its trial may have."""
 
-JUDGED = ("status", "reason", "flags")
+FROM_FIRST = ("status", "reason", "flags")
 """The columns of later trials that depend on the first trial."""
 
 SIDE_BY_SIDE = "side_by_side"
@@ -43,19 +42,16 @@ def reading_processes() -> int:
 
 
 def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, processes: int = 1) -> pa.Table:
-    """Join rows of trials (or trainings), ordered by cell and number.
-
-    Raises UserError naming all files that are unreadable or outdated.
-    """
-    rows, torn = read_rows(paths, record, processes)
-    check_readable(torn)
+    """Read and join rows of trials (or trainings); raises UserError that lists all unreadable and outdated files."""
+    rows, errors = read_rows(paths, record, processes)
+    check_readable(errors)
     return joined(rows, record)
 
 
 def read_rows(
     paths: Sequence[Path], record: type[Row], processes: int = 1
 ) -> tuple[pa.Table, dict[Path, UnreadableError]]:
-    """The rows that can be read, in the order of their files, and the errors of the others."""
+    """The readable rows, in the order of their files, and the errors for the other files."""
     read = partial(_read_part, record=record)
     parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
     if processes == 1 or len(parts) < 2:
@@ -64,7 +60,12 @@ def read_rows(
         with ProcessPoolExecutor(min(processes, len(parts))) as pool:
             results = list(pool.map(read, parts))
     rows = pa.concat_tables([arrow_schema(record).empty_table(), *(table for table, _ in results)])
-    return rows, {path: error for _, torn in results for path, error in torn.items()}
+    return rows, {path: error for _, errors in results for path, error in errors.items()}
+
+
+def _read_part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
+    rows, errors = read_each(paths, partial(read_row, record=record))
+    return pa.concat_tables([arrow_schema(record).empty_table(), *rows.values()]).combine_chunks(), errors
 
 
 def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
@@ -74,22 +75,10 @@ def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
 
 
 def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
-    """Read the row in a file; raises UserError if it is unreadable or outdated."""
-    row, torn = _read_part([path], record)
-    check_readable(torn)
-    return row
-
-
-def _read_part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
-    schema = arrow_schema(record)
-    rows, torn = read_each(paths, partial(_read_row, schema=schema, version=record.schema_version))
-    return pa.concat_tables([schema.empty_table(), *rows.values()]).combine_chunks(), torn
-
-
-def _read_row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
-    row = read_arrow(path, "row")
+    """Read the row in a file; raises UnreadableError, also if another version wrote it."""
+    row, schema = read_arrow(path, "row"), arrow_schema(record)
     try:
-        if set(row.column_names) != set(schema.names) or row["schema_version"].to_pylist() != [version]:
+        if set(row.column_names) != set(schema.names) or row["schema_version"].to_pylist() != [record.schema_version]:
             raise UnreadableError(path, "written by another version of this workflow")
         row = row.select(schema.names)
         return row if row.schema.equals(schema) else row.cast(schema)
@@ -98,8 +87,9 @@ def _read_row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
 
 
 def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence[str] = COLUMNS) -> pa.Table:
-    """Read trials of any version: the needed columns, and those in `others` that the file has, with current types. If
-    the file is unreadable or lacks a needed column, raises a UserError that ends with the remedy.
+    """Read trials of any version: the needed columns, and those of `others` that the file has, with current types.
+
+    Raises UnreadableError with the remedy if the file is unreadable or a needed column is missing.
     """
     trials = read_arrow(path, "table", [*needed, *others], remedy)
     for name in needed:
@@ -116,15 +106,15 @@ def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence
 
 
 def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    """A table with other values in a column of unchanged type."""
+    """A table with new values in a column, of the same type."""
     field = table.schema.field(name)
     return table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
 
 
 def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row per search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
-    rows, torn = read_each(paths, _read_search)
-    check_readable(torn)
+    """Table `largest_batches` from the files of searches; raises UserError like `collect_rows`."""
+    rows, errors = read_each(paths, _read_search)
+    check_readable(errors)
     return table_of("largest_batches", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
 
 
@@ -144,7 +134,7 @@ def _read_search(path: Path) -> dict[str, Any]:
 
 
 def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
-    """Flags of disturbances from outside, by cell and trial number."""
+    """The flags of disturbed trials that are due to the machine (DISTURBED), by cell and trial number."""
     disturbed: dict[Cell, dict[int, list[str]]] = defaultdict(dict)
     for row in trials.select([*AXES, "trial", "status", "flags"]).to_pylist():
         if flags := _disturbances(row):
@@ -153,29 +143,29 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:
-    """One row per trial: if it was repeated, the repeat if it has a time and was less disturbed, else the first
-    row."""
+    """One row per trial: the first row, or a repeat that has a time and was less disturbed."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
     rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
-    counting: dict[tuple[Any, ...], int] = {}
+    selected: dict[tuple[Any, ...], int] = {}
     for index in sorted(range(len(rows)), key=lambda index: rows[index]["repeat"] or 0):
         trial = (*_cell(rows[index]), rows[index]["trial"])
-        if trial not in counting or _replaces(rows[index], rows[counting[trial]]):
-            counting[trial] = index
-    return trials.take(sorted(counting.values()))
+        if trial not in selected or _replaces(rows[index], rows[selected[trial]]):
+            selected[trial] = index
+    return trials.take(sorted(selected.values()))
 
 
-def _replaces(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    if row["status"] != "ok" or CUT_SHORT.intersection(row["flags"] or ()).difference(before["flags"] or ()):
+def _replaces(repeat: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """True if a repeat has a time, is as complete as the other row of its trial, and was less disturbed."""
+    if repeat["status"] != "ok" or CUT_SHORT.intersection(repeat["flags"] or ()).difference(row["flags"] or ()):
         return False
-    return _degree(row) < _degree(before)
+    return _degree(repeat) < _degree(row)
 
 
 def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
-    """How much a trial was disturbed: the number of flags, and of CPUs that others kept busy.
+    """Degree of disturbance: the number of flags, then the number of CPUs that other programs kept busy.
 
-    Not based on its time: choosing the faster of two would make a machine look faster than it is.
+    The time of a row does not count: choosing the faster of two rows would make a machine look faster than it is.
     """
     flags = _disturbances(row)
     return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
@@ -189,20 +179,20 @@ def _disturbances(row: Mapping[str, Any]) -> list[str]:
 def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
-    Trials that are ok become `invalid` if the first is invalid with a wrong result, or none, as after a crash or a
-    changed setting. They are flagged `not_checked` if the first is missing, ended before the check, or was disturbed
-    and could not be checked. Trials beside others on other GPUs are flagged `side_by_side` if the first one's profile
-    shows a step that mostly waits for the host.
+    Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
+    before the check, as after a crash. They are flagged `not_checked` if the first trial is missing, or is not ok for
+    another reason and has not passed the check. Trials that ran beside others on other GPUs are flagged `side_by_side`
+    if the device mostly waits for the host in the first trial's profile.
     """
-    sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
+    ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0
-    if alone and sound.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
+    if alone and ok_firsts.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
         return trials
-    rows = trials.select([*AXES, "trial", "check", "leased_beside", "host_bound_share", *JUDGED]).to_pylist()
+    rows = trials.select([*AXES, "trial", "check", "leased_beside", "host_bound_share", *FROM_FIRST]).to_pylist()
     firsts = {_cell(row): row for row in rows if row["trial"] == 1}
-    judged = [_beside(_judged(row, firsts.get(_cell(row))), firsts.get(_cell(row))) for row in rows]
-    for name in JUDGED:
-        trials = with_column(trials, name, [row[name] for row in judged])
+    rows = [_with_profile(_with_check(row, firsts.get(_cell(row))), firsts.get(_cell(row))) for row in rows]
+    for name in FROM_FIRST:
+        trials = with_column(trials, name, [row[name] for row in rows])
     return trials
 
 
@@ -210,7 +200,7 @@ def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[axis] for axis in AXES)
 
 
-def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+def _with_check(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
     if row["trial"] == 1 or row["status"] != "ok":
         return row
     if first and (first["status"] == "ok" or first["check"] == "passed"):
@@ -218,11 +208,11 @@ def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]
     if first and first["status"] == "invalid" and first["check"] != "not_checked":
         return {**row, "status": "invalid", "reason": first["reason"]}
     why = f"ended with status {first['status']}" if first else "is missing"
-    reason = row["reason"] or f"its first trial, which alone is checked, {why}"
+    reason = row["reason"] or f"only a cell's first trial is checked, and it {why}"
     return {**row, "reason": reason, "flags": [*(row["flags"] or []), "not_checked"]}
 
 
-def _beside(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+def _with_profile(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
     share = first["host_bound_share"] if first else None
     flags = row["flags"] or []
     if row["status"] != "ok" or not row["leased_beside"] or (share or 0) <= HOST_BOUND_SHARE or SIDE_BY_SIDE in flags:

@@ -1,6 +1,6 @@
 """The tables of a run: their names, columns and rows.
 
-Rules take the names from here, so pandas is imported only to make a table.
+Rules import the names, so pandas is imported only to make a table.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 def _table(columns: Mapping[str, Column], doc: str) -> Any:
-    """A table: its columns, and what a row stands for."""
+    """A table with its columns; `doc` describes a row."""
     return field(metadata={"columns": columns, "doc": doc})
 
 
 @dataclass(frozen=True)
 class RunTables:
-    """The tables of a run, one file each; a table that no study needs is empty, with its columns. They are listed in
-    the order in which they are made: all but the measurements are made from these, the trainings and the searches. For
-    file `cells`, each field has the rows of one origin.
+    """The tables of a run, one file each, in the order in which they are made.
+
+    A table that no study needs has columns but no rows. The three fields of cells have the rows of file `cells`, by
+    their origin.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
@@ -37,34 +38,35 @@ class RunTables:
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: the speed-up of one over the other")
-    crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a line, pair of sides and cost, with their crossover")
-    machines: pd.DataFrame = _table(registry.MACHINES, "a device of a machine, ranked at a point of its line")
+    crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a series, pair of sides and cost, with their crossover")
+    machines: pd.DataFrame = _table(registry.MACHINES, "a device of a machine, ranked at a point of its series")
     latencies: pd.DataFrame = _table(registry.LATENCIES, "a cell and method to measure its latency")
     quality: pd.DataFrame = _table(
         registry.QUALITY, "a training, with the differences of its cell's models from the CPU's in fp32"
     )
     largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
     claims: pd.DataFrame = _table(registry.CLAIMS, "a published statement and machine, with the verdict")
-    answers: pd.DataFrame = _table(registry.ANSWERS, "a question and line")
+    answers: pd.DataFrame = _table(registry.ANSWERS, "an answer about a series")
 
     def of_study(self, study: str) -> RunTables:
-        """The tables with the rows of one study; roofs are common to all studies."""
+        """The tables with the rows of one study, and all roofs."""
         names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
 
 CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "reference_cells"}
-"""The field of RunTables with the cells of each of ORIGINS."""
+"""The field of RunTables with the cells of an origin."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
-"""Description of a row of each table, by the table's name."""
+"""What a row of each table describes, by the table's name."""
 TABLE_NAMES = tuple(ROWS_OF)
 TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in _ENTRIES[1:]}
 """The columns of each derived table, by its name; those of measurements are in `crossover.tables.columns`."""
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, from rows or from a wider table; absent values are missing.
+    """A derived table with all its columns and types, from rows or from a table with more columns.
+
     Raises KeyError for an unknown column in a row.
     """
     import pandas as pd
@@ -78,10 +80,10 @@ def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) 
     return rows.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})
 
 
-def run_tables(**given: pd.DataFrame) -> RunTables:
-    """The tables of a run; those not given are empty, with their columns."""
+def run_tables(**tables: pd.DataFrame) -> RunTables:
+    """The tables of a run; tables that are not given have columns but no rows."""
     import pandas as pd
 
     empty = {"measurements": pd.DataFrame(columns=list(COLUMNS))} | {name: table_of(name) for name in TABLES}
     empty |= {name: table_of("cells") for name in CELLS_OF.values()}
-    return RunTables(**(empty | given))
+    return RunTables(**(empty | tables))

@@ -1,4 +1,4 @@
-"""The code key of a job covers all files that it imports, in whatever way, and the packages of its workload."""
+"""The code key of a job covers all files that it imports, and the packages of its workload."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ COUNTS = {
     ("training", "disc_mlp"): {*STEP, "training"},
     ("trial", "null"): {"clock/timing", "null_trial"},
 }
-"""Modules of the measurement in the key of a kind of job and a workload, in addition to ALWAYS."""
+"""Modules of `measurement` in the key of a kind of job for a workload, in addition to ALWAYS."""
 ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
 NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
 
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the library that tests may edit, with a working directory beside it."""
+    """A copy of the library for edits, with a working directory beside it."""
     copy = tmp_path / "scripts"
     shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code_key, "LIBRARY", copy)
@@ -51,12 +51,12 @@ def workload(library: Path, text: str) -> None:
 
 
 def modules(kind: str, workload: str) -> set[str]:
-    """The files of this library that are part of the key, relative to it."""
+    """Paths of the files in the key, relative to the library."""
     return {str(path.relative_to(LIBRARY)) for path in code_of(kind, workload).files.values()}
 
 
 @pytest.mark.parametrize(("kind", "workload"), COUNTS)
-def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workload: str) -> None:
+def test_the_files_of_a_job_are_those_that_it_imports(kind: str, workload: str) -> None:
     def files(names: Iterable[str], folder: str) -> set[str]:
         paths = {f"{folder}/{name}.py" for name in names}
         assert all((LIBRARY / path).is_file() for path in paths)
@@ -69,7 +69,7 @@ def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workl
     assert not files(NEVER, "crossover") & counted
 
 
-def test_another_version_of_a_package_counts_where_the_workload_imports_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_of_a_package_changes_the_keys_of_workloads_that_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def keys() -> dict[str, str]:
         version_of.cache_clear()
         return {name: code_of("trial", name).key for name in ("bert", "disc_mlp")}
@@ -85,14 +85,14 @@ def test_another_version_of_a_package_counts_where_the_workload_imports_it(monke
     version_of.cache_clear()
 
 
-def test_packages_are_named_by_their_distributions(library: Path) -> None:
+def test_packages_have_the_names_of_their_distributions(library: Path) -> None:
     """Packages that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
     workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
     assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
 
 
-def test_the_table_of_a_users_model_counts(tmp_path: Path) -> None:
+def test_editing_the_table_of_a_users_model_changes_its_key(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import torch")
     samples = tmp_path / "samples.csv"
     samples.write_text("a,b\n1,2\n")
@@ -107,7 +107,7 @@ def test_the_table_of_a_users_model_counts(tmp_path: Path) -> None:
     assert len({before, without, key(model)}) == 3
 
 
-def test_comments_and_docstrings_do_not_count(library: Path) -> None:
+def test_editing_comments_and_docstrings_keeps_the_key(library: Path) -> None:
     text = '"""Words."""\nclass A:\n    """More."""\n    size = 1\n    """What it is."""\n    name = "this"\n'
 
     def key(text: str) -> str:
@@ -132,8 +132,8 @@ print(json.dumps([row.status, row.code_key, imported]))
 """
 
 
-def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
-    """Checked on a real trial with all its passes."""
+def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path) -> None:
+    """The trial runs with all its passes."""
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)
@@ -145,7 +145,7 @@ def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
     assert set(counted.files) - set(imported) == only_in_a_fork
 
 
-def test_a_server_has_imported_what_it_looks_after() -> None:
+def test_the_server_watches_all_files_that_it_has_imported() -> None:
     code = (
         f"import json, sys; sys.path.insert(0, {str(LIBRARY)!r}); "
         "from crossover.measurement.process.server import preload; "

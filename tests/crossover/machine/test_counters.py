@@ -28,7 +28,7 @@ SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 
 
 
 def running(monkeypatch: pytest.MonkeyPatch, *pids: int) -> None:
-    """Child processes of this process in the fake kernel."""
+    """Give this process children with these ids."""
     process = SimpleNamespace(children=lambda **_: [SimpleNamespace(pid=pid) for pid in pids])
     monkeypatch.setattr(counters.psutil, "Process", lambda: process)
 
@@ -51,7 +51,7 @@ def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Pat
     )
 
 
-def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> None:
+def test_counters_are_read_for_the_usable_cpus(machine: Path) -> None:
     counters_now = read_counters(machine, cpus=[0, 1])
     assert counters_now.load == 1.5
     assert counters_now.cpu_pressure_s == 2.5
@@ -64,7 +64,7 @@ def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> Non
     assert counters_now.ticks == expected
 
 
-def test_the_other_thread_of_a_core_belongs_to_it(machine: Path) -> None:
+def test_the_siblings_of_a_cpu_are_included(machine: Path) -> None:
     """CPU 2 is the other thread of CPU 0; the kernel lists no siblings of CPU 1."""
     siblings = machine / "sys/devices/system/cpu/cpu0/topology/thread_siblings_list"
     siblings.parent.mkdir(parents=True)
@@ -74,9 +74,7 @@ def test_the_other_thread_of_a_core_belongs_to_it(machine: Path) -> None:
     assert (ticks.cpus, ticks.busy) == (2, 126 + 7777)
 
 
-def test_children_count_while_they_run_as_after_they_are_waited_for(
-    machine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_of_children_counts_before_and_after_they_end(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def children(pids: list[int]) -> int:
         running(monkeypatch, *pids)
         ticks = read_counters(machine, cpus=[0]).ticks
@@ -91,7 +89,7 @@ def test_children_count_while_they_run_as_after_they_are_waited_for(
     assert children([]) == 23 + 48 + 10
 
 
-def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(kernel: Callable[..., Path]) -> None:
+def test_cgroup_v1_counts_throttling_in_nanoseconds(kernel: Callable[..., Path]) -> None:
     stat = "nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n"
     root = kernel({"proc/self/cgroup": "1:cpu,cpuacct:/job\n", "sys/fs/cgroup/cpu/job/cpu.stat": stat})
     assert read_counters(root, cpus=[0]).throttled_s == 2.5
@@ -132,7 +130,7 @@ def reading(
     )
 
 
-def test_the_shares_between_two_readings() -> None:
+def test_shares_between_two_readings() -> None:
     # 10 s on 4 CPUs are 4000 ticks: 1500 busy, of which 800 ours and 200 our children's: others kept 500 / 4000 of 4
     # CPUs busy.
     before = reading(100.0, 2000, 300, total=10_000, stolen=70, pressure_s=7.0, children=50)
@@ -159,7 +157,9 @@ def test_the_shares_between_two_readings() -> None:
     ],
     ids=["alone", "lost child", "other CPUs"],
 )
-def test_the_load_by_others(before: Counters, after: Counters, others: float | None, children: float | None) -> None:
+def test_load_by_other_programs(
+    before: Counters, after: Counters, others: float | None, children: float | None
+) -> None:
     between = counters_between(before, after)
     assert (between["others_cpus"], between["children_cpus"]) == (others, children)
     assert (between["cpu_pressure_share"] is None) == (before == after)

@@ -24,7 +24,7 @@ from fake_nvml import FakeGpu, FakeNvml
 
 @pytest.fixture
 def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with two NVIDIA GPUs; the second is partitioned (MIG)."""
+    """A machine with two NVIDIA GPUs, of which the second is partitioned (MIG)."""
     split = FakeGpu("GPU-4567-89ab", instances=(FakeGpu("MIG-0123-4567"),))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-0123-4567"), split))
@@ -36,20 +36,17 @@ def cuda_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nvidia", "cuda_torch")
-@pytest.mark.parametrize(
-    ("chosen", "there"),
-    [("", False), ("MIG-0123", True)],
-)
-def test_visible_gpus_count(monkeypatch: pytest.MonkeyPatch, chosen: str, there: bool) -> None:
-    assert "cuda" in find_machine().devices
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
-    machine = find_machine()
-    assert ("cuda" in machine.devices) is there
-    assert machine.driver_version == "580.1"
+def test_only_visible_gpus_make_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    for visible, devices in ((None, ("cpu", "cuda")), ("", ("cpu",)), ("MIG-0123", ("cpu", "cuda"))):
+        if visible is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        machine = find_machine()
+        assert machine.devices == devices
+        assert machine.driver_version == "580.1"
 
 
 @pytest.mark.usefixtures("cuda_torch")
-def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hardware_lists_visible_gpus_and_their_share_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine with 8 cores, each of two GPUs has 4."""
     gpus = [FakeGpu(f"GPU-{name}", answers={"nvmlDeviceGetName": f"Brand {name}"}) for name in "ab"]
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*gpus))
@@ -66,25 +63,23 @@ def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: p
     assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
 
 
-@pytest.mark.usefixtures("nvidia")
 @pytest.mark.parametrize(
-    ("built_for", "note"), [({}, "built without CUDA"), ({"cuda": "14.0"}, "driver 580.1 is too old")]
+    ("lost", "built_for", "note"),
+    [
+        (False, {}, "built without CUDA"),
+        (False, {"cuda": "14.0"}, "driver 580.1 is too old"),
+        (True, {"cuda": "13.0"}, "its driver does not answer (GPU is lost)"),
+    ],
 )
-def test_a_gpu_that_torch_cannot_use_is_explained(
-    monkeypatch: pytest.MonkeyPatch, built_for: dict[str, str], note: str
+def test_the_note_explains_a_gpu_that_torch_cannot_use(
+    monkeypatch: pytest.MonkeyPatch, lost: bool, built_for: dict[str, str], note: str
 ) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", lost=lost)))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(discovery, "torch_built_for", lambda: built_for)
     machine = find_machine()
     assert machine.devices == ("cpu",)
     assert note in str(machine.note)
-
-
-@pytest.mark.usefixtures("cuda_torch")
-def test_a_gpu_whose_driver_does_not_answer_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", lost=True)))
-    machine = find_machine()
-    assert machine.devices == ("cpu",)
-    assert "its driver does not answer (GPU is lost)" in str(machine.note)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +89,7 @@ def test_a_gpu_whose_driver_does_not_answer_is_explained(monkeypatch: pytest.Mon
         ("cuda = None\nhip = '7.0'\nxpu = '2026'\n", {"hip": "7.0", "xpu": "2026"}),
     ],
 )
-def test_torchs_build_is_read_without_importing_it(
+def test_the_build_of_torch_is_read_without_importing_torch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, built_for: dict[str, str]
 ) -> None:
     (tmp_path / "version.py").write_text(f"from typing import Optional\n{source}")
@@ -104,17 +99,14 @@ def test_torchs_build_is_read_without_importing_it(
 
 
 LOGIN = Machine(
-    ("cpu", "mps"),
-    "2.13.0",
-    "580.1",
-    note="this machine has a GPU that cannot be used",
-    hardware={"cpu": "CPU A, 2 cores"},
-    compilers="g++",
+    ("cpu", "mps"), "2.13.0", "580.1", "a GPU that cannot be used", hardware={"cpu": "CPU A, 2 cores"}, compilers="g++"
 )
 
 
 @pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
-def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch, nodes: Nodes | None) -> None:
+def test_a_job_reads_the_machine_that_the_main_process_passed(
+    monkeypatch: pytest.MonkeyPatch, nodes: Nodes | None
+) -> None:
     machine = sent_elsewhere(LOGIN, nodes)
     assert machine.elsewhere
     monkeypatch.setenv(discovery.HANDED_DOWN, "")
@@ -126,8 +118,8 @@ def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch
     ("python", "executable"),
     [("/opt/env/bin/python3", "/opt/env/bin/python3"), ("/home/it's me/my env/bin/python3.11", "python3.11")],
 )
-def test_jobs_run_this_python_wherever_it_lies(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the interpreter's path has a space, where a shell would split it, it is called by name through PATH."""
+def test_jobs_run_this_python(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter with a space in its path, where a shell would split it, is called by its name through PATH."""
     monkeypatch.setattr(sys, "executable", python)
     monkeypatch.setenv("PATH", "/usr/bin")
     for _ in range(2):
@@ -155,7 +147,7 @@ gpu 96 gpu:h200:2(S:0),gpu:h200:2(S:1)
         ("all* 2 (null)\n", None, Nodes(2, None)),
     ],
 )
-def test_the_smallest_node_and_the_smallest_share_of_a_gpu_count(
+def test_nodes_have_the_smallest_number_of_cpus_and_share_of_a_gpu(
     answer: str, partition: str | None, nodes: Nodes | None
 ) -> None:
     assert read_nodes(answer, partition) == nodes

@@ -22,42 +22,29 @@ SPLIT = FakeNvml(
 )
 
 
-def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
-    return list(find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible)
-
-
 @pytest.mark.parametrize(
-    ("chosen", "visible"),
+    ("nvml", "chosen", "visible"),
     [
-        ("", []),
-        (" 2 , 0", [THIRD, FIRST]),
-        ("0,3,1", [FIRST]),
-        ("0,0", []),
-        ("GPU-8932", [FIRST]),
-        ("GPU-894,GPU-c", [SECOND, THIRD]),
-        ("GPU-89", []),  # matches two GPUs
-        ("GPU-c,GPU-c0", []),  # names a GPU twice
+        (THREE, "", []),
+        (THREE, " 2 , 0", [THIRD, FIRST]),
+        (THREE, "0,3,1", [FIRST]),
+        (THREE, "0,0", []),
+        (THREE, "GPU-8932", [FIRST]),
+        (THREE, "GPU-894,GPU-c", [SECOND, THIRD]),
+        (THREE, "GPU-89", []),  # matches two GPUs
+        (THREE, "GPU-c,GPU-c0", []),  # names a GPU twice
+        (SPLIT, "1", [PART, OTHER]),
+        (SPLIT, f"{OTHER},0", [OTHER, FIRST]),
+        (SPLIT, f"MIG-{SECOND}/1/0", [PART]),
+        (SPLIT, f"MIG-{SECOND}/1", []),  # a prefix of two UUIDs
+        (SPLIT, f"MIG-{SECOND}/13/0,{OTHER}", []),  # names an instance twice
     ],
 )
-def test_chosen_by_index_or_uuid(chosen: str, visible: list[str]) -> None:
-    assert ids(chosen) == visible
+def test_gpus_and_instances_are_chosen_by_index_or_uuid(nvml: FakeNvml, chosen: str, visible: list[str]) -> None:
+    assert list(find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible) == visible
 
 
-@pytest.mark.parametrize(
-    ("chosen", "visible"),
-    [
-        ("1", [PART, OTHER]),
-        (f"{OTHER},0", [OTHER, FIRST]),
-        (f"MIG-{SECOND}/1/0", [PART]),
-        (f"MIG-{SECOND}/1", []),  # a prefix of two UUIDs
-        (f"MIG-{SECOND}/13/0,{OTHER}", []),  # names an instance twice
-    ],
-)
-def test_chosen_instances(chosen: str, visible: list[str]) -> None:
-    assert ids(chosen, SPLIT) == visible
-
-
-def test_what_is_near_a_gpu_is_read_from_words_of_64_cpus() -> None:
+def test_the_cpus_near_a_gpu_are_read_from_words_of_64_bits() -> None:
     far = (1, 63, 64, 200)
     gpus = FakeNvml(FakeGpu(FIRST, near=far), FakeGpu(SECOND))
     assert [gpu.near for gpu in find_gpus({}, gpus).installed] == [set(far), set()]

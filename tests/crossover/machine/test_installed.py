@@ -7,7 +7,7 @@ from importlib import metadata
 from crossover.machine.installed import NOT_INSTALLED, version_of
 
 
-def test_a_package_has_the_distributions_that_pythons_own_map_gives_it() -> None:
+def test_distributions_of_packages_agree_with_importlib() -> None:
     held = metadata.packages_distributions()
     named = {distribution.name.replace("-", "_").lower() for distribution in metadata.distributions()}
     others = sorted(package for package in held if package.isidentifier() and package.lower() not in named)

@@ -27,19 +27,19 @@ def known_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(INVOCATION)
 
 
-def test_a_run_is_handed_down_as_it_was_found() -> None:
+def test_jobs_read_the_invocation_of_the_run() -> None:
     run = Invocation("snakemake --cores 1", "/a folder", DIRTY)
     hand_down_invocation(run)
     assert handed_down_invocation() == run
     assert code_version() == "a" * 40 + "-dirty"
 
 
-def test_without_a_run_the_code_version_is_the_checkouts() -> None:
+def test_without_a_run_the_code_version_is_that_of_the_checkout() -> None:
     assert handed_down_invocation() is None
     assert code_version() == "b" * 40
 
 
-def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
+def test_the_command_includes_a_profile_from_the_environment() -> None:
     run = this_invocation([], "/here", {"SNAKEMAKE_PROFILE": "profiles/my slurm"})
     assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
 
@@ -52,7 +52,7 @@ def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
         (["--config", "studies=[a, b]"], "--config 'studies=[a, b]'"),
     ],
 )
-def test_the_command_can_be_pasted_into_a_shell_and_shows_no_secrets(given: list[str], shown: str) -> None:
+def test_the_command_is_quoted_for_a_shell_and_hides_secrets(given: list[str], shown: str) -> None:
     assert this_invocation(given, "/here", {}).command == f"snakemake {shown}"
 
 
@@ -75,7 +75,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(repository: Path) -> None:
+def test_only_changed_or_new_code_makes_a_checkout_dirty(repository: Path) -> None:
     (repository / "results").mkdir()
     (repository / "results" / "report.html").write_text("")
     (repository / "notes.txt").write_text("")
@@ -95,12 +95,12 @@ def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(reposi
         ("git@example.org:a.git", "git@example.org:a.git"),
     ],
 )
-def test_the_remote_loses_its_password(repository: Path, address: str, shown: str) -> None:
+def test_the_password_of_the_remote_is_removed(repository: Path, address: str, shown: str) -> None:
     git(repository, "remote", "add", "origin", address)
     assert find_checkout(repository).remote == shown
 
 
-def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Path) -> None:
+def test_a_copy_inside_another_repository_has_no_commit(repository: Path) -> None:
     copy = repository / "copy"
     copy.mkdir()
     (copy / "Snakefile").write_text("rule all:\n")
@@ -109,6 +109,8 @@ def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Pa
         assert "no git checkout" in (checkout.unknown or "")
 
 
-def test_without_git_it_says_so(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_the_reason_for_an_unknown_commit(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "'git'" in (find_checkout(repository).unknown or "")

@@ -43,7 +43,7 @@ UNLIMITED = 9223372036854771712  # the value that means "no limit" in version 1
         ),
     ],
 )
-def test_the_smallest_cpu_quota_counts(kernel: Kernel, files: dict[str, str], quota: float | None) -> None:
+def test_the_smallest_cpu_quota_is_used(kernel: Kernel, files: dict[str, str], quota: float | None) -> None:
     assert cgroup_quota(kernel(files)) == quota
 
 
@@ -80,14 +80,14 @@ def test_the_smallest_cpu_quota_counts(kernel: Kernel, files: dict[str, str], qu
     ],
     ids=["host", "group and its cache", "host below group", "over its limit", "version 1"],
 )
-def test_available_memory_is_what_host_and_groups_leave(
+def test_available_memory_is_limited_by_host_and_control_groups(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], host_bytes: int, available: int
 ) -> None:
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=host_bytes))
     assert available_bytes(kernel(files)) == available
 
 
-def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:
+def test_name_and_features_of_the_cpu_come_from_cpuinfo(kernel: Kernel) -> None:
     root = kernel(
         {"proc/cpuinfo": "processor\t: 0\nmodel name\t: Brand C1\nflags\t\t: fpu amx_tile\n\nmodel name\t: other\n"}
     )
@@ -107,21 +107,23 @@ def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:
         ("cpu0/cpufreq/scaling_governor", "powersave\n", None),
     ],
 )
-def test_turbo_is_read_from_each_drivers_switch(kernel: Kernel, switch: str, value: str, allowed: bool | None) -> None:
+def test_turbo_is_read_from_the_switch_of_each_driver(
+    kernel: Kernel, switch: str, value: str, allowed: bool | None
+) -> None:
     root = kernel({f"{CPU}/{switch}": value})
     assert turbo(root) is allowed
     assert governor(root) == ("powersave" if "governor" in switch else None)
 
 
 @pytest.mark.parametrize(("cpus", "nodes"), [({0, 8}, 1), ({3, 7}, 2), ({4, 12}, 1), (set(range(16)), 2), ({99}, None)])
-def test_numa_nodes_behind_the_usable_cpus_are_counted(kernel: Kernel, cpus: set[int], nodes: int | None) -> None:
+def test_numa_nodes_of_the_usable_cpus_are_counted(kernel: Kernel, cpus: set[int], nodes: int | None) -> None:
     lists = ("0-3,8-11\n", "4-7,12-15\n", "\n")  # the last node has memory only
     root = kernel({f"sys/devices/system/node/node{number}/cpulist": text for number, text in enumerate(lists)})
     assert numa_nodes(cpus, root) == nodes
     assert numa_nodes(cpus, root / "bare") is None
 
 
-def test_the_last_caches_of_the_usable_cpus_are_summed_up(kernel: Kernel) -> None:
+def test_last_level_caches_of_the_usable_cpus_are_added_up(kernel: Kernel) -> None:
     """Two of four CPUs share 32 MiB of level 3; a fifth CPU has only its own level 2."""
     levels = {
         "index0": ("1", "Data", "48K"),

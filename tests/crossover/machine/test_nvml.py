@@ -54,7 +54,7 @@ def answers(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
+def test_state_and_counters_of_a_gpu_are_read(fake_nvml: Fake) -> None:
     nvml = fake_nvml({"GPU-1": answers()})
     assert read_gpu("GPU-1", nvml) == GpuState(
         power_limit_w=650.0,
@@ -79,7 +79,7 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
         ("GPU-3", True, None),
     ],
 )
-def test_what_nvml_does_not_know_is_none(
+def test_values_without_an_answer_are_none(
     fake_nvml: Fake, uuid: str | None, installed: bool, expected: GpuState | None
 ) -> None:
     nvml = fake_nvml({"GPU-1": {}, "GPU-2": {}}, installed=installed)
@@ -129,9 +129,7 @@ OWN = {10, 11}
         (state(), state(), None),
     ],
 )
-def test_foreign_processes_are_those_that_cannot_be_ours(
-    before: GpuState, after: GpuState, foreign: int | None
-) -> None:
+def test_foreign_processes_are_counted(before: GpuState, after: GpuState, foreign: int | None) -> None:
     assert foreign_processes(before, after, OWN) == foreign
     assert gpu_between(before, after, NO_USE, OWN)["foreign_processes"] == foreign
 
@@ -146,7 +144,7 @@ def test_foreign_processes_are_those_that_cannot_be_ours(
         (None, None),  # not supported
     ],
 )
-def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict[int, float] | None) -> None:
+def test_use_of_a_gpu_by_process(fake_nvml: Fake, samples: list[Any] | None, shares: dict[int, float] | None) -> None:
     answered = {} if samples is None else {"nvmlDeviceGetProcessUtilization": samples}
     shares_read = read_use("GPU-1", fake_nvml({"GPU-1": answered}), since_us=1000).shares
     assert shares_read == (None if shares is None else pytest.approx(shares))
@@ -166,7 +164,9 @@ def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict
         (state(99), None, None),
     ],
 )
-def test_what_others_used(before: GpuState, shares: dict[int, float] | None, foreign: float | None) -> None:
+def test_share_of_a_gpu_used_by_other_processes(
+    before: GpuState, shares: dict[int, float] | None, foreign: float | None
+) -> None:
     share = foreign_gpu_share(before, shares, OWN)
     assert share == (None if foreign is None else pytest.approx(foreign))
     used = (GpuUse(), GpuUse(shares=shares))
@@ -184,19 +184,19 @@ def test_what_others_used(before: GpuState, shares: dict[int, float] | None, for
         (("hw_power_brake",), {"hw_power_brake": 10**8}, 0.1),
     ],
 )
-def test_the_time_of_a_slowdown(reasons: tuple[str, ...], rises_ns: dict[str, int], slowdown_s: float | None) -> None:
+def test_time_of_a_slowdown(reasons: tuple[str, ...], rises_ns: dict[str, int], slowdown_s: float | None) -> None:
     used = (GpuUse(dict.fromkeys(rises_ns, 5)), GpuUse({name: 5 + rise for name, rise in rises_ns.items()}))
     columns = gpu_between(state(), state(10, reasons=reasons), used, OWN)
     assert columns["slowdown_s"] == (None if slowdown_s is None else pytest.approx(slowdown_s))
 
 
-def test_the_threads_of_a_process_are_its_own(tmp_path: Path) -> None:
+def test_the_ids_of_a_process_include_its_threads(tmp_path: Path) -> None:
     for task in (10, 11, 12):
         (tmp_path / f"proc/10/task/{task}").mkdir(parents=True)
     assert with_threads({10, 20}, tmp_path) == {10, 11, 12, 20}
 
 
-def test_the_columns_between_two_states() -> None:
+def test_columns_between_two_states() -> None:
     before = state(
         sm_clock_mhz=345,
         temperature_c=30,
@@ -257,7 +257,7 @@ NO_GPU = {
         (FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2", lost=True)), {}, "GPU is lost"),
     ],
 )
-def test_a_silent_driver_is_told_from_a_machine_without_a_gpu(
+def test_a_silent_driver_is_distinguished_from_a_machine_without_a_gpu(
     nvml: Any, files: dict[str, str], said: str | None, kernel: Callable[..., Path]
 ) -> None:
     reason = silent_driver(nvml, kernel(files))

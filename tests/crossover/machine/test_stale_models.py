@@ -1,4 +1,4 @@
-"""Editing anything that a user's model depends on changes its key; editing anything else does not."""
+"""Editing what a user's model depends on changes its keys; editing other files does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crossover.machine.installed import version_of
 
 FROM_FILE = "import os, sys, json, importlib, torch\nfrom pathlib import Path\nHERE = Path(__file__).resolve().parent\n"
 
-# By what the model does: its file name, its text, and the other files that are part of its key.
+# By what the model does: its file, its code, and the other files in its key.
 PARTS = {
     "its own file": ("net.py", "", []),
     "the working directory": ("sub/net.py", "import layers", ["layers.py"]),
@@ -29,13 +29,13 @@ PARTS = {
     "relative, above": ("pkg/sub/net.py", "from ..common import x", ["pkg/common.py"]),
     "all names of a package": ("net.py", "from pkg import *", ["pkg/__init__.py", "pkg/part.py"]),
     "import_module": ("net.py", "importlib.import_module('pkg.part')", ["pkg/part.py"]),
-    "a package that imports what it is asked for": (
+    "a package that imports lazily": (
         "net.py",
         "from lazy import Net",
         ["lazy/__init__.py", "lazy/net.py"],
     ),
     "sys.path": ("net.py", "sys.path.insert(0, str(HERE / 'lib'))\nimport part", ["lib/part.py"]),
-    "sys.path, ahead of a namesake": (
+    "sys.path, before a namesake": (
         "net.py",
         "sys.path.insert(0, 'new')\nimport part",
         ["new/part.py"],
@@ -54,7 +54,7 @@ UNKNOWN = {
     "a folder of another module": ("net.py", "from paths import DATA\nopen(DATA / 'x.csv')", ["assets/x.csv"]),
     "all of a kind": ("net.py", "for f in HERE.glob('*.csv'):\n    pass", ["x.csv"]),
 }
-"""Like PARTS, for models that read or import by a computed name, so that all files beside them count."""
+"""The same for models that read or import by a computed name, so that all files beside them count."""
 OTHER = {
     "a.py": "import b\n",
     "pkg/__init__.py": "from . import part\n",
@@ -63,7 +63,7 @@ OTHER = {
     "lazy/__init__.py": f"{FROM_FILE}def __getattr__(n):\n    return importlib.import_module(f'.{{n}}', __name__)\n",
     "paths.py": f"{FROM_FILE}sys.path.insert(0, 'lib')\nDATA = HERE / 'assets'\n",
 }
-"""Files beside each model; those that are part of its key have a text."""
+"""Files beside each model; not all of them are in its key."""
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def keys(file: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("what", PARTS | UNKNOWN)
-def test_an_edit_of_what_a_model_is_made_of_changes_its_keys(project: Path, what: str) -> None:
+def test_editing_any_file_of_a_model_changes_its_keys(project: Path, what: str) -> None:
     name, text, parts = (PARTS | UNKNOWN)[what]
     for other, content in OTHER.items():
         write(project, other, content)
@@ -126,7 +126,7 @@ def archive(file: Path, text: str) -> None:
         opened.writestr("zipped.py", text)
 
 
-def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> None:
+def test_editing_files_that_a_model_does_not_name_keeps_its_keys(project: Path) -> None:
     net = write(project, "net.py", FROM_FILE + "import layers\njson.load(open('cfg.json'))\nfiles = load = 1\n")
     for name in ("layers.py", "cfg.json", "other.py", "other.json", "lib/layers.py"):
         write(project, name, "x = 1\n")
@@ -138,7 +138,7 @@ def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> No
 
 
 def test_unreadable_files_are_skipped(project: Path) -> None:
-    """Too long names, unknown users' home folders, kernel files and dangling links are skipped."""
+    """These are too long names, home folders of unknown users, kernel files and dangling links."""
     names = ["x" * 280, "/" + "x" * 280, "sub/" + "x" * 280, "~nobody-here/x", "~", "/", "..", "/proc/self/stat"]
     reads = "".join(f"open({name!r})\n" for name in names)
     net = write(
@@ -152,13 +152,13 @@ def test_unreadable_files_are_skipped(project: Path) -> None:
     assert keys(net) != before
 
 
-def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_counts_by_size_and_time(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_files, "MOST_READ_BYTES", 4)
     net = write(project, "net.py", "open('w.bin')\n")
     weights = write(project, "w.bin", "12345")
     os.utime(weights, ns=(10**18, 10**18))
     before = keys(net)
-    weights.write_text("54321")  # a file that nothing reads
+    weights.write_text("54321")
     os.utime(weights, ns=(10**18, 10**18))
     assert keys(net) == before
     os.utime(weights, ns=(10**18, 2 * 10**18))
@@ -169,7 +169,7 @@ def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, mon
     assert keys(net)[1] != model_key
 
 
-def test_the_measurement_key_is_of_the_other_files_alone(project: Path) -> None:
+def test_the_measurement_key_covers_the_other_files_only(project: Path) -> None:
     net = write(project, "net.py", "width = 1\n")
     before = code(net)
     write(project, "net.py", "width = 2\n")
@@ -191,7 +191,9 @@ def test_the_measurement_key_is_of_the_other_files_alone(project: Path) -> None:
         {"table": Table("samples.csv", "label")},
     ],
 )
-def test_a_function_or_mode_of_the_same_file_is_another_model(project: Path, change: dict[str, Any]) -> None:
+def test_another_function_or_setting_of_the_same_file_has_another_model_key(
+    project: Path, change: dict[str, Any]
+) -> None:
     write(project, "samples.csv", "a,label\n1,0\n")
     model = Model(str(write(project, "net.py", "width = 1\n").resolve()), "build")
     keys_of = [code_of("trial", OWN, model=made) for made in (model, replace(model, **change))]
@@ -224,9 +226,7 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
         "import variables\nvariables.e('WIDTH')",
     ],
 )
-def test_an_environment_variable_counts_however_it_is_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_an_environment_variable_changes_the_key(project: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     write(project, "variables.py", "import os\ndef e(k):\n    return os.environ[k]\n")
     net = write(project, "net.py", f"import os\n{text}\n")
     before = keys(net)
@@ -250,7 +250,7 @@ class Site:
         monkeypatch.setattr(sys, "path", [str(self.folder), *sys.path])
 
     def install(self, name: str, text: str, version: str = "1.0", needs: str = "", source: str | None = None) -> None:
-        """Install the package as pip does from an index, or from a `source`."""
+        """Install a package as pip does from an index, or from a `source`."""
         write(self.folder, f"{name}/__init__.py", text)
         facts = f"{name}-{version}.dist-info"
         for old in self.folder.glob(f"{name}-*.dist-info"):
@@ -273,7 +273,7 @@ def installed_key(net: Path) -> str:
     return keys(net)[0]
 
 
-def test_an_installed_package_counts_by_its_version(project: Path, site: Site) -> None:
+def test_versions_of_installed_packages_and_their_dependencies_change_the_key(project: Path, site: Site) -> None:
     net = write(project, "net.py", "import mylib\n")
     before = installed_key(net)
     assert code(net).packages["mylib"] == "1.0"
@@ -286,8 +286,8 @@ def test_an_installed_package_counts_by_its_version(project: Path, site: Site) -
     assert len({before, newer, needing, installed_key(net)}) == 4
 
 
-def test_a_package_from_a_checkout_counts_by_its_files(project: Path, site: Site) -> None:
-    """Its version does not change when it is reinstalled after an edit."""
+def test_editing_a_package_installed_from_a_folder_changes_the_key(project: Path, site: Site) -> None:
+    """Its version stays the same."""
     net = write(project, "net.py", "import mylib\n")
     site.install("mylib", "x = 1\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
     before = installed_key(net)

@@ -64,7 +64,7 @@ def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
         ("cpu-half", "auto", 7, 3),
     ],
 )
-def test_a_cpu_side_has_its_own_threads(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:
+def test_number_of_threads_of_a_cpu_side(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:
     assert threads_for(device, cpu_threads, cores) == threads
 
 
@@ -76,7 +76,7 @@ def shares(
 
 
 @pytest.mark.parametrize("visible", [None, "GPU-c", "3,2", "GPU-a,GPU-c"])
-def test_gpus_of_a_node_share_whole_cores_whichever_are_visible(machine: Path, visible: str | None) -> None:
+def test_gpus_of_a_node_share_its_cores_regardless_of_which_are_visible(machine: Path, visible: str | None) -> None:
     assert shares(FOUR, machine, visible=visible) == {
         "GPU-a": [0, 1, 8, 9],
         "GPU-b": [2, 3, 10, 11],
@@ -105,7 +105,7 @@ def test_two_gpus_share_all_cores(machine: Path, first: tuple[int, ...], second:
     ],
     ids=["near one GPU", "some near one GPU", "two share", "far from two", "too few cores"],
 )
-def test_a_job_divides_the_cpus_it_was_given(
+def test_a_job_divides_its_cpus_among_its_gpus(
     machine: Path, allowed: tuple[int, ...], visible: str, expected: dict[str, list[int]]
 ) -> None:
     assert shares(FOUR, machine, allowed, visible) == expected
@@ -120,7 +120,7 @@ def test_a_single_gpu_has_the_cores_of_its_node(machine: Path) -> None:
     assert shares([], machine) == {}
 
 
-def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
+def test_instances_of_a_gpu_have_its_cores_in_common(machine: Path) -> None:
     split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")))
     cpus = shares([split, FakeGpu("GPU-2")], machine)
     assert cpus == {"MIG-1": list(FIRST), "MIG-2": list(FIRST), "GPU-2": list(SECOND)}

@@ -60,7 +60,7 @@ def test_no_flag_at_the_thresholds_or_without_data(facts: dict[str, Any]) -> Non
         ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # with more threads than cores, none is spare
     ],
 )
-def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
+def test_a_value_beyond_a_threshold_raises_its_flag(facts: dict[str, Any], flag: str) -> None:
     assert host_flags(facts) == [flag]
     assert flag in FLAGS
 
@@ -80,7 +80,7 @@ def test_harmless_load_raises_no_flag(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
 
 
-def test_the_resolution_of_others_by_hand() -> None:
+def test_resolution_of_the_load_by_others() -> None:
     """In 1 s a CPU has 250 ticks, half of them this process's: their number has a variance of 250 / 4 on each of 16
     CPUs.
     """
@@ -100,7 +100,7 @@ def test_the_resolution_of_others_by_hand() -> None:
         ({"recompiles": 4}, "recompilations while timing (4)"),
     ],
 )
-def test_the_reason_of_an_invalid_result_is_named(changes: dict[str, Any], words: str) -> None:
+def test_reasons_for_an_invalid_result(changes: dict[str, Any], words: str) -> None:
     assert words in str(why_invalid({**GPU, **changes}))
 
 
@@ -114,6 +114,6 @@ def test_the_reason_of_an_invalid_result_is_named(changes: dict[str, Any], words
         ({}, False),  # a wrong result, or a setting that the workload changes
     ],
 )
-def test_only_passing_reasons_are_measured_again(facts: dict[str, Any], passes: bool) -> None:
+def test_only_temporary_reasons_lead_to_another_attempt(facts: dict[str, Any], passes: bool) -> None:
     assert may_pass({**GPU, **facts, "status": "invalid"}) is passes
     assert not may_pass({**GPU, **facts, "status": "oom"})

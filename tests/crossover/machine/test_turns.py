@@ -1,4 +1,4 @@
-"""Turns on the host, with real processes, step by step."""
+"""Turns on the host with real processes, step by step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from processes import wait_for
 
 
 class Worker:
-    """A process that takes a turn on command, and the events that it reports, with times."""
+    """A process that takes a turn on command and reports its events with their times."""
 
     def __init__(self, root: Path, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -31,7 +31,7 @@ class Worker:
         self.next("ready")
 
     def next(self, start: str) -> tuple[float, str]:
-        """The next event, which must begin with the given text."""
+        """Time and text of the next event, which must begin with `start`."""
         assert self.process.stdout is not None
         when, _, event = self.process.stdout.readline().strip().partition(" ")
         assert event.startswith(start), event
@@ -43,12 +43,12 @@ class Worker:
         self.process.stdin.flush()
 
     def begin(self) -> float:
-        """Let it take its turn, which must be free."""
+        """Let it take a turn, which must be free; returns the time."""
         self.go_on()
         return self.next("begins")[0]
 
     def wait(self) -> str:
-        """Let it request a turn that is taken; returns its message once it waits in the queue."""
+        """Let it request a turn that is not free; returns its message once it waits."""
         self.go_on()
         _, line = self.next("waiting")
         wait_for(lambda: psutil.Process(self.process.pid).status() == psutil.STATUS_SLEEPING, "the process to sleep")
@@ -71,7 +71,7 @@ def no_batch_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
-    """Start workers; those still running after a test are ended."""
+    """Start workers, and kill them after the test."""
     started: list[Worker] = []
 
     def begin(*arguments: str) -> Worker:
@@ -89,12 +89,12 @@ def never(*_: object) -> None:
 
 
 def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: Start) -> None:
-    """Otherwise consecutive GPU trials could keep a CPU trial waiting until none is left."""
+    """Otherwise successive GPU trials could keep a CPU trial waiting until they are all done."""
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
     assert (
-        cpu.wait() == "waiting for a turn on this host, which is held by GPU trials, or by a process that left no note"
+        cpu.wait() == "waiting for a turn on this host, which is used by GPU trials, or by a process that left no note"
     )
     later.wait()
     gpu.end()
@@ -109,7 +109,7 @@ def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(
     first.begin()
     for worker in others:
         line = worker.wait()
-        assert line.startswith(f"waiting for a turn on this host, which is held by trial 0 (pid {first.process.pid}, ")
+        assert line.startswith(f"waiting for a turn on this host, which is used by trial 0 (pid {first.process.pid}, ")
     ended = first.end()
     for worker in others:
         began, _ = worker.next("begins")
@@ -118,7 +118,7 @@ def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(
 
 
 @pytest.mark.parametrize("more", [(), ("fork",)])
-def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, more: tuple[str, ...]) -> None:
+def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start, more: tuple[str, ...]) -> None:
     killed, waiting = start("killed", "alone", *more), start("waiting", "beside")
     killed.go_on()
     child = int(killed.next("child")[1].split()[1]) if more else None
@@ -131,16 +131,16 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
         os.kill(child, signal.SIGKILL)  # raises if the process is gone
 
 
-def test_other_computations_hold_the_host_exclusively(start: Start) -> None:
+def test_computing_jobs_have_the_host_exclusively(start: Start) -> None:
     trial = start("a trial", "beside")
     assert turn_of_others(os.environ) is None
     with computing("drawing figures"):
-        assert "which is held by drawing figures (pid " in trial.wait()
+        assert "which is used by drawing figures (pid " in trial.wait()
         assert (turn_of_others(os.environ) or "").startswith("drawing figures (pid ")
     trial.next("begins")
 
 
-def test_batch_jobs_wait_only_for_a_run_in_their_allocation(
+def test_batch_jobs_wait_only_for_jobs_in_their_allocation(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with host_turn(os.environ, alone=True, holder="a run outside", tell=never):

@@ -11,7 +11,7 @@ import pytest
 from crossover.tables.columns import COLUMNS, Measurement, write_record
 
 
-def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
+def test_a_row_is_read_back_as_written(tmp_path: Path) -> None:
     row = Measurement(
         study='a "quoted" name, é, 漢字\n',
         size=2**53,
@@ -25,7 +25,7 @@ def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
     assert pq.read_schema(path).names == list(COLUMNS)
 
 
-def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ def log(folder: Path, trial: int, text: str) -> None:
     path.write_text(text)
 
 
-def test_the_log_of_a_job_says_why_it_has_no_row(tmp_path: Path) -> None:
+def test_the_reason_for_a_missing_row_comes_from_its_log(tmp_path: Path) -> None:
     log(tmp_path, 1, "waiting for a GPU\nerror: first\nerror: no such file; give another\n")
     log(tmp_path, 2, 'Traceback (most recent call last):\n  File "x.py"\nValueError: wrong\n')
     log(tmp_path, 3, "waiting for a GPU\n")
@@ -61,7 +61,7 @@ def test_the_log_of_a_job_says_why_it_has_no_row(tmp_path: Path) -> None:
     ]
 
 
-def test_a_row_that_was_collected_is_finished(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_a_collected_row_is_not_missing(tmp_path: Path, write: Callable[..., Path]) -> None:
     log(tmp_path, 1, "error: of an earlier try\n")
     write(1)
     rows = finished_rows([row_path(tmp_path, trial) for trial in (1, 2)], several_hosts=False)
@@ -69,7 +69,7 @@ def test_a_row_that_was_collected_is_finished(tmp_path: Path, write: Callable[..
     assert reasons(tmp_path, 2, rows.to_pandas()) == [("missing", NOT_YET)]
 
 
-def test_the_axes_of_what_is_missing_come_from_its_path(tmp_path: Path) -> None:
+def test_the_axes_of_a_missing_result_come_from_its_path(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     paths_of = {
         "trial": [row_path(tmp_path, 1)],
@@ -87,7 +87,7 @@ def test_the_axes_of_what_is_missing_come_from_its_path(tmp_path: Path) -> None:
     ]
 
 
-def test_a_row_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_unreadable_rows_are_left_out_and_listed(tmp_path: Path, write: Callable[..., Path]) -> None:
     paths = [write(1), write(2), write(3)]
     paths[0].write_bytes(b"PAR1")
     table = pq.read_table(paths[1], partitioning=None)
@@ -98,7 +98,7 @@ def test_a_row_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, write: 
     assert (first, second, why) == ("unreadable", "unreadable", "written by another version of this workflow")
 
 
-def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_only_rows_from_the_host_of_the_newest_row_are_used(tmp_path: Path, write: Callable[..., Path]) -> None:
     paths = [write(1, hostname="old"), write(2, hostname="old"), write(3, hostname="new")]
     for age, path in enumerate(reversed(paths)):
         os.utime(path, (1000 - age, 1000 - age))
@@ -108,7 +108,7 @@ def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Call
     assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
 
 
-def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_rows_measured_with_other_settings_are_excluded(tmp_path: Path, write: Callable[..., Path]) -> None:
     commands = ("measure_cell.py --seed=1 --blocks-min=30", "measure_cell.py --seed=1 --blocks-min=3", None)
     paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]
     rows = finished_rows(paths, several_hosts=False, settings={"disc_depth": ["--seed=1", "--blocks-min=3"]})
@@ -116,7 +116,7 @@ def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Ca
     assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)]
 
 
-def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path, row: Row) -> None:
+def test_the_class_of_nodes_comes_from_the_path(tmp_path: Path, row: Row) -> None:
     paths = [
         tmp_path / "cells" / CELL.replace("/cpu", f"/{machine}/cpu") / "trial-1.parquet" for machine in ("a100", "h200")
     ]

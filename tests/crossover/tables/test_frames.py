@@ -12,18 +12,18 @@ import pytest
 from crossover.errors import UserError
 from crossover.tables import frames
 from crossover.tables.frames import read_csv, read_table, write_table, x_axes_of
-from crossover.tables.registry import Column
+from crossover.tables.registry import MACHINES, Column
 from crossover.tables.run_tables import table_of
 
 Row = Callable[..., dict[str, Any]]
 
 
-def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
-    table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]})
-    write_table(table, {"size": {"doc": "neurons"}}, tmp_path / "t.parquet", tmp_path / "t.csv")
-    assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "quota"], []]
-    assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift quota\n2,\n"
-    assert pq.read_schema(tmp_path / "t.parquet").field("size").metadata == {b"doc": b"neurons"}
+def test_a_table_is_written_as_parquet_and_csv(tmp_path: Path) -> None:
+    path = tmp_path / "machines.parquet"
+    write_table(pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]}), path)
+    assert [list(flags) for flags in read_table(path)["flags"]] == [["drift", "quota"], []]
+    assert path.with_suffix(".csv").read_text() == "size,flags\n1,drift quota\n2,\n"
+    assert pq.read_schema(path).field("size").metadata == {b"doc": MACHINES["size"].doc.encode(), b"unit": b""}
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
         lambda columns: columns | {"ratio": replace(columns["ratio"], unit="%")},
     ],
 )
-def test_a_derived_table_with_other_columns_than_todays_is_refused(
+def test_a_derived_table_of_another_version_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]
 ) -> None:
     path = tmp_path / "ratios.parquet"
-    write_table(table_of("ratios"), {}, path, tmp_path / "ratios.csv")
+    write_table(table_of("ratios"), path)
     assert read_table(path).empty
     monkeypatch.setitem(frames.TABLES, "ratios", change(frames.TABLES["ratios"]))
     with pytest.raises(UserError, match=r"ratios\.parquet: not the table 'ratios' of this version"):
@@ -47,7 +47,7 @@ def test_a_derived_table_with_other_columns_than_todays_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2,3,4\n1,2\n5,6,7,8,9\n", b"\xff\xfe\x00"])
-def test_a_spoilt_csv_file_is_named(tmp_path: Path, content: bytes) -> None:
+def test_the_error_for_a_damaged_csv_file_names_it(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "pairs.csv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"^.*pairs\.csv: not a readable table \(.*\); delete it and run again$"):
@@ -66,6 +66,8 @@ SIZES = (32, 64, 128, 224)
         (dict.fromkeys(SIZES), "parameters", "size"),
     ],
 )
-def test_parameters_must_tell_the_sizes_apart(row: Row, parameters: dict[int, Any], requested: str, axis: str) -> None:
+def test_parameters_are_the_x_axis_only_if_they_distinguish_the_sizes(
+    row: Row, parameters: dict[int, Any], requested: str, axis: str
+) -> None:
     rows = pd.DataFrame([row(size=size, parameters=count) for size, count in parameters.items()])
     assert x_axes_of({"disc_depth": requested}, rows) == {"disc_depth": axis}

@@ -16,21 +16,21 @@ def rows(*changes: Mapping[str, str | None]) -> pa.Table:
 
 
 @pytest.mark.parametrize("column", [ENVIRONMENT_COLUMNS[1], ENVIRONMENT_COLUMNS[-1]])
-def test_any_unlike_field_is_named_with_its_values(column: str) -> None:
+def test_the_error_shows_the_differing_column_with_its_values(column: str) -> None:
     assert column in COLUMNS
     check_environments(rows({}, {"device": "cpu", column: "other"}), several_hosts=False)
     with pytest.raises(UserError, match=rf"rows of device 'cuda' .*: {column} \(same, other\);"):
         check_environments(rows({}, {column: "other"}), several_hosts=False)
 
 
-def test_what_was_measured_without_torch_is_apart_from_the_rest() -> None:
+def test_rows_of_the_null_workload_are_compared_with_each_other_only() -> None:
     real, null = {"workload": "disc_mlp"}, {"workload": "null", "torch_version": None}
     check_environments(rows(real, null), several_hosts=False)
     with pytest.raises(UserError, match=r"hostname \(same, other\)"):
         check_environments(rows(real, null, {**null, "hostname": "other"}), several_hosts=False)
 
 
-def test_several_hosts_may_be_wanted_but_not_several_kinds_of_them() -> None:
+def test_several_hosts_may_differ_only_in_their_names() -> None:
     check_environments(rows({}, {"hostname": "other"}), several_hosts=True)
     with pytest.raises(UserError, match="torch_version"):
         check_environments(rows({}, {"hostname": "other", "torch_version": "other"}), several_hosts=True)
@@ -49,14 +49,14 @@ def test_rows_of_two_devices_must_come_from_one_host() -> None:
     check_environments(rows(*CPU_ELSEWHERE), several_hosts=True)
 
 
-def test_identical_hosts_have_the_same_cpu() -> None:
+def test_several_hosts_must_have_the_same_cpu() -> None:
     unlike = [{**row, "cpu_model": f"CPU of {row['hostname']}"} for row in CPU_ELSEWHERE]
     with pytest.raises(UserError, match=r"cpu_model \(CPU of login for cpu, CPU of node7 for cuda\)") as raised:
         check_environments(rows(*unlike), several_hosts=True)
     assert "several_hosts" not in str(raised.value)
 
 
-def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
+def test_roofs_and_rows_must_come_from_one_host() -> None:
     """Each table alone is from one host; the table of roofs has no CPU model."""
     roofs = rows(CPU_ELSEWHERE[1]).drop_columns(["cpu_model"])
     with pytest.raises(UserError, match=r"hostname \(login for cpu, node7 for cuda\)"):
@@ -64,7 +64,7 @@ def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
     check_hosts([rows(CPU_ELSEWHERE[0]), roofs], several_hosts=True)
 
 
-def test_two_runs_differ_in_the_fields_that_are_named() -> None:
+def test_differing_columns_of_two_runs_are_listed() -> None:
     """A device measured in only one run is not compared."""
     first = rows({}, {"device": "cpu"}).to_pandas()
     assert differing_environments(first, rows({}, {"device": "xpu", "hostname": "other"}).to_pandas()) == []
@@ -75,7 +75,7 @@ def test_two_runs_differ_in_the_fields_that_are_named() -> None:
     ]
 
 
-def test_classes_of_nodes_may_differ_from_each_other_but_not_within() -> None:
+def test_rows_may_differ_between_classes_of_nodes_but_not_within_one() -> None:
     a100, h200 = {"machine": "a100", "device_name": "A100"}, {"machine": "h200", "device_name": "H200"}
     check_environments(rows(a100, h200), several_hosts=False)
     with pytest.raises(UserError, match=r"rows of device 'cuda' of machine 'h200' come .*device_name \(H200, A100\)"):

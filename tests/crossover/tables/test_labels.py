@@ -28,7 +28,7 @@ def test_devices_and_cpu_sides_have_labels() -> None:
     ]
 
 
-def test_a_cell_is_named_by_the_axes_that_vary() -> None:
+def test_a_cell_is_named_by_its_varying_axes() -> None:
     table = pd.DataFrame([LINE, LINE | {"variant": "channels_last"}, LINE | {"batch_size": 8}])
     assert varying(table) == ["variant", "batch_size"]
     assert name_by(

@@ -7,7 +7,7 @@ from pathlib import Path
 from crossover.tables.outdated import MARK, forget_outdated, set_aside
 
 
-def test_an_earlier_report_is_set_aside_with_a_mark_at_its_head(tmp_path: Path) -> None:
+def test_an_earlier_report_is_set_aside_with_a_mark_at_its_top(tmp_path: Path) -> None:
     texts = {"report.html": "<head></head><body>\n<h1>GPU</h1>", "summary.md": "GPU", "summary.txt": "GPU"}
     others = {"cells.csv": "size", "thresholds.json": "{}", "figures/s/times.svg": "<svg>"}
     for name, text in {**texts, **others, "measurements.parquet": "new", "plan.json": "{}"}.items():
@@ -26,7 +26,7 @@ def test_an_earlier_report_is_set_aside_with_a_mark_at_its_head(tmp_path: Path) 
     assert not outdated.exists()
 
 
-def test_what_was_set_aside_stays_whole_when_the_next_analysis_fails_too(tmp_path: Path) -> None:
+def test_an_outdated_report_is_kept_if_the_next_analysis_fails_too(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<body>")
     set_aside(tmp_path)
     (tmp_path / "cells.csv").write_text("of no report")

@@ -51,7 +51,7 @@ HOST = {
 
 @pytest.fixture
 def run(row: Row) -> pd.DataFrame:
-    """The trials of a finished run."""
+    """The trials of a finished run on a CPU and a GPU."""
     devices = {"cpu": "Xeon", "cuda": "NVIDIA H200"}
     rows = [
         row(device=device, device_name=name, size=size, started_at=f"2026-11-2{size}T10:00:00Z", **HOST)
@@ -74,23 +74,25 @@ def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> No
     assert list(reference.trials.columns) == list(COLUMNS)
 
 
-def test_the_roofs_of_the_accelerator_travel(run: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_roofs_of_the_accelerator_are_exported(run: pd.DataFrame, tmp_path: Path) -> None:
     peak = {"roof": "matmul", "precision": "fp32", "value": 2.0, "lowest": 1.0, "highest": 3.0, "unit": "FLOP/s"}
     of_devices = [{"machine": "here", "device": device, "hostname": "host"} | peak for device in ("cpu", "cuda")]
     roofs = write_reference(run, "h200", None, tmp_path, table_of("roofs", of_devices)).roofs
     assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": "cuda"} | peak]
     write_facts(read_facts(tmp_path), tmp_path, [dict.fromkeys(KEPT_OF_ROOFS) | peak | {"value": "fast"}])
-    with pytest.raises(UserError, match="its roofs are no rows of table roofs; export it again"):
+    with pytest.raises(UserError, match="its roofs are not rows of table roofs; export it again"):
         read_reference(tmp_path)
 
 
-def test_flags_of_cells_travel(run: pd.DataFrame) -> None:
+def test_the_flags_of_cells_are_exported(run: pd.DataFrame) -> None:
     cells = run.assign(flags=[["above_roof"], [], ["above_roof", "drift"], []])
     flagged = with_cell_flags(run.assign(flags=[["quota"], ["drift"], [], []]), cells.iloc[::-1])
     assert flagged["flags"].tolist() == [["above_roof", "quota"], ["drift"], ["above_roof", "drift"], []]
 
 
-def test_the_export_says_what_to_do_next(run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_export_prints_the_next_commands(
+    run: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_rows(pa.Table.from_pylist(records(run), schema=arrow_schema()), tmp_path / "measurements.parquet")
     write_run(run_tables(cells=summarise(run)), tmp_path)
     (tmp_path / "provenance.json").write_text('{"run": {"command": "snakemake --cores 1"}}')
@@ -126,7 +128,7 @@ def test_inconsistent_rows_are_not_exported(run: pd.DataFrame, tmp_path: Path) -
         ({"size": 2}, "trials 1, 1; expected: 1 to 2"),
     ],
 )
-def test_an_edit_with_another_checksum_is_found(
+def test_wrong_trials_are_found_even_if_the_checksum_is_right(
     run: pd.DataFrame, tmp_path: Path, change: dict[str, Any], finding: str
 ) -> None:
     reference = write_reference(run, tmp_path.name, None, tmp_path)
@@ -136,7 +138,7 @@ def test_an_edit_with_another_checksum_is_found(
     assert finding in " ".join(entry.what for entry in check_reference(tmp_path) if entry.is_wrong)
 
 
-def test_machines_may_have_measured_other_code(run: pd.DataFrame) -> None:
+def test_only_rows_of_one_machine_must_have_the_same_code_key(run: pd.DataFrame) -> None:
     keys = {"code_key": ["a" * 32, "b" * 32] * 2}
     assert list(check_rows(run.assign(**keys, machine=["a100", "h200"] * 2))) == []
     assert list(check_rows(run.assign(**keys))) == ["disc_depth, disc_mlp: 2 values of code_key; expected: one"]
@@ -149,8 +151,8 @@ def test_a_roof_lies_between_its_lowest_and_highest_repeat(run: pd.DataFrame, tm
     assert (finding.what, finding.is_wrong) == ("roof matmul: value 20.0; expected: 1.0 to 3.0", True)
 
 
-def test_what_may_be_right_is_a_note(run: pd.DataFrame, tmp_path: Path) -> None:
-    """A trial that was left out, a folder with another name (an error in the checkout), a file of an older version."""
+def test_unusual_but_possible_values_are_notes(run: pd.DataFrame, tmp_path: Path) -> None:
+    """A missing trial, a folder with another name (an error in the checkout), a file without checksum."""
     for folder, wrong in ((tmp_path / "colleague", 0), (tmp_path / "config" / "reference" / "a", 1)):
         write_reference(run.assign(trial=[1, 1, 1, 2]), "h200", None, folder)
         facts = folder / FACTS_FILE
@@ -166,14 +168,17 @@ def test_what_may_be_right_is_a_note(run: pd.DataFrame, tmp_path: Path) -> None:
         (lambda folder: (folder / TRIALS_FILE).unlink(), "no such table"),
         (lambda folder: (folder / FACTS_FILE).unlink(), "no such reference"),
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
-        (lambda folder: _without(folder, "cpu_model"), "facts are missing or have the wrong type; export it again"),
-        (lambda folder: _with(folder, "cpu_model", 7), "facts are missing or have the wrong type; export it again"),
-        (lambda folder: _with(folder, "name", "here"), "name is 'here', which means this machine"),
-        (lambda folder: _with(folder, "measured_on", "2026-01-01"), "was edited: the checksum of its facts and roofs"),
-        (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
+        (lambda folder: edit(folder, cpu_model=None), "facts are missing or have the wrong type; export it again"),
+        (lambda folder: edit(folder, cpu_model=7), "facts are missing or have the wrong type; export it again"),
+        (lambda folder: edit(folder, name="here"), "name is 'here', which means this machine"),
+        (lambda folder: edit(folder, measured_on="2026-01-01"), "was edited: the checksum of its facts and roofs"),
+        (
+            lambda folder: pd.read_parquet(folder / TRIALS_FILE).head(1).to_parquet(folder / TRIALS_FILE),
+            "is not the file that reference.json names; export both again",
+        ),
     ],
 )
-def test_a_damaged_one_is_one_line(
+def test_a_damaged_reference_is_rejected(
     run: pd.DataFrame, tmp_path: Path, spoil: Callable[[Path], None], message: str
 ) -> None:
     write_reference(run, "h200", None, tmp_path)
@@ -182,20 +187,11 @@ def test_a_damaged_one_is_one_line(
         read_reference(tmp_path)
 
 
-def _without(folder: Path, fact: str) -> None:
+def edit(folder: Path, **facts: object) -> None:
+    """Edit facts of a reference without a change of the checksum."""
     content = json.loads((folder / FACTS_FILE).read_text())
-    del content["facts"][fact]
+    content["facts"] |= facts
     (folder / FACTS_FILE).write_text(json.dumps(content))
-
-
-def _with(folder: Path, fact: str, value: object) -> None:
-    content = json.loads((folder / FACTS_FILE).read_text())
-    content["facts"][fact] = value
-    (folder / FACTS_FILE).write_text(json.dumps(content))
-
-
-def _with_other_trials(folder: Path) -> None:
-    pd.read_parquet(folder / TRIALS_FILE).head(1).to_parquet(folder / TRIALS_FILE)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +205,7 @@ def _with_other_trials(folder: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_reference_is_not_written(
+def test_unsuitable_runs_are_not_exported(
     run: pd.DataFrame, tmp_path: Path, change: dict[str, str], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
@@ -222,7 +218,7 @@ SHIPPED = sorted(ROOT.glob("config/reference/*"))
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
-def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder: Path) -> None:
+def test_shipped_references_are_valid_and_match_the_current_models(folder: Path) -> None:
     reference = read_reference(folder)
     assert check_reference(folder) == []
     assert reference.facts.name == folder.name

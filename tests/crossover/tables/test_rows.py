@@ -23,7 +23,7 @@ Row = Callable[..., dict[str, Any]]
 WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}
 CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
 DISTURBED = {"status": "invalid", "reason": "other processes", "check": "passed"}
-WHY = "its first trial, which alone is checked, "
+WHY = "only a cell's first trial is checked, and it "
 
 
 def table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -43,7 +43,7 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
     assert table.schema == arrow_schema()  # even if all values of a column are missing
 
 
-def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
+def test_one_error_lists_all_unusable_rows(tmp_path: Path) -> None:
     """Truncated and empty files, other versions, columns and types; read by one process and by several."""
     good = [written(tmp_path, size=0)]
     good += [shutil.copy(good[0], tmp_path / f"copy-{number}.parquet") for number in range(599)]
@@ -56,7 +56,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
     row = pq.read_table(good[0])
     pq.write_table(row.set_column(row.column_names.index("threads"), "threads", [["two"]]), typed)
     for processes in (1, 2):
-        with pytest.raises(UserError, match="5 files like it cannot be used; delete them and run again: rm ") as caught:
+        with pytest.raises(UserError, match="5 files in all cannot be used; delete them and run again: rm ") as caught:
             collect_rows([cut, *good, *torn[1:]], processes=processes)
         assert str(caught.value).startswith(f"{cut}: not a readable row (")
         assert str(caught.value).endswith(f"rm {' '.join(map(str, torn))}")
@@ -66,20 +66,17 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
     ("first", "later"),
     [
         ({}, ("ok", None, [])),
-        (
-            {"flags": ["not_checked"], "check": "not_checked"},
-            ("ok", None, []),
-        ),  # flagged by its first trial
+        ({"flags": ["not_checked"], "check": "not_checked"}, ("ok", None, [])),  # the first trial's flag is enough
         (WRONG, ("invalid", "the answer is off", [])),
         (CRASHED, ("invalid", "it crashed", [])),
         (DISTURBED | {"check": "not_checked"}, ("ok", f"{WHY}ended with status invalid", ["not_checked"])),
         (None, ("ok", f"{WHY}is missing", ["not_checked"])),
     ],
 )
-def test_later_trials_are_worth_what_the_first_allows(
+def test_the_check_of_the_first_trial_applies_to_later_trials(
     row: Row, first: dict[str, Any] | None, later: tuple[object, ...]
 ) -> None:
-    """One of two cells is affected, the other is not; a later trial that is not ok stays unchanged."""
+    """Only one of two cells is affected. A later trial that is not ok stays unchanged."""
     others = [row(size=5, trial=trial) for trial in (1, 2)]
     cell_rows = [] if first is None else [row(size=4, trial=1, **first)]
     cell_rows += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
@@ -103,10 +100,10 @@ def test_later_trials_are_worth_what_the_first_allows(
         (None, 1, []),
     ],
 )
-def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
+def test_the_profile_of_the_first_trial_flags_trials_side_by_side(
     row: Row, share: float | None, beside: int | None, flags: list[str]
 ) -> None:
-    """Only the first trial is profiled; a later trial that is flagged already, or not ok, stays unchanged."""
+    """Only the first trial is profiled. A trial that is not ok, or flagged already, stays unchanged."""
     table = pa.Table.from_pylist(
         [
             row(trial=1, host_bound_share=share, leased_beside=1, flags=["side_by_side"]),
@@ -122,8 +119,8 @@ def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
 
 def counting(row: Row, *values: dict[str, Any]) -> int | None:
     """The number of the repeat that is used, of several rows of one trial."""
-    (counting,) = least_disturbed(table([row(**row_values) for row_values in values])).to_pylist()
-    return counting["repeat"]
+    (selected,) = least_disturbed(table([row(**row_values) for row_values in values])).to_pylist()
+    return selected["repeat"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +151,7 @@ def test_the_first_of_the_least_disturbed_rows_counts(row: Row) -> None:
     assert counting(row, *repeats, {"flags": [], "repeat": 3}) == 3
 
 
-def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
+def test_one_row_of_each_trial_is_kept_in_order(row: Row) -> None:
     rows = [row(size=size, trial=trial, repeat=0, flags=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
     rows.insert(1, row(size=2, trial=1, repeat=1))
     counting = least_disturbed(table(rows)).to_pylist()
@@ -169,7 +166,7 @@ def test_each_trial_of_each_cell_keeps_one_row_in_its_order(row: Row) -> None:
     assert least_disturbed(table([])).num_rows == 0
 
 
-def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> None:
+def test_disturbed_trials_have_a_time_and_a_flag_of_disturbance(row: Row) -> None:
     rows = [
         row(trial=1, flags=["busy_host", "drift", "quota"]),
         row(trial=2, flags=["drift"]),
@@ -182,8 +179,8 @@ def test_disturbed_are_the_trials_with_a_time_whose_flags_say_so(row: Row) -> No
     assert disturbed_trials(table(rows)) == {cell: {1: ["busy_host", "quota"]}, gpu: {3: ["throttled"]}}
 
 
-def test_later_trials_count_as_the_first_row_that_counts_allows(row: Row, tmp_path: Path) -> None:
-    """The repeat of a first trial is also checked numerically; here its result was wrong, so the first row is used."""
+def test_later_trials_depend_on_the_row_that_is_used_of_the_first(row: Row, tmp_path: Path) -> None:
+    """The repeat of the first trial has a wrong result, so its first row is used."""
     version = {"schema_version": Measurement.schema_version}
     right = row(**version, trial=1, repeat=0, flags=["busy_host"], check="passed")
     wrong = row(**version, trial=1, repeat=1, status="invalid", check="failed", step_time_s=None)
@@ -205,7 +202,7 @@ def search(path: Path, **values: Any) -> Path:
     return path
 
 
-def test_a_search_becomes_a_row(tmp_path: Path) -> None:
+def test_a_search_is_read_as_a_row(tmp_path: Path) -> None:
     finished = search(tmp_path / "a.json", size=9, largest=14336, smallest_failing=14337, throughput_samples_per_s=24e3)
     none = search(tmp_path / "b.json", status="oom", reason="full", smallest_failing=1, tries=[], machine="h200")
     table = collect_searches([finished, none])
@@ -216,14 +213,19 @@ def test_a_search_becomes_a_row(tmp_path: Path) -> None:
     assert (second["throughput_samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "half of {", f'{{"schema_version": {SEARCH_VERSION}, "tries": 3}}'])
-def test_a_file_that_is_no_search_is_named(tmp_path: Path, text: str) -> None:
+UNREADABLE = "not a readable search; delete it and run again"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *((text, UNREADABLE) for text in ("", "[]", "{}", "half of {")),
+        (f'{{"schema_version": {SEARCH_VERSION}, "tries": 3}}', UNREADABLE),
+        ('{"schema_version": 0, "tries": []}', "written by another version"),
+    ],
+)
+def test_an_unreadable_search_is_rejected(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "cpu.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=r"cpu\.json: not a readable search; delete it and run again"):
+    with pytest.raises(UserError, match=rf"cpu\.json: {reason}"):
         collect_searches([path])
-
-
-def test_a_search_of_another_version_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"cpu\.json: written by another version"):
-        collect_searches([search(tmp_path / "cpu.json", schema_version=0)])
