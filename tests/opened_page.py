@@ -1,4 +1,4 @@
-"""A page opened in a browser, with the actions of the tests and checks for requests and errors."""
+"""A page opened in a browser, with actions and checks for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Opened:
         """Record all requests, errors and dialogs."""
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         self.page.on("dialog", self._dismiss)
 
     def _dismiss(self, dialog: Any) -> None:
@@ -36,7 +36,7 @@ class Opened:
         assert (outside, self.errors, self.dialogs) == ([], [], [])
 
     def assert_quiet(self) -> None:
-        """Assert the same, and that the page itself is the only file requested."""
+        """Assert the same, and that the page is the only file requested."""
         self.assert_offline()
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
 
@@ -55,22 +55,22 @@ class Opened:
         """All texts in the chart."""
         return self.chart.locator("svg text").all_text_contents()
 
-    def choices(self, title: str) -> bool:
-        """Whether the chart offers an option with that title."""
+    def has_control(self, title: str) -> bool:
+        """Whether the chart shows a control with this title."""
         return self.chart.locator(f"[name={title}]").is_visible()
 
     def choose(self, title: str, value: str) -> None:
-        """Choose a study, a metric, a line or an axis."""
+        """Choose an option of a control: a study, a metric, a line or an axis."""
         self.chart.locator(f"[name={title}]").select_option(value)
 
     def table(self) -> None:
-        """Scroll to the table of cells, so that it is drawn."""
+        """Scroll to the table of cells, which is drawn when it is seen."""
         self.page.evaluate("document.getElementById('data').open = true")
         self.page.locator("#cell-table .table").scroll_into_view_if_needed()
         self.page.wait_for_selector("#cell-table .tabulator-row")
 
     def everything(self) -> None:
-        """Make the page draw all of its parts."""
+        """Make the page draw all its parts."""
         self.chart.get_by_role("slider").focus()
         self.page.keyboard.press("End")
         self.table()
@@ -78,7 +78,7 @@ class Opened:
         self.page.wait_for_selector("#cell-table .cell pre")
 
     def serious(self) -> list[tuple[str, list[str]]]:
-        """The serious and critical findings of axe, each with its first elements."""
+        """The serious and critical findings of axe, each with the first elements concerned."""
         violations = Axe().run(self.page).response["violations"]
         return [
             (violation["id"], [node["html"][:200] for node in violation["nodes"]][:3])

@@ -27,7 +27,7 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><r
 
 
 def study(**changes: Any) -> dict[str, Any]:
-    """The keys of a completed study that the analysis and the report read."""
+    """The keys of a study's completed file that the analysis and the report need."""
     plain = {
         "title": "A title",
         "question": "From which size on?",
@@ -58,9 +58,7 @@ def tables_of(
     roofs: Sequence[Mapping[str, Any]] = (),
     references: Sequence[Reference] = (),
 ) -> RunTables:
-    """All tables of a run with these rows, as made by the workflow; for a study without sizes, those in the rows are
-    its first grid.
-    """
+    """All tables of a run with these trials; the default sizes of a study are those of its trials."""
     completed = studies or {name: study() for name in rows["study"].unique()}
     completed = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in completed.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
@@ -71,7 +69,7 @@ def tables_of(
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and the tables that it shows."""
+    """A page and the tables of its run."""
 
     path: Path
     tables: RunTables
@@ -91,9 +89,7 @@ def write_page(
     spec: Mapping[str, Any] = MappingProxyType({}),
     **changes: Any,
 ) -> Page:
-    """Write the report of studies on a host, with default keys except `spec`; `words` replace all text by a study's
-    author.
-    """
+    """Write the report of these trials; `words` replace all texts of the studies, `spec` other keys."""
     names = list(rows["study"].unique())
     published = {
         "statement": words or "it starts at 700",

@@ -1,4 +1,4 @@
-// The table of cells, sorted, filtered and exported in the browser; the details of a cell; and links to what is on the page.
+// The table of cells, which can be sorted, filtered and exported; the details of a cell; and links within the page.
 "use strict";
 ((page) => {
   const { element } = page;
@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // A spreadsheet would read text that begins with one of these characters as a formula, and titles and reasons may hold any text.
+  // To a spreadsheet, text that begins with one of these characters is a formula; titles and reasons may contain any text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -16,7 +16,7 @@
     return values.size > 1 || (spec.always && !values.has(null));
   }
 
-  // A device has two names: cuda in options and data, GPU on the page.
+  // A device has two names: cuda in the config and the data, GPU on the page.
   const deviceFilter = (text, value, row) =>
     [value, row.device_label].some((name) => name.toLowerCase().includes(text.trim().toLowerCase()));
 
@@ -57,31 +57,31 @@
     }
   }
 
-  // Whether each word of the search is in some column of the row.
+  // Whether each word of the search occurs in any column of a row.
   function matches(row) {
     const texts = Object.values(row).filter((value) => value !== null).map((value) => String(value).toLowerCase());
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
-  // Messages about filters that cannot be parsed; their inputs are marked as invalid.
-  function unread() {
+  // Mark the inputs of filters that cannot be parsed as invalid, and return messages about them.
+  function markInvalidFilters() {
     const { rows, columns } = page.data();
     const typed = new Map(table.getHeaderFilters().map(({ field, value }) => [field, String(value)]));
     const numbers = columns.filter((spec) => isNumber(spec, rows));
     return numbers.flatMap((spec) => {
-      const wrong = !page.isNumberFilter(typed.get(spec.key) ?? "");
+      const isInvalid = !page.isNumberFilter(typed.get(spec.key) ?? "");
       const input = table.getColumn(spec.key).getElement().querySelector("input");
-      input?.setAttribute("aria-invalid", wrong);
-      return wrong ? [`${spec.title}: “${typed.get(spec.key)}” is not a number, as 1,000, > 703 k or 1 to 2 are`] : [];
+      input?.setAttribute("aria-invalid", isInvalid);
+      return isInvalid ? [`${spec.title}: “${typed.get(spec.key)}” is not a filter; type a number such as 1,000, or > 703 k, or 1 to 2`] : [];
     });
   }
 
   function count() {
     const text = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
-    section.querySelector(".count").textContent = [text, ...unread()].join("; ");
+    section.querySelector(".count").textContent = [text, ...markInvalidFilters()].join("; ");
   }
 
-  // An ARIA grid may hold only rows of cells, so the message of an empty table is a row too.
+  // An ARIA grid may contain only rows of cells, so the message of an empty table is a row too.
   const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell matches the filters")];
 
   async function make() {
@@ -99,7 +99,7 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // The scrolling element takes the focus, with or without rows; a grid may hold only row groups, so this element is one.
+        // The scrolling element takes the focus, with or without rows. It is a row group, since a grid may contain nothing else.
         const holder = container.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
@@ -110,8 +110,8 @@
     });
   }
 
-  let promised = null;
-  page.table = () => (promised ??= make());
+  let promise = null;
+  page.table = () => (promise ??= make());
 
   function setSearch(text) {
     search = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -157,7 +157,7 @@
     const row = page.data().rows.find((cell) => cell.key === key);
     details.hidden = false;
     if (!row) {
-      details.replaceChildren(element("p", {}, "The link names a cell that this run does not have."));
+      details.replaceChildren(element("p", {}, "The link is to a cell that this run does not have."));
       details.scrollIntoView({ block: "center" });
       return;
     }
@@ -167,16 +167,16 @@
     table.selectRow(row.place);
     await table.scrollToRow(row.place, "center", false).catch(() => {});
     const { axes, columns } = page.data();
-    const unnamed = (spec) => spec.key === "machine" && !axes.includes("machine");
-    const facts = columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "" && !unnamed(spec));
+    const isUnnamed = (spec) => spec.key === "machine" && !axes.includes("machine");
+    const facts = columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "" && !isUnnamed(spec));
     const command = page.commandOf(row);
     const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
-    const again = command
-      ? [element("p", {}, "Measured by this command; other trials differ only in ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
+    const commandParts = command
+      ? [element("p", {}, "Command of the first trial; other trials differ only in ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
       : [element("p", {}, "Its command was not recorded.")];
     details.replaceChildren(
       element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),
-      element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...again,
+      element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...commandParts,
     );
     details.scrollIntoView({ block: "nearest" });
   };

@@ -1,4 +1,4 @@
-// The page's chart: controls, reading at a size, and downloads. Its state is in the address.
+// The page's chart: controls, the readout at a size, and downloads. Its state is in the page's address.
 "use strict";
 ((page) => {
   const box = document.getElementById("chart");
@@ -6,11 +6,11 @@
   const { element, format, SPLIT, placeText, chartStudies: studies } = page;
   const data = page.data();
   const STEPS = 400; // of the slider
-  const SNAP = 9; // pixels within which a measured size attracts the pointer
+  const SNAP = 9; // distance in pixels from which the pointer snaps to a measured size
   const TOGGLES = { repeats: "repeats", published: "published", elsewhere: "measured elsewhere" };
   const rows = [...document.querySelectorAll(".row")];
   const state = { study: studies[0], y: null, x: null, line: null, size: null, steps: null, repeats: true, published: true, elsewhere: true };
-  let seen = null;
+  let view = null;
   let scale = null;
 
   // --- Controls ---
@@ -30,9 +30,9 @@
     const control = element("input", { type: "checkbox", change: () => set({ [key]: control.checked }) });
     return { key, control, label: element("label", {}, control, ` ${title}`) };
   });
-  const mine = element("div", { class: "controls" }, element("label", {}, "my size ", typed), slider);
+  const sizeControls = element("div", { class: "controls" }, element("label", {}, "my size ", typed), slider);
   const typedSteps = element("input", { type: "text", name: "steps", inputmode: "numeric", size: 11, autocomplete: "off", placeholder: "per step" });
-  const run = element("div", { class: "controls" }, element("label", {}, "steps of my run ", typedSteps));
+  const stepControls = element("div", { class: "controls" }, element("label", {}, "steps of my run ", typedSteps));
   const readout = element("p", { class: "readout", role: "status" });
   const plot = element("div", { class: "plot" });
   const legend = element("ul", { class: "legend" });
@@ -43,33 +43,33 @@
     label.hidden = options.length < 2;
   }
 
-  // The slider moves along the axis, or from one measured size to the next.
+  // The slider moves along the axis or, if nothing is between measured sizes, from one to the next.
   function fromStep(step) {
-    const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
-    if (!seen.between) return seen.sizes[step];
+    const [low, high] = [view.sizes[0], view.sizes.at(-1)];
+    if (!view.between) return view.sizes[step];
     return step === 0 ? low : step === STEPS ? high : low * (high / low) ** (step / STEPS);
   }
   function toStep() {
-    const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
-    if (!seen.between) return seen.sizes.indexOf(seen.size);
-    return high > low ? Math.round((STEPS * Math.log(seen.size / low)) / Math.log(high / low)) : 0;
+    const [low, high] = [view.sizes[0], view.sizes.at(-1)];
+    if (!view.between) return view.sizes.indexOf(view.size);
+    return high > low ? Math.round((STEPS * Math.log(view.size / low)) / Math.log(high / low)) : 0;
   }
 
   function render() {
-    seen = page.viewOf(state);
+    view = page.viewOf(state);
     for (const row of rows) row.setAttribute("aria-pressed", String(row.dataset.chart === state.study));
     fill(study, studies.map((key) => ({ key, title: data.studies[key].title })), state.study);
-    fill(metric, seen.metrics, seen.metric?.key);
-    fill(group, seen.lines.map((key) => ({ key, title: key })), seen.line);
-    fill(axis, seen.metric === SPLIT ? [] : seen.axes, seen.x.key);
-    const possible = {
-      repeats: seen.metric?.key === "step_time_s" && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),
-      published: seen.shown.length > 0 && page.publishedCrossover(seen).length + page.publishedMarks(seen).length > 0,
-      elsewhere: seen.hasElsewhere,
+    fill(metric, view.metrics, view.metric?.key);
+    fill(group, view.lines.map((key) => ({ key, title: key })), view.line);
+    fill(axis, view.metric === SPLIT ? [] : view.axes, view.x.key);
+    const isPossible = {
+      repeats: view.metric?.key === "step_time_s" && view.rows.some(({ place }) => data.repeats?.[place].length > 1),
+      published: view.shown.length > 0 && page.publishedCrossover(view).length + page.publishedMarks(view).length > 0,
+      elsewhere: view.hasElsewhere,
     };
     for (const { key, control, label } of toggles) {
       control.checked = state[key];
-      label.hidden = !possible[key];
+      label.hidden = !isPossible[key];
     }
     draw();
   }
@@ -79,33 +79,32 @@
   function draw() {
     const width = plot.clientWidth;
     if (!width) return;
-    const words = page.readingOf(seen);
-    const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
-    readout.textContent = words;
-    mine.hidden = seen.sizes.length < 2;
-    run.hidden = !seen.hasStartups;
-    if (document.activeElement !== typedSteps) typedSteps.value = seen.steps ? format.whole(seen.steps) : "";
-    if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.place(seen.size ?? 0, seen.x.title);
-    slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
+    const label = `${data.studies[state.study].title}: ${view.metric?.title ?? "nothing"}`;
+    readout.textContent = page.readoutOf(view);
+    sizeControls.hidden = view.sizes.length < 2;
+    stepControls.hidden = !view.hasStartups;
+    if (document.activeElement !== typedSteps) typedSteps.value = view.steps ? format.whole(view.steps) : "";
+    if (document.activeElement !== typed) typed.value = view.places?.[view.size] ?? format.place(view.size ?? 0, view.x.title);
+    slider.max = view.between ? STEPS : Math.max(view.sizes.length - 1, 0);
     slider.value = toStep();
-    slider.setAttribute("aria-valuetext", seen.metric ? placeText(seen, seen.size) : "");
+    slider.setAttribute("aria-valuetext", view.metric ? placeText(view, view.size) : "");
     legend.replaceChildren();
     plot.replaceChildren();
     scale = null;
-    for (const download of downloads) download.hidden = !seen.metric;
-    if (!seen.metric) return;
-    if (seen.metric === SPLIT) {
-      plot.append(page.drawSplits(seen, width, label));
-      const isThere = (rank) => seen.splits.some(({ place }) => data.splits.cells[place][rank] >= 0.005);
-      const parts = data.splits.words.map((part, rank) => [part, rank]).filter(([, rank]) => isThere(rank));
+    for (const download of downloads) download.hidden = !view.metric;
+    if (!view.metric) return;
+    if (view.metric === SPLIT) {
+      plot.append(page.drawSplits(view, width, label));
+      const hasShare = (rank) => view.splits.some(({ place }) => data.splits.cells[place][rank] >= 0.005);
+      const parts = data.splits.words.map((part, rank) => [part, rank]).filter(([, rank]) => hasShare(rank));
       legend.append(...parts.map(([part, rank]) => entry(`background: ${data.splits.colours[rank]}`, part)));
       return;
     }
-    const looks = page.looksOf(seen.shown);
-    const { picture, scale: newScale, named } = page.drawLines(seen, looks, state, width, label);
+    const looks = page.looksOf(view.shown);
+    const { picture, scale: newScale, named } = page.drawLines(view, looks, state, width, label);
     scale = newScale;
     plot.append(picture);
-    if (state.published) legend.append(...page.publishedLegend(seen).map(([mark, words]) => element("li", {}, mark, words)));
+    if (state.published) legend.append(...page.publishedLegend(view).map(([mark, words]) => element("li", {}, mark, words)));
     if (!named) {
       const kind = ({ dashes }) => ({ none: "solid", "7 5": "dashed" })[dashes] ?? "dotted";
       legend.append(...[...looks.values()].map((look) => entry(`border-top: 3px ${kind(look)} ${look.colour}`, look.name)));
@@ -133,9 +132,9 @@
   // Keys move from one measured size to the next.
   slider.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
-    if (!(event.key in steps) || !seen.between) return;
+    if (!(event.key in steps) || !view.between) return;
     event.preventDefault();
-    const next = steps[event.key] > 0 ? seen.sizes.find((size) => size > seen.size) : seen.sizes.findLast((size) => size < seen.size);
+    const next = steps[event.key] > 0 ? view.sizes.find((size) => size > view.size) : view.sizes.findLast((size) => size < view.size);
     if (next) set({ size: next });
   });
   // Screen readers do not announce sizes that the pointer passes over.
@@ -143,8 +142,8 @@
   plot.addEventListener("pointermove", (event) => {
     const pixel = event.clientX - plot.getBoundingClientRect().left;
     if (!scale || pixel < scale.left || pixel > scale.right) return;
-    state.size = seen.sizes.find((size) => Math.abs(scale.x(size) - pixel) < SNAP) ?? scale.at(pixel);
-    seen.wantedSize = seen.size = page.within(state.size, seen.sizes);
+    state.size = view.sizes.find((size) => Math.abs(scale.x(size) - pixel) < SNAP) ?? scale.at(pixel);
+    view.wantedSize = view.size = page.within(state.size, view.sizes);
     draw();
   });
   plot.addEventListener("pointerleave", () => {
@@ -157,9 +156,9 @@
   function remember() {
     const { study: name, y, x, line, size, steps } = state;
     const values = { study: name, y, x, line, size: size && Number(size.toPrecision(4)), steps };
-    const off = toggles.filter(({ key }) => !state[key]).map(({ key }) => [key, "off"]);
+    const switchedOff = toggles.filter(({ key }) => !state[key]).map(({ key }) => [key, "off"]);
     const given = Object.entries(values).filter(([, value]) => value !== null && value !== "");
-    history.replaceState(null, "", `#chart?${new URLSearchParams([...given, ...off])}`);
+    history.replaceState(null, "", `#chart?${new URLSearchParams([...given, ...switchedOff])}`);
   }
 
   function recall() {
@@ -176,12 +175,12 @@
   // --- Downloads ---
 
   function save(suffix, content, type) {
-    const link = element("a", { href: URL.createObjectURL(new Blob([content], { type })), download: `${state.study}_${seen.metric.key}.${suffix}` });
+    const link = element("a", { href: URL.createObjectURL(new Blob([content], { type })), download: `${state.study}_${view.metric.key}.${suffix}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  function source() {
+  function svgSource() {
     const copy = plot.querySelector("svg").cloneNode(true);
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.prepend(page.drawn("rect", { width: "100%", height: "100%", fill: page.ink("paper") }));
@@ -199,31 +198,31 @@
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => save("png", blob, "image/png"));
     });
-    image.src = `data:image/svg+xml,${encodeURIComponent(source())}`;
+    image.src = `data:image/svg+xml,${encodeURIComponent(svgSource())}`;
   }
 
   function saveCsv() {
-    const x = seen.x.key ?? "place";
+    const x = view.x.key ?? "place";
     const splits = () => [
       ["device", "size", ...data.splits.words],
-      ...seen.splits.map((row) => [row.device_label, row.size, ...data.splits.cells[row.place]]),
+      ...view.splits.map((row) => [row.device_label, row.size, ...data.splits.cells[row.place]]),
     ];
     const lines = () => [
-      ["device", "line", x, seen.steps ? seen.metric.title : seen.metric.key, "low", "high"],
-      ...seen.shown.flatMap((series) => series.points.flatMap(({ at, row }) => {
-        const point = page.pointOf(row, seen.metric);
-        return point ? [[series.label, series.group, seen.places ? seen.places[at] : at, point.value, point.low, point.high]] : [];
+      ["device", "line", x, view.steps ? view.metric.title : view.metric.key, "low", "high"],
+      ...view.shown.flatMap((series) => series.points.flatMap(({ at, row }) => {
+        const point = page.pointOf(row, view.metric);
+        return point ? [[series.label, series.group, view.places ? view.places[at] : at, point.value, point.low, point.high]] : [];
       })),
     ];
     const quoted = (value) => `"${String(page.csvText(value ?? "")).replaceAll('"', '""')}"`;
-    const rows = seen.metric === SPLIT ? splits() : lines();
+    const rows = view.metric === SPLIT ? splits() : lines();
     save("csv", rows.map((cells) => cells.map(quoted).join(",")).join("\n"), "text/csv");
   }
 
-  const downloads = [button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
+  const downloads = [button("SVG", () => save("svg", svgSource(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
   box.append(
     element("div", { class: "controls" }, study.label, metric.label, group.label, axis.label),
-    mine, run, readout, plot, legend,
+    sizeControls, stepControls, readout, plot, legend,
     element("div", { class: "controls small" },
       ...toggles.map(({ label }) => label),
       ...downloads, button("these cells as a table", () => page.showStudyInTable(state.study))));
@@ -238,5 +237,5 @@
     });
   }
   new ResizeObserver(draw).observe(plot);
-  document.addEventListener("crossover:theme", render);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
 })(window.Crossover);

@@ -1,9 +1,9 @@
-// The chart's picture as SVG: ticks, scales, marks of crossovers and publications, lines with their repeats, bars of shares.
+// The chart's picture as SVG: ticks, scales, crossovers, published values, lines with their repeats, and bars of shares.
 "use strict";
 ((page) => {
-  // --- Ticks: round positions, as many as there is room for labels ---
+  // --- Ticks: round positions, as many as have space for labels ---
 
-  const GAP = 14; // minimum distance of two labels in pixels
+  const GAP = 14; // minimum distance between two labels in pixels
   const SETS = [[1, 2, 5], [1, 3], [1]];
   const MANY = [1, 2, 3, 4, 5, 7];
   const context = document.createElement("canvas").getContext("2d");
@@ -16,8 +16,8 @@
     return context.measureText(words).width;
   };
 
-  // The positions, in order, whose labels do not overlap previous ones; `length` is the axis length in pixels.
-  function clear(places, [low, high], length, sizeOf) {
+  // The positions whose labels do not overlap previous ones; `length` is that of the axis in pixels.
+  function withoutOverlap(places, [low, high], length, sizeOf) {
     let end = -Infinity;
     return places.filter((at) => {
       const middle = (length * Math.log(at / low)) / Math.log(high / low);
@@ -36,8 +36,8 @@
     const multiples = (digits) => powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
     const tens = multiples([1]);
     const thinned = tens.map((_, rank) => tens.filter((_, index) => index % (rank + 1) === 0));
-    const roomy = (places) => places.length > 1 && clear(places, extent, length, sizeOf).length === places.length;
-    return [...SETS.map(multiples), ...thinned].find(roomy) ?? clear(multiples(MANY), extent, length, sizeOf);
+    const fits = (places) => places.length > 1 && withoutOverlap(places, extent, length, sizeOf).length === places.length;
+    return [...SETS.map(multiples), ...thinned].find(fits) ?? withoutOverlap(multiples(MANY), extent, length, sizeOf);
   };
 
   // --- Elements ---
@@ -47,9 +47,9 @@
   const PAD = { left: 14, right: 22, top: 36, bottom: 50 };
   const ROW = 26; // height of a bar in pixels
   const MOST_BARS = 60;
-  const MOST_DOTS = 5; // most repeats of a cell that are drawn as dots; with more, its interval is drawn
-  const MOST_MARKED = 2; // crossovers with words
-  const MOST_NAME = 260; // pixels beside the plot for line labels
+  const MOST_DOTS = 5; // maximum number of repeats of a cell that are drawn as dots; with more, its interval is drawn
+  const MOST_MARKED = 2; // maximum number of crossovers with a label
+  const MOST_NAME = 260; // maximum width of labels beside the plot in pixels
   const MOST_NAMED = 8;
 
   page.drawn = (tag, attributes = {}, ...children) => {
@@ -59,7 +59,7 @@
     return made;
   };
   const { drawn, ink } = page;
-  const text = page.chartText = (words, x, y, attributes = {}) =>
+  const text = (words, x, y, attributes = {}) =>
     drawn("text", { x, y, fill: ink("soft"), "font-size": page.CHART_FONT_PX, ...attributes }, words);
 
   // A label in two lines: the device and its product name.
@@ -71,8 +71,8 @@
   const { pointsOf } = page;
   const BENDS = 16; // segments of a curve between two points
 
-  // The points of a series' curve, including the measured ones.
-  function bent(series, metric) {
+  // Points of a series' curve, including the measured ones.
+  function curvePoints(series, metric) {
     const [points, curve] = [pointsOf(series, metric), page.curveOfSeries(series, metric)];
     return points.flatMap((point, rank) => {
       const next = points[rank + 1];
@@ -86,46 +86,46 @@
 
   const spread = (values) => {
     const positive = values.filter((value) => value > 0);
-    // Not Math.min(...): there may be more cells than a call can have arguments.
+    // Math.min(...positive) would fail: there may be more cells than a call can have arguments.
     const [low, high] = positive.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
     return high ? [low / 1.3, high * 1.3] : [0.1, 10];
   };
 
-  function scalesOf(seen, state, width, height, room) {
-    const marks = state.published ? page.publishedMarks(seen) : [];
-    const values = [...seen.shown.flatMap((series) => pointsOf(series, seen.metric)), ...marks].map(({ value }) => value);
-    const ys = spread(seen.metric.key === "speedup" ? [...values, 1] : values);
-    const xs = seen.places ? [-0.5, seen.places.length - 0.5] : spread(seen.sizes);
+  function scalesOf(view, state, width, height, room) {
+    const marks = state.published ? page.publishedMarks(view) : [];
+    const values = [...view.shown.flatMap((series) => pointsOf(series, view.metric)), ...marks].map(({ value }) => value);
+    const ys = spread(view.metric.key === "speedup" ? [...values, 1] : values);
+    const xs = view.places ? [-0.5, view.places.length - 0.5] : spread(view.sizes);
     const [top, bottom] = [PAD.top, height - PAD.bottom];
     const yTicks = page.logTicks(ys, bottom - top, () => page.CHART_FONT_PX);
-    const left = PAD.left + Math.max(...yTicks.map((at) => page.widthOf(page.metricText(seen.metric, at))), 30);
+    const left = PAD.left + Math.max(...yTicks.map((at) => page.widthOf(page.metricText(view.metric, at))), 30);
     const right = width - PAD.right - room;
     const share = (at, [low, high], log) => (log ? Math.log(at / low) / Math.log(high / low) : (at - low) / (high - low));
-    const wordsOf = (at) => page.widthOf(format.place(at, seen.x.title));
+    const wordsOf = (at) => page.widthOf(format.place(at, view.x.title));
     return {
       left, right, top, bottom, yTicks,
-      xTicks: seen.places ? seen.places.map((_, place) => place) : page.logTicks(xs, right - left, wordsOf),
-      x: (at) => left + share(at, xs, !seen.places) * (right - left),
+      xTicks: view.places ? view.places.map((_, place) => place) : page.logTicks(xs, right - left, wordsOf),
+      x: (at) => left + share(at, xs, !view.places) * (right - left),
       y: (at) => bottom - Math.min(Math.max(share(at, ys, true), 0), 1) * (bottom - top),
       at: (pixel) => {
         const part = (pixel - left) / (right - left);
-        return seen.places ? Math.round(xs[0] + part * (xs[1] - xs[0])) : xs[0] * (xs[1] / xs[0]) ** part;
+        return view.places ? Math.round(xs[0] + part * (xs[1] - xs[0])) : xs[0] * (xs[1] / xs[0]) ** part;
       },
     };
   }
 
-  function axes(seen, scale) {
+  function axes(view, scale) {
     const { left, right, bottom } = scale;
     const grid = { stroke: ink("line"), "stroke-width": 1 };
-    const xWords = (at) => (seen.places ? seen.places[at] : format.place(at, seen.x.title));
-    const yWords = (at) => page.metricText(seen.metric, at);
+    const xWords = (at) => (view.places ? view.places[at] : format.place(at, view.x.title));
+    const yWords = (at) => page.metricText(view.metric, at);
     return drawn("g", {},
       ...scale.yTicks.map((at) => drawn("path", { d: `M${left},${scale.y(at)}H${right}`, ...grid })),
       ...scale.yTicks.map((at) => text(yWords(at), left - 8, scale.y(at) + 4, { "text-anchor": "end" })),
       drawn("path", { d: `M${left},${bottom}H${right}`, stroke: ink("soft"), "stroke-width": 1 }),
       ...scale.xTicks.map((at) => text(xWords(at), scale.x(at), bottom + 18, { "text-anchor": "middle" })),
-      text(seen.x.title, (left + right) / 2, bottom + 40, { "text-anchor": "middle" }),
-      text(seen.metric.title, PAD.left, 14, { class: "metric" }));
+      text(view.x.title, (left + right) / 2, bottom + 40, { "text-anchor": "middle" }),
+      text(view.metric.title, PAD.left, 14, { class: "metric" }));
   }
 
   // --- Behind the lines ---
@@ -133,7 +133,7 @@
   // Whether crossovers in time can be marked on a metric.
   const isTime = (metric) => ["seconds", "rate"].includes(metric.kind) || metric.key === "speedup";
 
-  function upright(scale, at, dashes) {
+  function verticalLine(scale, at, dashes) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
     return drawn("path", { d: `M${x},${scale.top}V${scale.bottom}`, stroke: ink("soft"), "stroke-dasharray": dashes, "stroke-width": 1.2 });
   }
@@ -143,7 +143,7 @@
     return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
   }
 
-  // The first of several texts that fits beside a position, on the side with more room.
+  // The first of several texts that fits left or right of a position, where there is more space.
   function beside(scale, at, choices, y, fill) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
     const right = x > (scale.left + scale.right) / 2;
@@ -152,37 +152,37 @@
     return words ? [text(words, x + (right ? -6 : 6), y, { "text-anchor": right ? "end" : "start", fill, class: "halo" })] : [];
   }
 
-  // Crossovers with their intervals; a crossover with a machine measured elsewhere is only a range.
-  function crossovers(seen, scale, state) {
-    if (!isTime(seen.metric)) return [];
-    const shown = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
-    const perStep = shown.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
-    const ends = seen.steps && !seen.places ? page.jobCrossovers(seen) : perStep;
-    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, whose], rank) => {
-      const line = whose && `${whose}: `;
-      const parts = at === null ? [] : [upright(scale, at, "none")];
+  // Crossovers with their intervals; with a machine measured elsewhere, a crossover is only a range.
+  function crossovers(view, scale, state) {
+    if (!isTime(view.metric)) return [];
+    const shown = data.crossovers.filter(({ cell, on }) => view.chosenPlaces.has(cell) && on[view.x.key]);
+    const perStep = shown.map(({ cell, on }) => [...on[view.x.key], view.groupName(data.rows[cell])]);
+    const ends = view.steps && !view.places ? page.jobCrossovers(view) : perStep;
+    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, groupName], rank) => {
+      const prefix = groupName && `${groupName}: `;
+      const parts = at === null ? [] : [verticalLine(scale, at, "none")];
       if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
-      const named = `${line}${at === null ? "would cross at" : "crossover"} ${words}`;
-      const choices = [named, `${line}${words}`, `${line}${words.split(" (")[0]}`, words.split(" (")[0]];
+      const named = `${prefix}${at === null ? "would cross at" : "crossover"} ${words}`;
+      const choices = [named, `${prefix}${words}`, `${prefix}${words.split(" (")[0]}`, words.split(" (")[0]];
       const y = scale.top + 10 + 16 * rank;
       return rank < MOST_MARKED ? [...parts, ...beside(scale, at ?? high, choices, y, ink("ink"))] : parts;
     });
   }
 
   // The published values that match a shown line on every axis that the source states.
-  page.publishedMarks = (seen) => {
-    const { marks } = data.published[seen.study];
-    const rows = seen.shown.flatMap(({ points }) => points.map(({ row }) => row));
-    const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => axis === seen.x.key || row[axis] === value);
-    const fitting = marks.filter((mark) => mark.metric === seen.metric.key && rows.some((row) => agree(mark, row)));
-    return fitting.map((mark) => ({ ...mark, at: mark.on[seen.x.key] })).filter(({ at }) => at !== undefined);
+  page.publishedMarks = (view) => {
+    const { marks } = data.published[view.study];
+    const rows = view.shown.flatMap(({ points }) => points.map(({ row }) => row));
+    const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => axis === view.x.key || row[axis] === value);
+    const fitting = marks.filter((mark) => mark.metric === view.metric.key && rows.some((row) => agree(mark, row)));
+    return fitting.map((mark) => ({ ...mark, at: mark.on[view.x.key] })).filter(({ at }) => at !== undefined);
   };
 
   // The ends of the published crossover, if at least one lies within the chart.
-  page.publishedCrossover = (seen) => {
-    const ends = [...new Set(data.published[seen.study].crossover ?? [])].sort((first, second) => first - second);
-    const isThere = isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis && seen.sizes.length;
-    const [low, high] = spread(seen.sizes);
+  page.publishedCrossover = (view) => {
+    const ends = [...new Set(data.published[view.study].crossover ?? [])].sort((first, second) => first - second);
+    const isThere = isTime(view.metric) && view.x.key === data.studies[view.study].x_axis && view.sizes.length;
+    const [low, high] = spread(view.sizes);
     return isThere && ends.some((end) => low <= end && end <= high) ? ends : [];
   };
 
@@ -192,25 +192,25 @@
   const publishedShape = ({ shape, colour }, x, y, ...children) =>
     drawn("path", { class: "published", d: `M${x},${y}${SHAPES[shape]}`, fill: "none", stroke: page.tone(colour), "stroke-width": 1.4 }, ...children);
 
-  // Marker and label of each published series drawn.
-  page.publishedLegend = (seen) => {
-    const series = new Map(page.publishedMarks(seen).map((mark) => [mark.words, mark]));
+  // The marker and the label of each published series in the picture.
+  page.publishedLegend = (view) => {
+    const series = new Map(page.publishedMarks(view).map((mark) => [mark.words, mark]));
     return [...series].map(([words, mark]) => [
       drawn("svg", { width: 13, height: 13, class: "mark", "aria-hidden": "true" }, publishedShape(mark, 6.5, 6.5)), `published: ${words}`,
     ]);
   };
 
-  function published(seen, scale, state) {
+  function published(view, scale, state) {
     if (!state.published) return [];
     const parts = [];
     const isInside = (size) => scale.x(size) >= scale.left && scale.x(size) <= scale.right;
-    const ends = page.publishedCrossover(seen);
+    const ends = page.publishedCrossover(view);
     if (ends.length) {
-      parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
-      parts.push(...beside(scale, ends[0], [`published ${format.places(ends, seen.x.title).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
+      parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : verticalLine(scale, ends[0], "5 4"));
+      parts.push(...beside(scale, ends[0], [`published ${format.places(ends, view.x.title).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
-    return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map((mark) => {
-      const title = `published: ${mark.words}, ${page.placeText(seen, mark.at)}: ${page.metricText(seen.metric, mark.value)}`;
+    return parts.concat(page.publishedMarks(view).filter(({ at }) => isInside(at)).map((mark) => {
+      const title = `published: ${mark.words}, ${page.placeText(view, mark.at)}: ${page.metricText(view.metric, mark.value)}`;
       return publishedShape(mark, scale.x(mark.at), scale.y(mark.value), drawn("title", {}, title));
     }));
   }
@@ -222,18 +222,18 @@
 
   // --- Lines ---
 
-  function line(series, look, seen, scale, state) {
-    const points = pointsOf(series, seen.metric);
+  function line(series, look, view, scale, state) {
+    const points = pointsOf(series, view.metric);
     const stroke = { stroke: look.colour, fill: "none" };
-    const repeats = ({ row }) => (series.elsewhere || seen.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
+    const repeats = ({ row }) => (series.elsewhere || view.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
     const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
     const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !series.elsewhere);
-    const lost = series.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
-    const path = (seen.places ? points : bent(series, seen.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
+    const lost = series.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, view.metric));
+    const path = (view.places ? points : curvePoints(series, view.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
     const mark = series.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},
-      ...(seen.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
+      ...(view.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
       ...barred.map(({ at, low, high }) =>
         drawn("path", { d: `M${scale.x(at)},${scale.y(low)}V${scale.y(high)}`, ...stroke, "stroke-width": 5, opacity: 0.35 })),
       ...points.filter(dotted).flatMap((point) => repeats(point).map((value) =>
@@ -248,8 +248,8 @@
   }
 
   // Labels at the right ends of lines, moved apart where they would overlap.
-  function names(seen, looks, scale) {
-    const ends = seen.shown.map((series) => ({ series, y: scale.y(pointsOf(series, seen.metric).at(-1).value) }));
+  function names(view, looks, scale) {
+    const ends = view.shown.map((series) => ({ series, y: scale.y(pointsOf(series, view.metric).at(-1).value) }));
     ends.sort((first, second) => first.y - second.y);
     for (const [rank, end] of ends.entries()) if (rank) end.y = Math.max(end.y, ends[rank - 1].y + 32);
     const over = ends.length ? Math.max(0, ends.at(-1).y - scale.bottom + 16) : 0;
@@ -264,57 +264,57 @@
     });
   }
 
-  function cursor(seen, looks, scale) {
-    const rings = seen.shown.flatMap((series) => {
-      const point = page.valueAt(series, seen.metric, seen.size, !seen.places);
-      const circle = point && { cx: scale.x(seen.size), cy: scale.y(point.value), r: 6 };
+  function cursor(view, looks, scale) {
+    const rings = view.shown.flatMap((series) => {
+      const point = page.valueAt(series, view.metric, view.size, !view.places);
+      const circle = point && { cx: scale.x(view.size), cy: scale.y(point.value), r: 6 };
       return point ? [drawn("circle", { ...circle, fill: "none", stroke: looks.get(series).colour, "stroke-width": 2 })] : [];
     });
-    const d = `M${scale.x(seen.size)},${scale.top}V${scale.bottom}`;
+    const d = `M${scale.x(view.size)},${scale.top}V${scale.bottom}`;
     return [drawn("path", { class: "cursor", d, stroke: ink("accent"), "stroke-width": 1.5 }), ...rings];
   }
 
   // --- Whole pictures ---
 
-  const canvas = page.canvas = (width, height, label) => drawn("svg", {
+  const canvas = (width, height, label) => drawn("svg", {
     width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
     "font-family": getComputedStyle(document.body).fontFamily,
   });
 
   // Lines over an axis: the picture, its scales, and whether its lines are labelled.
-  page.drawLines = (seen, looks, state, width, label) => {
-    const longest = Math.max(0, ...seen.shown.flatMap((series) => nameLines(looks.get(series).name).map(page.widthOf)));
-    const named = width >= 700 && seen.shown.length > 0 && seen.shown.length <= MOST_NAMED && longest <= MOST_NAME;
+  page.drawLines = (view, looks, state, width, label) => {
+    const longest = Math.max(0, ...view.shown.flatMap((series) => nameLines(looks.get(series).name).map(page.widthOf)));
+    const named = width >= 700 && view.shown.length > 0 && view.shown.length <= MOST_NAMED && longest <= MOST_NAME;
     const height = Math.max(260, Math.min(400, 0.5 * width));
-    const scale = scalesOf(seen, state, width, height, named ? longest + 18 : 0);
+    const scale = scalesOf(view, state, width, height, named ? longest + 18 : 0);
     const picture = canvas(width, height, label);
     picture.append(
-      axes(seen, scale), ...cursor(seen, looks, scale), ...crossovers(seen, scale, state), ...published(seen, scale, state),
-      ...(seen.metric.key === "speedup" ? level(scale) : []),
-      ...seen.shown.map((series) => line(series, looks.get(series), seen, scale, state)),
-      ...(named ? names(seen, looks, scale) : []));
+      axes(view, scale), ...cursor(view, looks, scale), ...crossovers(view, scale, state), ...published(view, scale, state),
+      ...(view.metric.key === "speedup" ? level(scale) : []),
+      ...view.shown.map((series) => line(series, looks.get(series), view, scale, state)),
+      ...(named ? names(view, looks, scale) : []));
     return { picture, scale, named };
   };
 
   // Where the time goes: one bar per cell.
-  page.drawSplits = (seen, width, label) => {
+  page.drawSplits = (view, width, label) => {
     const { words, colours, cells } = data.splits;
-    const name = (row) => [page.sideText(row), page.sizeText(row), seen.whose(row)].filter(Boolean).join(", ");
-    // Labels at the selected size are bold, and so take more room.
-    const named = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
-    // Where labels would take most of the width, each is drawn above its bar.
+    const name = (row) => [page.sideText(row), page.sizeText(row), view.groupName(row)].filter(Boolean).join(", ");
+    // Labels at the selected size are bold and therefore wider.
+    const named = PAD.left + 1.12 * Math.max(...view.splits.map((row) => page.widthOf(name(row)))) + 8;
+    // Labels that would take more than half of the width are drawn above their bars.
     const above = named > width / 2;
     const [left, step] = above ? [PAD.left, ROW + 16] : [named, ROW];
     const length = width - left - PAD.right;
-    const rows = seen.splits.slice(0, MOST_BARS);
-    const more = seen.splits.length - rows.length;
+    const rows = view.splits.slice(0, MOST_BARS);
+    const more = view.splits.length - rows.length;
     const picture = canvas(width, 12 + step * rows.length + (more ? 24 : 0), label);
     if (more) picture.append(text(`${more} more are in the CSV`, PAD.left, 24 + step * rows.length));
     for (const [rank, row] of rows.entries()) {
       let x = left;
       const y = 8 + step * rank + (above ? 16 : 0);
-      const read = row.size === seen.size ? { fill: ink("ink"), "font-weight": 600 } : {};
-      const position = above ? [left, y - 4, read] : [left - 8, y + 14, { "text-anchor": "end", ...read }];
+      const emphasis = row.size === view.size ? { fill: ink("ink"), "font-weight": 600 } : {};
+      const position = above ? [left, y - 4, emphasis] : [left - 8, y + 14, { "text-anchor": "end", ...emphasis }];
       picture.append(text(name(row), ...position));
       for (const [part, share] of cells[row.place].entries()) {
         const bar = { x, y, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };

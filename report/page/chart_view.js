@@ -1,4 +1,4 @@
-// The cells of a study as series of one metric over one axis, according to the chart's state, and their style.
+// The series that the chart shows: cells of a study by metric, axis and the chart's state, and their looks.
 "use strict";
 ((page) => {
   const distinct = (rows, key) => new Set(rows.map((row) => row[key]).filter((value) => value !== null));
@@ -19,11 +19,11 @@
   const isCpu = ({ device }) => device.split("-")[0] === "cpu";
   const coresOf = (rows) => distinct(rows.filter(isCpu), "threads");
 
-  // A cell with its speed-up over the CPU on this number of cores; for whole runs of `steps` steps, if given.
-  function besideCores(row, cores, rows, steps) {
+  // A cell with its speed-up over the CPU on this number of cores, for jobs of `steps` steps if given.
+  function overCoresOf(row, cores, rows, steps) {
     if (steps) {
-      const beside = (other) => data.axes.every((axis) => axis === "device" || other[axis] === row[axis]);
-      const base = jobOf(rows.find((other) => isCpu(other) && other.threads === cores && beside(other)), steps);
+      const isSameSeries = (other) => data.axes.every((axis) => axis === "device" || other[axis] === row[axis]);
+      const base = jobOf(rows.find((other) => isCpu(other) && other.threads === cores && isSameSeries(other)), steps);
       const job = isCpu(row) ? null : jobOf(row, steps);
       return { ...row, ...(job && base ? jobSpeedup(job, base) : UNKNOWN) };
     }
@@ -31,7 +31,7 @@
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
-  // The x axes that a chart can have; where no number varies, each cell has its own position.
+  // The possible x axes; if no number varies, each cell has a position of its own.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples per batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
@@ -39,9 +39,9 @@
     return choices.length ? choices : [{ key: null, title: "" }];
   };
 
-  // The series over an axis: device, name, group (the other axes that distinguish it), and cells in axis order.
-  // `places` holds the names of the cells on an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores,
-  // the CPU is one device and the others are repeated at every number of cores.
+  // The series over an axis: device, label, group (the other axes that distinguish it), and cells in the order of the axis.
+  // `places` are the names of the cells on an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores,
+  // the CPU is one device, and other devices are repeated at each number of cores.
   page.seriesOf = (rows, elsewhere, x, steps) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
@@ -61,7 +61,7 @@
       const key = [label, row.elsewhere ? row.machine : "", group].join("|");
       if (!byName.has(key)) byName.set(key, { device: pooled ? "cpu" : row.device, label, group, elsewhere: Boolean(row.elsewhere), points: [] });
       const measuredAt = placesOf(row, groupAxes).filter((at) => at !== null && at >= 0);
-      byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? besideCores(row, at, rows, steps) : row })));
+      byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? overCoresOf(row, at, rows, steps) : row })));
     }
     const series = [...byName.values()];
     for (const line of series) line.points.sort((first, second) => first.at - second.at);
@@ -75,8 +75,8 @@
     return value === null || value <= 0 ? null : { value, low: low ?? null, high: high ?? null };
   };
 
-  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), which crossovers
-  // are computed with too. `gaps` are the distances of the points, `rises` the slopes between them.
+  // Slopes of the interpolating curve at its points (PCHIP, Fritsch and Butland 1984), which is monotonic between two points;
+  // crossovers are computed from the same curve. `gaps` are the distances of the points, `rises` the slopes between them.
   function slopesOf(gaps, rises) {
     if (rises.length < 2) return [rises[0], rises[0]];
     const end = (gap, next, rise, after) => {
@@ -115,8 +115,8 @@
     return point ? [{ at, row, ...point }] : [];
   });
 
-  // The curve of a series. With its CPU, `base`, it is the CPU's curve times the curve of their ratio, from which crossovers are
-  // computed.
+  // The curve of a series. If its CPU, `base`, has the same points, it is the CPU's curve times the curve of their ratio, since
+  // crossovers are computed from that ratio.
   page.curveOfSeries = (series, metric) => {
     const points = page.pointsOf(series, metric);
     const basePoints = series.base ? page.pointsOf(series.base, metric) : [];
@@ -147,7 +147,7 @@
     return data.t_quantiles[rank - 1] + share * (data.t_quantiles[rank] - data.t_quantiles[rank - 1]);
   }
 
-  // Mean time of a job of `steps` steps, and the squared relative error of that mean; no error with one trial.
+  // The mean time of a job of `steps` steps, and the squared relative error of that mean (null with one trial).
   function jobOf(row, steps) {
     if (!row?.job) return null;
     const [startup_s, step_s, ofStartup, ofBoth, ofStep, trials] = row.job;
@@ -171,22 +171,22 @@
 
   // Cells with the speed-up over the CPU of jobs of `steps` steps; null where a start-up was not measured.
   function ofJobs(rows, steps) {
-    const beside = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
-    const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [beside(row), row]));
+    const seriesOf = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
+    const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [seriesOf(row), row]));
     return rows.map((row) => {
-      const [job, base] = [jobOf(row, steps), jobOf(bases.get(beside(row)), steps)];
+      const [job, base] = [jobOf(row, steps), jobOf(bases.get(seriesOf(row)), steps)];
       return { ...row, ...(row.speedup === null || !job || !base ? UNKNOWN : jobSpeedup(job, base)) };
     });
   }
 
-  // The crossings of jobs' curves with the CPU's, in the form of the chart's crossovers, with the name of the line: between
-  // neighbouring sizes at which first one side and then the other is significantly ahead.
-  page.jobCrossovers = (seen) => seen.shown.flatMap((line) => {
-    const points = page.pointsOf(line, seen.metric);
+  // The crossovers of jobs, in the form of the chart's crossovers, with the name of the line: each is between two successive sizes
+  // at which first one side and then the other is significantly ahead.
+  page.jobCrossovers = (view) => view.shown.flatMap((line) => {
+    const points = page.pointsOf(line, view.metric);
     const curve = page.curveOf(points);
-    const sure = points.filter(({ row }) => row.ahead);
-    return sure.slice(1).flatMap((after, rank) => {
-      const before = sure[rank];
+    const significant = points.filter(({ row }) => row.ahead);
+    return significant.slice(1).flatMap((after, rank) => {
+      const before = significant[rank];
       if (before.row.ahead === after.row.ahead) return [];
       let [low, high] = [before.at, after.at];
       for (let halved = 0; halved < 50; halved += 1) {
@@ -194,15 +194,15 @@
         if ((curve(middle) < 1) === (before.value < 1)) low = middle;
         else high = middle;
       }
-      const place = (at) => page.format.place(Number(at.toPrecision(3)), seen.x.title);
-      const words = `${place(high)} (between ${place(before.at)} and ${place(after.at)}; jobs of ${page.format.whole(seen.steps)} steps)`;
-      return [[high, before.at, after.at, words, seen.whose(after.row)]];
+      const place = (at) => page.format.place(Number(at.toPrecision(3)), view.x.title);
+      const words = `${place(high)} (between ${place(before.at)} and ${place(after.at)}; jobs of ${page.format.whole(view.steps)} steps)`;
+      return [[high, before.at, after.at, words, view.groupName(after.row)]];
     });
   });
 
   // --- What is shown ---
 
-  const MOST_GROUPS = 3; // maximum number of groups of lines shown at first
+  const MOST_GROUPS = 3; // maximum number of groups of lines of which all are shown at first
   const MOST_TOGETHER = 7; // maximum number of groups of which all can be shown at once
   const MOST_DASHED = 3; // maximum number of groups distinguished by dashes; with more, each gets a colour
   const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // dash patterns of lines measured here, and elsewhere
@@ -217,15 +217,15 @@
     return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
   }
 
-  // The size selected at first: the one nearest to the first crossover, or else the middle one.
-  function beginning(sizes, mine, x) {
-    const crossover = data.crossovers.find(({ cell, on }) => mine.has(cell) && on[x.key]);
+  // The size selected at first: that nearest to the first crossover, else the middle one.
+  function initialSize(sizes, chosenPlaces, x) {
+    const crossover = data.crossovers.find(({ cell, on }) => chosenPlaces.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
     const [at, low, high] = crossover.on[x.key];
     return nearest(at ?? Math.sqrt(low * high), sizes);
   }
 
-  // The study's metrics, axes and groups of lines, those shown, their sizes, and the selected size.
+  // All that the chart shows in a state: metrics, axes and groups of lines to choose from, the shown series, and the selected size.
   page.viewOf = (state) => {
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
@@ -235,7 +235,7 @@
     const ofRuns = ofJobs(measured, steps ?? 1);
     const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
-    // For a machine measured elsewhere, its accelerators are shown, and its CPU on all cores.
+    // Of a machine measured elsewhere, the accelerators and the CPU on all cores are shown.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
     const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));
@@ -250,29 +250,29 @@
     const groups = [...new Set(groupOf.values())];
     const lines = groups.length < 2 ? [] : [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
     const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
-    const isMine = (group) => line === page.ALL || group === line;
-    const mine = new Set(rows.filter((row) => isMine(groupOf.get(row.place))).map(({ place }) => place));
+    const isChosen = (group) => line === page.ALL || group === line;
+    const chosenPlaces = new Set(rows.filter((row) => isChosen(groupOf.get(row.place))).map(({ place }) => place));
     const hasValue = (series) => series.points.some(({ row }) => page.pointOf(row, metric));
     const shown = !metric || metric === page.SPLIT ? []
-      : allSeries.filter((series) => isMine(series.group) && (state.elsewhere || !series.elsewhere) && hasValue(series));
+      : allSeries.filter((series) => isChosen(series.group) && (state.elsewhere || !series.elsewhere) && hasValue(series));
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
     for (const series of shown) {
       series.base = here.find((cpu) => cpu !== series && cpu.group === series.group && cpu.device === "cpu");
     }
-    const splits = split.filter((row) => isMine(groupOf.get(row.place))).sort((first, second) => first.size - second.size);
-    const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row.place) : "");
+    const splits = split.filter((row) => isChosen(groupOf.get(row.place))).sort((first, second) => first.size - second.size);
+    const groupName = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row.place) : "");
     const isSplit = metric === page.SPLIT;
     const allSizes = isSplit ? splits.map((row) => row.size) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(allSizes)].sort((first, second) => first - second);
-    // Only lines over a numeric axis have values between their sizes.
+    // Only lines over a numeric axis have values between sizes.
     const between = !places && !isSplit;
-    const wish = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
-    // Between whole sizes, a size is a whole number too.
-    const wantedSize = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
+    const requestedSize = sizes.length ? state.size ?? initialSize(sizes, chosenPlaces, isSplit ? { key: "size" } : x) : null;
+    // If all measured sizes are whole numbers, so is the selected one.
+    const wantedSize = requestedSize !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(requestedSize), 1) : requestedSize;
     const size = wantedSize === null ? null : isSplit ? nearest(wantedSize, sizes) : page.within(places ? Math.round(wantedSize) : wantedSize, sizes);
     const jobs = { hasStartups, steps: rows === measured ? null : steps };
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, wantedSize, size, between, splits, whose, hasElsewhere, ...jobs };
+    return { study: state.study, rows, chosenPlaces, metrics, metric, axes, x, places, lines, line, shown, sizes, wantedSize, size, between, splits, groupName, hasElsewhere, ...jobs };
   };
 
   // The size, clipped to the measured range.
@@ -282,7 +282,7 @@
 
   const hex = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-  // A colour of the palette in this page's theme: lighter in dark mode, and black as the text colour.
+  // A colour of the palette in the page's theme: lighter in dark mode; for black, the colour of text.
   page.tone = (colour) => {
     if (colour === "#111111") return page.ink("ink");
     if (Math.max(...hex(page.ink("paper"))) > 128) return colour;

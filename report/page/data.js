@@ -25,10 +25,10 @@ window.Crossover = {};
     return parsed;
   };
 
-  // The command of a cell's first trial; empty if it was not recorded.
+  // The command of a cell's first trial; empty if not recorded.
   page.commandOf = (row) => page.data().commands.map((values) => values[row.place]).join("");
 
-  // Unpack a library and run it as a classic script when it is first needed.
+  // Unpack a library and run it as a classic script, on first use.
   page.library = async (name) => {
     const element = document.getElementById(`library-${name}`);
     if (!element) return;
@@ -51,10 +51,10 @@ window.Crossover = {};
     return made;
   };
 
-  // Scroll to an element, and open the folded sections that it lies in.
+  // Open the folded sections around an element, and scroll to it.
   page.reveal = (target) => {
-    for (let around = target; around; around = around.parentElement) {
-      if (around.tagName === "DETAILS") around.open = true;
+    for (let ancestor = target; ancestor; ancestor = ancestor.parentElement) {
+      if (ancestor.tagName === "DETAILS") ancestor.open = true;
     }
     target.scrollIntoView();
   };

@@ -36,7 +36,7 @@
     return `${UP_TO_THREE.format(value / scale)}${unit}`;
   }
 
-  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
+  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three digits.
   function place(value, unit) {
     const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
@@ -54,7 +54,7 @@
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;
 
-  // A number typed as "1,000", "5e8", "703 k" or "2.8M": its value and the value of one unit in its last digit; else null.
+  // Parse a number typed as "1,000", "5e8", "703 k" or "2.8M": its value, and the value of one unit in its last digit; else null.
   page.readNumber = (typed) => {
     const match = NUMBER.exec(typed.trim());
     if (!match) return null;
@@ -76,7 +76,7 @@
     "=": (value, limit, text) => value === limit || Number(bare(text)) === limit,
   };
 
-  // The value as the table shows it, in the unit of the column's header.
+  // A value as shown in the table, in the unit of the column's header.
   page.numberText = (value, factor) => {
     if (value === null) return "";
     const scaled = value * factor;
@@ -85,7 +85,7 @@
     return scaled < 0 ? `-${text}` : text;
   };
 
-  // A function that tests a value and its text, or null if the typed filter cannot be parsed.
+  // Parse a filter into a function that tests a value and its text; null if it cannot be parsed.
   function readFilter(filter) {
     const typed = filter.trim().replace("≤", "<=").replace("≥", ">=");
     const [, side, ...ends] = /^(<=|>=|<|>|=)(.*)$/.exec(typed) ?? /^()(.+?)(?:to|–|-)(.+)$/.exec(typed) ?? [null, "", typed];

@@ -1,4 +1,4 @@
-"""Fixtures: an offline browser, and report pages of made-up runs."""
+"""Fixtures: an offline browser, and pages of made-up runs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Open a page offline; keywords are passed to the browser context. At teardown, fail if the page logged errors or
-    made requests.
+    """Open a page offline; keywords are passed to the browser's context.
+
+    At teardown, fail if the page logged errors or made requests.
     """
     contexts, pages = [], []
 
@@ -63,11 +64,11 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def rows(row: Row) -> pd.DataFrame:
-    """Study of widths: the CPU takes 1 us per neuron, the GPU 0.5 ms (0.4 ms with resident data); three trials 1 %
-    apart.
+    """The trials of two studies.
 
-    With resident data the GPU's last cell ran out of memory. Study of depths: three sizes with one trial each; the
-    CPU's first cell is flagged.
+    In `widths`, the CPU takes 1 us per neuron, the GPU 0.5 ms or, with resident data, 0.4 ms; three trials are 1 %
+    apart. With resident data, the GPU runs out of memory at the largest size. In `depths`, three sizes have one trial
+    each; the CPU's first cell is flagged.
     """
     widths = [
         row(
@@ -102,7 +103,7 @@ def rows(row: Row) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of a run with two plain studies."""
+    """The page of a run with both studies."""
     return write_page(rows, tmp_path_factory.mktemp("plain"))
 
 
@@ -115,7 +116,7 @@ def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of `run` with HTML markup and script injection in every text that comes from a user or a machine."""
+    """The page of `run` with markup and scripts in all texts from users and machines."""
     words = {"device_name": HOSTILE, "hostname": HOSTILE, "size_name": HOSTILE, "command": f"measure {HOSTILE}"}
     changed = rows.assign(**words).assign(reason=rows["reason"].where(rows["reason"].isna(), f"={HOSTILE}"))
     return write_page(changed, tmp_path_factory.mktemp(f"{HOSTILE[:8]}#?".replace("/", "")), HOSTILE)

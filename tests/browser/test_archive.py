@@ -1,4 +1,4 @@
-"""The archive made by `snakemake --report` opens with any number of figures, and escapes users' text."""
+"""The archive made by `snakemake --report` opens, with any number of figures, and escapes users' text."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ STUDIES = {f"with_{number}": FIGURES[:number] for number in (1, 2, 4)}
 
 SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
   .filter((image) => image.complete && image.naturalWidth > 0).map((image) => image.getAttribute("src"))[0] ?? null"""
-"""JavaScript for the path of the image that the page shows."""
+"""JavaScript that returns the path of the image on the page, or null."""
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page in the archive of a CPU-only run: one to four figures per study, markup in texts and a path."""
+    """The page in the archive of a run on the CPU, with one to four figures per study, and markup in its texts."""
     folder = tmp_path_factory.mktemp("archive")
     workflow = WorkflowCopy(folder / "workflow")
     studies = workflow.path / "config" / "studies"
@@ -61,7 +61,7 @@ def opened(archive: Path, browser: Browser) -> Iterator[Opened]:
 
 
 def labels_of(page: Page, category: str) -> list[str]:
-    """Click a category in the menu; returns the labels of its results."""
+    """Click a category in the menu, and return the labels of its results."""
     page.locator("nav nav a").first.click()
     page.click(f"nav li span:text-is('{category}')")
     page.locator("nav tbody tr").first.wait_for()
@@ -69,7 +69,7 @@ def labels_of(page: Page, category: str) -> list[str]:
 
 
 def view(page: Page, index: int) -> str:
-    """Open a result; returns the name of the image shown."""
+    """Open a result, and return the name of its image."""
     before = page.evaluate(SHOWN)
     page.locator("nav tbody tr").nth(index).locator("a").first.click()
     page.wait_for_function(f"before => ![null, before].includes({SHOWN})", arg=before)

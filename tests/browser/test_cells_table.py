@@ -1,4 +1,4 @@
-"""The table of cells in a browser: sort, filter, export, links."""
+"""The table of cells in a browser: sorting, filters, export, links."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_numbers_sort_as_numbers(run: Page, open_page: Open) -> None:
     assert sizes == sorted(sizes)
 
 
-def test_the_search_and_the_heads_filter(run: Page, open_page: Open) -> None:
+def test_search_and_column_filters(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.table()
     count = opened.page.locator("#cell-table .count")
@@ -62,7 +62,7 @@ def test_the_search_and_the_heads_filter(run: Page, open_page: Open) -> None:
     assert opened.column("size") == ["200", "200", "400", "400"]
 
 
-def test_the_exported_cells_are_those_left_by_the_filters(run: Page, open_page: Open) -> None:
+def test_filtered_cells_are_exported(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.table()
     assert len(download(opened)) == len(run.tables.cells)
@@ -77,7 +77,7 @@ def test_the_exported_cells_are_those_left_by_the_filters(run: Page, open_page: 
         assert abs(float(row["step_time_s"]) / seconds - 1) < 1e-7
 
 
-def test_no_exported_cell_is_a_formula(hostile_run: Page, open_page: Open) -> None:
+def test_no_exported_text_is_a_formula(hostile_run: Page, open_page: Open) -> None:
     opened = open_page(hostile_run.path)
     opened.table()
     rows = download(opened)
@@ -88,7 +88,7 @@ def test_no_exported_cell_is_a_formula(hostile_run: Page, open_page: Open) -> No
     assert opened.page.evaluate(script) == ["'=1", "'+1", "'-1", "'@a", "'\t=1", "'\r=1", "plain", -1]
 
 
-def test_a_number_is_filtered_in_the_unit_of_its_column(run: Page, open_page: Open) -> None:
+def test_filters_of_numbers_are_in_the_unit_of_the_column(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     cases = [
         ("> 10", 11, True),
@@ -110,7 +110,7 @@ def test_a_number_is_filtered_in_the_unit_of_its_column(run: Page, open_page: Op
     assert read == [False, False, False, True]
 
 
-def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Page, open_page: Open) -> None:
+def test_a_link_to_a_cell_shows_its_details(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, f"#cell={KEY}")
     opened.page.wait_for_selector("#cell-table .cell pre")
     cell = opened.page.locator("#cell-table .cell")
@@ -126,14 +126,14 @@ def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Page, open_pag
     assert opened.page.evaluate("location.hash") == "#study-widths"
 
 
-def test_a_link_to_a_cell_that_is_not_there_says_so(run: Page, open_page: Open) -> None:
+def test_a_link_to_a_missing_cell_shows_a_message(run: Page, open_page: Open) -> None:
     for key in ("widths/none", "%E0%A4%A", "<script>"):
         opened = open_page(run.path, f"#cell={key}")
         opened.page.wait_for_selector("#cell-table .cell:not([hidden])")
         assert "a cell that this run does not have" in opened.page.locator("#cell-table .cell").inner_text()
 
 
-def test_a_link_opens_what_its_target_lies_in(run: Page, open_page: Open) -> None:
+def test_a_link_opens_the_sections_around_its_target(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.page.evaluate("document.querySelector('#config').id = 'inside & out'")
     opened.page.evaluate(f"location.hash = '#{quote('inside & out')}'")

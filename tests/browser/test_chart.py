@@ -1,4 +1,4 @@
-"""The page's chart in a browser: the size slider, curves and readout, URL state, downloads."""
+"""The page's chart in a browser: slider, curves, readout, state in the address, downloads."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.slow
 RESIDENT = "resident"
 
 
-def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
-    """The chart's readout for a study at a size."""
-    if opened.choices("study"):
+def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str:
+    """Select a study and a size, and return the chart's readout."""
+    if opened.has_control("study"):
         opened.choose("study", study)
-    if opened.choices("over"):
+    if opened.has_control("over"):
         opened.choose("over", over)
     opened.chart.locator("[name=size]").fill(size)
     opened.page.keyboard.press("Enter")
@@ -56,24 +56,24 @@ def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
     ],
 )
 def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size: str, over: str, text: str) -> None:
-    assert ask(open_page(run.path), "widths", size, over).startswith(text)
+    assert readout_at(open_page(run.path), "widths", size, over).startswith(text)
 
 
-def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: Open) -> None:
-    text = ask(open_page(run.path), "depths", "9")
+def test_a_size_beyond_those_measured_is_read_at_the_last_one(run: Page, open_page: Open) -> None:
+    text = readout_at(open_page(run.path), "depths", "9")
     assert text.startswith(
         "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive"
     )
 
 
 @pytest.mark.parametrize("typed", ["0", "1 to 2"])
-def test_text_that_is_no_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
-    assert ask(open_page(run.path), "widths", typed) == (
+def test_an_invalid_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
+    assert readout_at(open_page(run.path), "widths", typed) == (
         f"“{typed}” is not a size; type a number above 0, such as 2,000 or 703 k."
     )
 
 
-def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Page, open_page: Open) -> None:
+def test_keys_move_the_slider_to_the_next_measured_size(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     slider = opened.chart.get_by_role("slider")
     slider.focus()
@@ -83,7 +83,7 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
         assert opened.readout.startswith(f"At {size} neurons: ")
 
 
-def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
+def test_curves_are_those_from_which_crossovers_are_computed(run: Page, open_page: Open) -> None:
     """Compare with SciPy's PCHIP on logarithms: a curve that rises, turns and is flat, and a curve of two points."""
     opened = open_page(run.path)
     for ats, values in [((1, 10, 20, 400, 500), (3, 2, 9, 9, 40)), ((1, 2, 3), (1, 5, 4)), ((5, 50), (1, 7))]:
@@ -115,7 +115,7 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         (1, (0.4, 2.1, 4.0), "900", "GPU 3.9"),
     ],
 )
-def test_a_side_is_called_faster_only_where_the_intervals_exclude_1(
+def test_a_side_is_faster_only_if_the_intervals_exclude_1(
     row: Any, tmp_path: Path, open_page: Open, trials: int, ratios: tuple[float, ...], size: str, text: str
 ) -> None:
     times = [
@@ -126,20 +126,20 @@ def test_a_side_is_called_faster_only_where_the_intervals_exclude_1(
         for trial in range(1, trials + 1)
     ]
     opened = open_page(write_page(pd.DataFrame(times), tmp_path).path)
-    assert f": {text}" in ask(opened, "near", size)
+    assert f": {text}" in readout_at(opened, "near", size)
     opened.choose("show", "speedup")
     assert f": {text}" in opened.readout
 
 
-def test_a_series_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
+def test_series_and_metric_can_be_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
     assert "as published" not in opened.readout
     opened.choose("show", "speedup")
     assert "equally fast" in opened.texts
-    ask(opened, "widths", "800")
+    readout_at(opened, "widths", "800")
     assert "GPU 2.00x faster than CPU (95 % CI 1" in opened.readout
-    ask(opened, "widths", "200")
+    readout_at(opened, "widths", "200")
     assert "CPU 2.00x faster than GPU (95 % CI 1" in opened.readout
     opened.choose("line", "all lines")
     assert "as published: " in opened.readout
@@ -155,7 +155,7 @@ def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) 
     assert all(" to " in words for words in marks)
 
 
-def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, tmp_path: Path, open_page: Open) -> None:
+def test_a_number_of_steps_gives_the_crossover_of_whole_jobs(row: Any, tmp_path: Path, open_page: Open) -> None:
     """The CPU takes 1 us per neuron, the GPU 0.1 ms plus 1 s start-up: jobs of 1,000 steps cross at 1,100 neurons."""
     rows = [
         row(
@@ -171,7 +171,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     steps.fill("1,000")
     opened.page.keyboard.press("Enter")
     assert "crossover 1,100 (between 10 and 10,000; jobs of 1,000 steps)" in opened.texts
-    assert ask(opened, "jobs", "10000").endswith(
+    assert readout_at(opened, "jobs", "10000").endswith(
         ": GPU 9.09x faster than CPU in all, start-up included (single trial)."
     )
     assert "steps=1000" in opened.page.url
@@ -183,7 +183,7 @@ def test_a_number_of_steps_moves_the_crossover_to_that_of_whole_jobs(row: Any, t
     assert opened.readout.startswith("“none” is not a number of steps")
 
 
-def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
+def test_jobs_with_several_trials_have_welchs_interval(row: Any, tmp_path: Path, open_page: Open) -> None:
     """Jobs of 1,000 steps: the CPU takes 1 us per step and neuron, the GPU 0.1 ms per step plus about 1 s of start-up.
 
     At 1,000 neurons the CPU is ahead by 9 %, which is not significant when start-ups vary by 10 %.
@@ -207,14 +207,14 @@ def test_jobs_of_several_trials_have_welchs_interval(row: Any, tmp_path: Path, o
     half = stats.t.ppf(0.975, 3) * totals_s.std(ddof=1) / 2 / totals_s.mean()
     speedup = 10 / totals_s.mean()
     low, high = speedup * np.exp(-half), speedup * np.exp(half)
-    assert ask(opened, "jobs", "10000").endswith(
+    assert readout_at(opened, "jobs", "10000").endswith(
         f": GPU {speedup:.3g}x faster than CPU in all, start-up included (95 % CI {low:.3g} to {high:.3g})."
     )
-    assert ": inconclusive in all, start-up included (ratio 0.911, 95 % CI " in ask(opened, "jobs", "1000")
+    assert ": inconclusive in all, start-up included (ratio 0.911, 95 % CI " in readout_at(opened, "jobs", "1000")
     assert any("(between 10 and 10,000; jobs of 1,000 steps)" in words for words in opened.texts)
 
 
-def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, tmp_path: Path, open_page: Open) -> None:
+def test_over_cores_an_accelerator_is_constant(row: Any, tmp_path: Path, open_page: Open) -> None:
     """A CPU whose speed is proportional to its cores; on 6 of 16 it takes 1 ms, as the GPU does."""
     threads = {"cpu-1": 1, "cpu-4": 4, "cpu-8": 8, "cpu": 16, "cuda": 16}
     rows = [
@@ -231,19 +231,20 @@ def test_cores_are_an_axis_along_which_an_accelerator_stays_the_same(row: Any, t
     opened = open_page(write_page(pd.DataFrame(rows), tmp_path, spec=spec).path)
     assert opened.chart.locator("[name=over]").input_value() == "cpu_threads"
     assert any(words.startswith("crossover 6") for words in opened.texts)
-    assert "At 1 CPU core: CPU 6.00 ms" in ask(opened, "cores", "1", "cpu_threads")
+    assert "At 1 CPU core: CPU 6.00 ms" in readout_at(opened, "cores", "1", "cpu_threads")
     assert ": GPU 6.00x faster than CPU (95 % CI 5." in opened.readout
-    assert ": CPU 1.33x faster than GPU (95 % CI 1." in ask(opened, "cores", "8", "cpu_threads")
+    assert ": CPU 1.33x faster than GPU (95 % CI 1." in readout_at(opened, "cores", "8", "cpu_threads")
     opened.choose("show", "speedup")
     assert opened.readout.startswith("At 8 CPU cores: CPU 1.33x faster than GPU")
     # The GPU has 1 s more start-up: a job of 1,000 steps takes it 2 s, as long as the CPU on 3 cores.
     opened.chart.locator("[name=steps]").fill("1,000")
     opened.page.keyboard.press("Enter")
     assert any(words.startswith("crossover 3") and "jobs of 1,000 steps" in words for words in opened.texts)
-    assert ": GPU 3.00x faster than CPU in all, start-up included (95 % CI " in ask(opened, "cores", "1", "cpu_threads")
+    readout = readout_at(opened, "cores", "1", "cpu_threads")
+    assert ": GPU 3.00x faster than CPU in all, start-up included (95 % CI " in readout
 
 
-def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_with(run: Page, open_page: Open) -> None:
+def test_a_published_value_is_marked_with_the_series_that_it_matches(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     marks = [
         {
@@ -255,7 +256,7 @@ def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_wit
     opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
     opened.choose("study", "depths")
     opened.choose("study", "widths")
-    assert "published: GPU, T4 200 µs" in ask(opened, "widths", "400")
+    assert "published: GPU, T4 200 µs" in readout_at(opened, "widths", "400")
     squares = opened.chart.locator("svg .published title")
     assert squares.all_text_contents() == ["published: GPU, T4, 400 neurons: 200 µs"] * 2
     opened.choose("line", RESIDENT)
@@ -264,7 +265,7 @@ def test_what_a_source_measured_is_a_square_beside_the_series_that_it_agrees_wit
     assert squares.count() == 0
 
 
-def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) -> None:
+def test_the_split_of_a_step_is_shown_at_each_size(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     shares = {"loader": 0.25, "launch": 0.75}
     opened.page.evaluate(
@@ -279,7 +280,7 @@ def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) ->
     opened.choose("study", "depths")
     opened.choose("show", "split")
     assert opened.chart.locator(".legend").inner_text().split() == list(shares)
-    assert not opened.choices("over")
+    assert not opened.has_control("over")
     assert "GPU, 2 linear layers" in opened.texts
     opened.chart.get_by_role("slider").focus()
     opened.page.keyboard.press("Home")
@@ -288,14 +289,14 @@ def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) ->
     assert opened.readout.startswith("At 3 linear layers: ")
 
 
-def test_a_study_of_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
+def test_a_study_with_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
     one_size = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
     opened = open_page(write_page(one_size, tmp_path).path)
     assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive (ratio 0.667, single trial)."
     assert not opened.chart.get_by_role("slider").is_visible()
 
 
-def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
+def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     rows: pd.DataFrame, tmp_path: Path, open_page: Open
 ) -> None:
     """This CPU takes 1 us per neuron, the reference's half of that, its GPU 0.5 ms: the crossover is between 500 and
@@ -307,9 +308,9 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
     here = plain[plain["device"] == "cpu"]
     opened = open_page(write_page(here, tmp_path, references=[Reference(facts, there)]).path)
-    settled = ask(opened, "widths", "1600")
+    settled = readout_at(opened, "widths", "1600")
     assert settled.endswith("elsewhere 3.20x faster than CPU (as measured).")
-    assert "inconclusive (ratio 1.40, as measured; the crossover beside this CPU is estimated at " in ask(
+    assert "inconclusive (ratio 1.40, as measured; estimated crossover with this CPU: " in readout_at(
         opened, "widths", "700"
     )
     opened.choose("show", "speedup")
@@ -317,9 +318,9 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     assert opened.readout.startswith("At 700 neurons (between those measured): CPU 700 µs")
 
 
-def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> None:
+def test_the_address_restores_the_chart(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
-    ask(opened, "widths", "700")
+    readout_at(opened, "widths", "700")
     opened.choose("show", "speedup")
     opened.chart.get_by_role("checkbox", name="published").uncheck()
     address, text = opened.page.url, opened.readout
@@ -335,7 +336,7 @@ def download(opened: Opened, kind: str) -> bytes:
     return bytes(waited.value.path().read_bytes())
 
 
-def test_it_is_downloaded_as_pictures_and_numbers(run: Page, open_page: Open) -> None:
+def test_the_chart_is_downloaded_as_pictures_and_numbers(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     assert download(opened, "SVG").startswith(b"<svg")
     assert download(opened, "PNG").startswith(b"\x89PNG")
@@ -345,7 +346,7 @@ def test_it_is_downloaded_as_pictures_and_numbers(run: Page, open_page: Open) ->
     assert float(first["step_time_s"]) == pytest.approx(1e-4)
 
 
-def test_a_study_without_numbers_is_read_place_by_place(
+def test_cells_without_a_numeric_axis_are_read_one_by_one(
     rows: pd.DataFrame, row: Any, tmp_path: Path, open_page: Open
 ) -> None:
     cells = product(("cpu", "cuda"), ("fp32", "bf16"))
@@ -370,7 +371,7 @@ def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return write_page(pd.concat(layers), tmp_path_factory.mktemp("deep"))
 
 
-# Labels that overlap, or that extend beyond the chart.
+# JavaScript that returns the labels that overlap, and those that extend beyond the chart.
 CROWDED = """() => {
   const plot = document.querySelector('#chart .plot');
   const boxes = [...plot.querySelectorAll('svg text')].map((word) => [word.textContent, word.getBoundingClientRect()]);
@@ -385,7 +386,7 @@ CROWDED = """() => {
 
 @pytest.mark.parametrize("width", [390, 1000])
 @pytest.mark.parametrize("which", ["run", "deep_run"])
-def test_no_words_of_the_chart_touch(which: str, width: int, request: pytest.FixtureRequest, open_page: Open) -> None:
+def test_no_labels_overlap(which: str, width: int, request: pytest.FixtureRequest, open_page: Open) -> None:
     opened = open_page(request.getfixturevalue(which).path, viewport={"width": width, "height": 800})
     for axis in ("parameters", "size"):
         opened.choose("over", axis)

@@ -1,4 +1,4 @@
-"""The page escapes every text that comes from users and machines."""
+"""The page escapes all texts from users and machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 
-def test_no_word_becomes_an_element_or_runs(hostile_run: Page, run: Page, open_page: Open) -> None:
+def test_no_text_becomes_an_element(hostile_run: Page, run: Page, open_page: Open) -> None:
     counts = []
     for written in (run, hostile_run):
         opened = open_page(written.path)
@@ -23,7 +23,7 @@ def test_no_word_becomes_an_element_or_runs(hostile_run: Page, run: Page, open_p
     assert counts[0] == counts[1]
 
 
-def test_every_word_is_shown_as_it_is(hostile_run: Page, open_page: Open) -> None:
+def test_texts_are_shown_literally(hostile_run: Page, open_page: Open) -> None:
     opened = open_page(hostile_run.path)
     assert MARK in opened.page.locator("#study-widths").first.inner_text()
     assert MARK in opened.chart.locator(".plot svg").inner_html().replace("&lt;", "<").replace("&gt;", ">")

@@ -21,7 +21,7 @@ FUNCTIONS = {
 
 
 def values() -> list[float]:
-    """Numbers of all magnitudes, whole numbers, and those near a change of unit or half-way between two roundings."""
+    """Numbers of all magnitudes, whole numbers, and numbers close to a change of unit or of rounding."""
     draw = random.Random(0)
     spread = [10 ** draw.uniform(-9, 13) for _ in range(1000)]
     ends = [factor * 10.0**power for power in range(-9, 13) for factor in (0.995, 0.9995, 0.99949, 1, 1.125, 1.115)]
@@ -30,13 +30,13 @@ def values() -> list[float]:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_number_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, name: str) -> None:
+def test_numbers_have_the_same_format_in_python_and_on_the_page(run: Page, open_page: Open, name: str) -> None:
     texts = open_page(run.path).page.evaluate(f"(values) => values.map(Crossover.format.{name})", values())
     assert texts == [FUNCTIONS[name](value) for value in values()]
 
 
 @pytest.mark.parametrize("unit", ["parameters", "neurons"])
-def test_a_place_on_an_axis_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, unit: str) -> None:
+def test_positions_have_the_same_format_in_python_and_on_the_page(run: Page, open_page: Open, unit: str) -> None:
     script = "([values, unit]) => values.map((value) => Crossover.format.place(value, unit))"
     texts = open_page(run.path).page.evaluate(script, [values(), unit])
     assert texts == [text.place_text(value, unit) for value in values()]

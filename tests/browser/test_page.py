@@ -37,37 +37,32 @@ def paper(opened: Opened) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", colour)]
 
 
-def test_light_and_dark_are_chosen_by_the_system_and_by_hand(run: Page, open_page: Open) -> None:
+def test_the_page_is_light_or_dark_as_the_system(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
     assert max(paper(opened)) < 50
-    opened.page.select_option("#theme select", "light")
+    opened.page.emulate_media(color_scheme="light")
     assert min(paper(opened)) > 240
-    opened.page.reload()
-    opened.requests.pop()
-    assert min(paper(opened)) > 240
-    opened.page.select_option("#theme select", "auto")
-    assert max(paper(opened)) < 50
 
 
-def test_on_paper_there_are_no_controls(run: Page, open_page: Open) -> None:
+def test_controls_are_not_printed(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
     opened.everything()
     opened.page.emulate_media(media="print")
-    for selector in ("#theme", "#chart", "#cell-table .controls", "#cell-table .tabulator"):
+    for selector in ("#chart", "#cell-table .controls", "#cell-table .tabulator"):
         assert not opened.page.locator(selector).first.is_visible()
     assert opened.page.locator("#cell-table .static tbody tr").count() == len(run.tables.cells)
     assert opened.page.locator("#cell-table .static").is_visible()
     assert paper(opened) == [255, 255, 255]
 
 
-def test_without_scripts_the_cells_are_there(run: Page, open_page: Open) -> None:
+def test_without_scripts_cells_are_a_plain_table(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, java_script_enabled=False)
     opened.page.click("#data > summary")
     assert opened.page.locator("#cell-table .static").is_visible()
     assert not opened.chart.is_visible()
 
 
-def test_a_run_in_which_nothing_worked_has_a_page_too(failed_run: Page, open_page: Open) -> None:
+def test_a_run_without_any_time_has_a_page(failed_run: Page, open_page: Open) -> None:
     opened = open_page(failed_run.path)
     assert opened.page.get_by_text("No trial has a time, so there is no answer yet.").is_visible()
     assert opened.readout.startswith("No cell of this study has a value to draw")
@@ -83,7 +78,7 @@ STOPS = """() => {
 }"""
 
 
-def test_a_study_has_a_row_that_loads_its_chart_and_more_than_four_are_folded(
+def test_a_studys_row_opens_its_chart_and_rows_beyond_four_are_folded(
     row: Any, tmp_path: Path, open_page: Open
 ) -> None:
     rows = [

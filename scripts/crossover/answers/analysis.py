@@ -1,4 +1,4 @@
-"""Compute all tables of a run from its rows: statistics, then claims, then answers."""
+"""Compute all tables of a run from its trials: statistics, then claims, then answers."""
 
 from __future__ import annotations
 
@@ -48,18 +48,17 @@ def analyse(
 ) -> RunTables:
     """All tables of a run.
 
-    `measurements` has one row per trial, `trainings` one per training, `searches` is what `collect_searches` gives and
-    `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
-    completed with defaults, `prices` is as `hourly_price` takes it. `grids_known` is False for runs of other machines,
-    whose studies may have started with other sizes: then no size counts as refined. Trials of cells that only
-    `candidates` added are used only to compare devices at their best. `references`, machines measured elsewhere, are
-    used only for pairs `reference`, for the ranking of machines, and for answers from these.
+    `measurements` has one row per trial, `trainings` one per training, `searches` is from `collect_searches`, `roofs`
+    from `read_roofs`; all may be empty. `studies` maps names to study files completed with defaults; `prices` are those
+    of the config. If `grids_known` is False, as for merged runs whose studies may have started with other sizes, no
+    size counts as refined. Cells that only a study's `candidates` add are used only to compare devices at their best.
+    `references` are used only for pairs `reference` and `bound`, for the ranking of machines, and in answers on these.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
-    # With all hundred columns, selecting rows for each pair would take seconds.
+    # With all hundred columns, selecting the rows of each pair would take seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
@@ -68,25 +67,25 @@ def analyse(
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     runs = {name: study["steps_per_run"] for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
-    # References keep only the columns that comparisons need, so their cells have no share of the peak rate.
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
-    elsewhere = agreeing(measurements, references)
-    across, ratios_across = compare_with_references(compared, elsewhere, x_axes, prices)
-    elsewhere_cells = with_facts(summarise(elsewhere, prices=prices, origin="reference"), references)
-    bounds = bounds_of(cells, measurements, references, elsewhere)
+    reference_trials = agreeing(measurements, references)
+    reference_crossovers, reference_ratios = compare_with_references(compared, reference_trials, x_axes, prices)
+    reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
+    bounds = bounds_of(cells, measurements, references, reference_trials)
     ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
-        reference_cells=elsewhere_cells,
-        ratios=_joined(_joined(ratios_of(compared), ratios_across), bounds),
+        reference_cells=reference_cells,
+        ratios=_joined(ratios_of(compared), reference_ratios, bounds),
         crossovers=_joined(
-            _joined(crossovers_of(all_compared, x_axes, prices, candidates, runs), across),
+            crossovers_of(all_compared, x_axes, prices, candidates, runs),
+            reference_crossovers,
             _second_axes(compared, studies),
         ),
-        machines=machines_of(_joined(cells, elsewhere_cells), ranked, runs),
+        machines=machines_of(_joined(cells, reference_cells), ranked, runs),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         largest_batches=searches,
@@ -98,14 +97,15 @@ def analyse(
     return replace(tables, answers=answers_of(tables, studies))
 
 
-def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat([first, second], ignore_index=True) if len(second) else first
+def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
+    others_with_rows = [table for table in others if len(table)]
+    return pd.concat([first, *others_with_rows], ignore_index=True) if others_with_rows else first
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """The crossovers of devices over the second axis of studies that have one, at the points of their grids.
+    """The crossovers of devices over studies' second axes, at the points of the studies' grids.
 
-    For a study over cores, these are crossovers over sizes, with the CPU on each number of cores.
+    If the x axis is the number of cores, these are crossovers over sizes, one for each number of cores.
     """
     second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
     on_grid = []
@@ -121,9 +121,9 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
-    """The axis along which refinement of a study adds points, and the points of its first grid."""
+    """The axis along which refinement adds points to a study, and the points of the study's own grid."""
     if study["x_axis"] != CPU_THREADS:
         axis = X_AXES[study["x_axis"]]
         return axis, {*study[f"{axis}s"]}
-    whole = {device for device in measurements["device"].unique() if threads_of_side(device) is None}
-    return "device", {*whole, *(f"{BASELINE}-{threads}" for threads in study["cpu_threads"])}
+    on_all_cores = {device for device in measurements["device"].unique() if threads_of_side(device) is None}
+    return "device", {*on_all_cores, *(f"{BASELINE}-{threads}" for threads in study["cpu_threads"])}

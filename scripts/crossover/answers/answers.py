@@ -1,4 +1,4 @@
-"""The table of answers: every conclusion of a run, one row each."""
+"""Make the table of answers, with one row for each conclusion of a run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.bottlenecks import bottleneck_answers
-from crossover.answers.bounds import bound_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
 from crossover.answers.crossovers import (
     ONE_SIDED,
     best_answers,
     crossover_answers,
     payback_answers,
-    reference_answers,
-    transfers,
+    transfer_answers,
 )
-from crossover.answers.machines import ranking_answers
+from crossover.answers.machines import bound_answers, ranking_answers, reference_answers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -35,22 +33,22 @@ LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row per answer, in the order of the studies and of importance within each.
+    """One row per answer, study by study; within a study, the most important first.
 
-    `studies` maps names to their files, completed with defaults.
+    `studies` maps names to study files completed with defaults.
     """
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(in_order(tables.of_study(name), name, spec), spec)
+        for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec)
     ]
-    return table_of("answers", _with_fullest(rows))
+    return table_of("answers", _with_fullest_memory_as_main(rows))
 
 
-def in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study, with the most relevant crossovers first.
+def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+    """The tables of a study with its most relevant crossovers first.
 
-    These are the crossovers of its first published claim; without such a claim, those that show which side is ahead.
+    These are the crossovers that its first published claim is about; without such a claim, those with a side ahead.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
@@ -64,26 +62,27 @@ def in_order(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables
     return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
-def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    answers = _timed(tables, spec) if (tables.cells["trials"] > 0).any() else []
+def _study_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    answers = _time_answers(tables, spec) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
     if not any(row.get("main") for row in answers):
-        answers.insert(0, _missing(tables.cells, spec))
+        answers.insert(0, _missing_answer(tables.cells, spec))
     answers += bottleneck_answers(tables.cells, spec["x_axis"])
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.largest_batches)
-    return answers + [_claim(row) for row in records(tables.claims)]
+    return answers + [_claim_answer(claim) for claim in records(tables.claims)]
 
 
-def _timed(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers from times; if the study has `asks`, only the answers to it are main answers."""
+def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """The answers from times; for a study with `asks`, only those to `asks` are main answers."""
     asks = Asks.of_study(spec)
     if asks is None:
-        return _of_figures(tables, spec)
-    return asked_answers(tables, asks) + [row | {"main": False} for row in _of_figures(tables, spec)]
+        return _answers_for_figures(tables, spec)
+    return asked_answers(tables, asks) + [row | {"main": False} for row in _answers_for_figures(tables, spec)]
 
 
-def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """The answers that the kinds of a study's figures imply: crossovers, or comparisons at a single size."""
     x_axis = spec["x_axis"]
     if not asks_for_crossovers(spec["figures"]):
         return comparison_answers(tables, spec)
@@ -97,18 +96,19 @@ def _of_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = bound_answers(tables, x_axis)
-    further = paybacks + ranking_answers(tables, x_axis) + transfers(tables, x_axis)
+    further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis)
     return crossovers + best_answers(tables, x_axis) + further + elsewhere
 
 
-def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
-    """Why a study has no answer."""
+def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
+    """The reason why a study has no answer, as an answer."""
     asks = Asks.of_study(spec)
-    if len(cells):
-        timed = "not_both" if asks else "see_figures"
-        status = timed if (cells["trials"] > 0).any() else "no_result"
-    else:
+    if cells.empty:
         status = "other_devices" if spec.get("devices") else "not_measured"
+    elif not (cells["trials"] > 0).any():
+        status = "no_result"
+    else:
+        status = "not_both" if asks else "see_figures"
     reason = cells["reason"].iloc[0] if status == "no_result" else None
     if asks and status == "not_both":
         winner, loser = (name_by(side, side) for side in (asks.of, asks.over))
@@ -117,27 +117,24 @@ def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
     return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}
 
 
-def _claim(row: Mapping[str, Any]) -> Row:
+def _claim_answer(claim: Mapping[str, Any]) -> Row:
     return {
         "kind": "claim",
-        "machine": row["machine"],
-        "series": row["statement"],
-        "status": row["verdict"],
-        **estimate(row, "measured"),
-        "quantity": row["metric"] or row["form"],
-        "published": row["published"],
-        "verdict": row["verdict"],
+        "machine": claim["machine"],
+        "series": claim["statement"],
+        "status": claim["verdict"],
+        **estimate(claim, "measured"),
+        "quantity": claim["metric"] or claim["form"],
+        "published": claim["published"],
+        "verdict": claim["verdict"],
     }
 
 
-def _with_fullest(rows: Sequence[Row]) -> list[Row]:
-    """Mark the answer about the fullest memory as a main one: the most cells out of memory, else the largest share in
-    use.
-    """
-    peaks = [row for row in rows if row["kind"] == "memory"]
+def _with_fullest_memory_as_main(rows: Sequence[Row]) -> list[Row]:
+    """Make one answer on memory a main one: that with most cells out of memory, else with the largest share in use."""
 
     def fullness(row: Row) -> tuple[int, float]:
         return row["lost"], (row["value"] or 0) / row["capacity"] if row["capacity"] else 0
 
-    fullest = max(peaks, key=fullness, default=None)
+    fullest = max((row for row in rows if row["kind"] == "memory"), key=fullness, default=None)
     return [row | {"main": True} if row is fullest else row for row in rows]

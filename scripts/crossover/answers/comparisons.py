@@ -1,6 +1,4 @@
-"""Answers at a single size: two sides that a study asks for, devices, settings, data loading, latency, throughput,
-cores.
-"""
+"""Answers without a crossover: the sides named in `asks`, devices, settings, data loading, latency, throughput."""
 
 from __future__ import annotations
 
@@ -46,48 +44,49 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text
 
 BOUND = 0.5
-"""Share of a step above which loading counts as its bottleneck."""
+"""Share of a step above which data loading counts as its bottleneck."""
 
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
-"""The default settings."""
+"""The default settings, with which others are compared."""
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """Answers of a study without crossovers, chosen by the kinds of its figures."""
+    """The answers of a study without crossovers; the kinds of its figures decide which are main ones."""
     loading, ratios = _loading(tables), _ratios(tables)
     if "latency" in spec["figures"]:
         main = _latencies(tables)
     elif "throughput" in spec["figures"]:
-        main = _of_devices(tables.cells, lambda cells: _best_rate(cells, tables.measurements))
-    elif loading or _one_cell_a_device(tables.cells):
+        main = _for_each_device(tables.cells, lambda cells: _highest_throughput(cells, tables.measurements))
+    elif loading or _has_one_cell_per_device(tables.cells):
         main = []
     else:
-        main = _of_devices(tables.cells, lambda cells: _setting(cells, tables.measurements))
-    general = loading or ratios
-    return [row | {"main": True} for row in main] + [row | {"main": not main} for row in general]
+        main = _for_each_device(tables.cells, lambda cells: _fastest_setting(cells, tables.measurements))
+    return [row | {"main": True} for row in main] + [row | {"main": not main} for row in loading or ratios]
 
 
-def _one_cell_a_device(cells: pd.DataFrame) -> bool:
+def _has_one_cell_per_device(cells: pd.DataFrame) -> bool:
+    """Whether the CPU and an accelerator have a time, with one cell per device."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     counts = timed.groupby(["machine", "device"]).size()
     return BASELINE in set(timed["device"]) and timed["device"].nunique() > 1 and bool((counts == 1).all())
 
 
-def _of_devices(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> list[Row]:
-    """One answer for each device of each machine with a time."""
+def _for_each_device(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> list[Row]:
+    """Apply a function to the timed cells of each device of each machine."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     answers = []
-    for machine, of_machine in timed.groupby("machine", sort=False):
-        line = machine if timed["machine"].nunique() > 1 else ""
+    for machine, machine_cells in timed.groupby("machine", sort=False):
+        series = machine if timed["machine"].nunique() > 1 else ""
         for device in DEVICES:
-            of_device = of_machine[of_machine["device"] == device]
-            if len(of_device):
-                answers.append({"machine": machine, "series": line, "device": side_word(device)} | answer(of_device))
+            device_cells = machine_cells[machine_cells["device"] == device]
+            if len(device_cells):
+                row = {"machine": machine, "series": series, "device": side_word(device)}
+                answers.append(row | answer(device_cells))
     return answers
 
 
-def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The highest throughput, corrected for selection bias."""
+def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+    """The highest throughput of these cells, corrected for selection bias."""
     rows = records(cells)
     times_s = [_times_per_sample(cell, measurements) for cell in rows]
     best = fastest([np.log(times) for times in times_s])
@@ -110,16 +109,17 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
-    """Seconds per sample of each ok trial of a cell."""
+    """Seconds per sample, for each trial of a cell that ended ok."""
     samples = float(cell["samples_per_s"] * cell["step_time_s"])
     trials = rows_with(measurements, CELL_AXES, cell)
     ok = trials[trials["status"] == "ok"]
     return [float(time) / samples for time in ok["step_time_s"].dropna()]
 
 
-def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The cell with the least time per sample at the largest size, compared with the plain cell, or if it is the plain
-    cell, with the second fastest.
+def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+    """The speed-up of the fastest setting per sample, at the largest size, over the plain setting.
+
+    If the plain setting is the fastest, it is compared with the second fastest.
     """
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
@@ -143,7 +143,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _step_time(cell: Mapping[str, Any]) -> Row:
-    """The time per step of a cell that cannot be compared with any other."""
+    """The time per step of a cell, as an answer where there is no comparison."""
     return {
         "kind": "step_time",
         "status": "measured",
@@ -156,37 +156,36 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at both ends of each series; the series with the plainest settings comes first."""
+    """The CPU's time at both ends of each series; series with the fewest changed settings come first."""
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
-    several = varying(cells, axes)
-    switched_on = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
-    lines = cells.assign(switched_on=switched_on).sort_values("switched_on", kind="stable").groupby(axes, sort=False)
+    varied_axes = varying(cells, axes)
+    changed = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
+    lines = cells.assign(changed=changed).sort_values("changed", kind="stable").groupby(axes, sort=False)
     return [
-        _step_time(cell) | _place(cell, x_axis) | {"series": name_by(cell, several), "main": True}
+        _step_time(cell) | _place(cell, x_axis) | {"series": name_by(cell, varied_axes), "main": True}
         for _, line in lines
         for cell in records(with_x(line, x_axis).sort_values("x").iloc[[0, -1]].drop_duplicates(CELL_AXES))
     ]
 
 
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
-    """A cell's point on the x axis in words; if that is the number of cores, all CPU sides are named CPU."""
+    """A cell's position on the x axis, in words; over numbers of cores, the device is 'CPU' for all of them."""
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}
 
 
 def _ratios(tables: RunTables) -> list[Row]:
-    """The speed-up of one device over the other, for series measured at a single size."""
-    table = tables.ratios
-    of_devices = table[(table["pair"] == "device") & (table["baseline"] == BASELINE)]
-    of_devices = of_devices[of_devices["baseline_machine"] == of_devices["machine"]]
-    several = varying(tables.cells, SERIES_AXES)
-    lines = (line for _, line in of_devices.groupby([*SERIES_AXES, "contender"], sort=False))
-    return [_ratio(first_row(line), tables.cells, several) for line in lines if len(line) == 1]
+    """The speed-up of an accelerator over its host's CPU or the reverse, for series with a single size."""
+    ratios = tables.ratios[(tables.ratios["pair"] == "device") & (tables.ratios["baseline"] == BASELINE)]
+    ratios = ratios[ratios["baseline_machine"] == ratios["machine"]]
+    varied_axes = varying(tables.cells, SERIES_AXES)
+    lines = (line for _, line in ratios.groupby([*SERIES_AXES, "contender"], sort=False))
+    return [_ratio(first_row(line), tables.cells, varied_axes) for line in lines if len(line) == 1]
 
 
-def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
+def _ratio(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
     ratio = interval_of(row, "ratio{}")
     names = side_word(row["contender"]), side_word(row["baseline"])
@@ -195,7 +194,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     return {
         "kind": "ratio",
         "machine": row["machine"],
-        "series": name_by(row, several),
+        "series": name_by(row, varied_axes),
         **ratio_columns(ratio if ahead else ratio.inverted()),
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],
@@ -207,22 +206,22 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _loading(tables: RunTables) -> list[Row]:
-    """The share of a step spent on loading or transferring data; on the CPU, on loading only."""
+    """The share of a step that data loading takes and, on an accelerator, that transfers from the host take."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
     pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]
-    several = [axis for axis in varying(tables.cells, [*SERIES_AXES, "size"]) if axis != "protocol"]
-    return [_share(row, tables.cells, several) for row in records(pairs)]
+    varied_axes = [axis for axis in varying(tables.cells, [*SERIES_AXES, "size"]) if axis != "protocol"]
+    return [_loading_share(row, tables.cells, varied_axes) for row in records(pairs)]
 
 
-def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
+def _loading_share(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str]) -> Row:
     value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
     is_bound = low is not None and low > BOUND
     both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
-        "series": name_by(row, several),
+        "series": name_by(row, varied_axes),
         "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
         "value": value,
         "low": low,
@@ -238,38 +237,38 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
 
 
 def _latencies(tables: RunTables) -> list[Row]:
-    """The mistake with the largest significant error; on the CPU only if no accelerator was measured."""
-    table = tables.latencies
-    accelerated = table[~table["device"].map(is_cpu)]
-    table = accelerated if len(accelerated) else table[table["device"] == BASELINE]
+    """The mistake with the largest significant error, for accelerators or, without one, for the CPU."""
+    latencies = tables.latencies
+    accelerated = latencies[~latencies["device"].map(is_cpu)]
+    latencies = accelerated if len(accelerated) else latencies[latencies["device"] == BASELINE]
     answers = []
-    for (machine, device), candidates in table.groupby(["machine", "device"], sort=False):
-        mistakes = candidates[candidates["kind"] == "mistake"].dropna(subset=["ratio"])
-        if len(candidates.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
+    for (machine, device), methods in latencies.groupby(["machine", "device"], sort=False):
+        mistakes = methods[methods["kind"] == "mistake"].dropna(subset=["ratio"])
+        if len(methods.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
             continue
-        cell = rows_with(tables.cells, CELL_AXES, first_row(candidates))
+        cell = rows_with(tables.cells, CELL_AXES, first_row(methods))
         row: Row = {
             "kind": "latency",
             "machine": machine,
-            "series": machine if table["machine"].nunique() > 1 else "",
+            "series": machine if latencies["machine"].nunique() > 1 else "",
             "device": side_word(str(device)),
             "status": "none_found",
             "trials": int(cell["trials"].min()),
             "caveats": caveats_of(cell),
         }
-        sure = mistakes[mistakes["is_error"].astype(bool)]
-        if len(sure):
-            factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
-            worst = first_row(sure.loc[[factors.idxmax()]])
+        significant = mistakes[mistakes["is_error"].astype(bool)]
+        if len(significant):
+            factors = significant["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
+            worst = first_row(significant.loc[[factors.idxmax()]])
             row |= {"status": "error", "quantity": METHODS[worst["method"]], **estimate(worst, "ratio", "times")}
         answers.append(row)
     return answers
 
 
 def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
-    """One answer per metric for each series and device that has both sides, at its largest size; accelerators first.
+    """One answer per metric, for each series and device with both sides, at its largest size; accelerators first.
 
-    The study makes the choice, not the data, so intervals need no correction for it.
+    The study chose the sides before the measurement, so the intervals need no correction for selection.
     """
     cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
     of, over = (rows_with(cells, list(side), side) for side in (asks.of, asks.over))
@@ -279,18 +278,19 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
         return []
     series = [axis for axis in shared if axis != "size"]
     largest = both[both["size"] == both.groupby(series)["size"].transform("max")]
-    several = [axis for axis in varying(both, SERIES_AXES) if axis in shared]
+    varied_axes = [axis for axis in varying(both, SERIES_AXES) if axis in shared]
     ordered = largest.sort_values("device", key=lambda devices: devices.map(is_cpu), kind="stable")
     answers = (
-        _asked(metric, {axis: cell[axis] for axis in shared}, tables, asks) | {"series": name_by(cell, several)}
+        _asked_answer(metric, {axis: cell[axis] for axis in shared}, tables, asks)
+        | {"series": name_by(cell, varied_axes)}
         for cell in records(ordered)
         for metric in asks.metrics
     )
     return [row for row in answers if "value" in row]
 
 
-def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
-    """The answer for one metric, for times with the faster side first; empty if no trial has the metric."""
+def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
+    """The ratio of both sides in one metric; for times, of the slower over the faster. Empty if no trial has it."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
@@ -299,24 +299,26 @@ def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]
-    if metric == "step_time_s" and ratio.mean < 1:
-        ratio = ratio.inverted()
-    elif metric == "step_time_s":
-        names.reverse()
-    words = (FASTER, SLOWER) if metric == "step_time_s" else ("more", "less")
+    statuses = ("more", "less")
+    if metric == "step_time_s":
+        statuses = (FASTER, SLOWER)
+        if ratio.mean < 1:
+            ratio = ratio.inverted()
+        else:
+            names.reverse()
     cells = pd.concat([rows_with(tables.cells, list(side.axes), side.axes) for side in (of, over)])
-    counted = metric in DETERMINISTIC
+    is_deterministic = metric in DETERMINISTIC
     return {
         "kind": "asked",
         "main": True,
         "machine": shared["machine"],
-        "status": compared(ratio, 0.0, *words),
+        "status": compared(ratio, 0.0, *statuses),
         "quantity": metric,
-        **interval_columns(Interval(ratio.mean) if counted else ratio, "times"),
+        **interval_columns(Interval(ratio.mean) if is_deterministic else ratio, "times"),
         "winner": names[0],
         "loser": names[1],
         "device": side_word(shared["device"]),
         "place": name_by(first_row(cells), [*varying(tables.cells, ["size"]), *alike]),
         "trials": trials,
-        "caveats": [] if counted else caveats_of(cells),
+        "caveats": [] if is_deterministic else caveats_of(cells),
     }

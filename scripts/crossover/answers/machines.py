@@ -1,20 +1,29 @@
-"""The answer about which machine is fastest, or cheapest, at which sizes."""
+"""Answers on several machines: the fastest or cheapest one, references, and limits from a reference's roofs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
+from typing import Any
+
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, flags_of, trials_columns
-from crossover.config.words import BASELINE
+from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of
+from crossover.answers.vocabulary import Row, estimate, flags_of, trials_columns
+from crossover.config.words import BASELINE, is_cpu, series_axes
+from crossover.statistics.bounds import LAUNCH
+from crossover.statistics.bounds import PAIR as BOUND
 from crossover.statistics.machines import first_places, is_ranking, line_axes, sides_of
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import records, rows_with
-from crossover.tables.labels import axis_label, machine_side, name_by, varying
+from crossover.statistics.references import host_factors
+from crossover.tables.frames import first_row, records, rows_with, with_x
+from crossover.tables.labels import axis_label, machine_side, name_by, short_name, varying
+from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` for the line of a study's first crossover that is a ranking."""
+    """The rows of table `machines` in the series of a study's first crossover that has a ranking; else none."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
@@ -25,20 +34,19 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer about the fastest or cheapest sides along a study's main series; none if a crossover says as much."""
+    """The answer on the fastest or cheapest devices along a study's main series; none without a ranking."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []
     first = records(rows)[0]
     places = first_places(rows, x_axis)
-    decided = rows.loc[rows["behind"].astype(bool), x_axis].nunique() == rows[x_axis].nunique()
-    trials = trials_columns(int(rows["trials"].min()))
     if not places:
         status = "undecided"
-    elif decided:
-        status = "changes" if len(places) > 1 else "throughout"
-    else:
+    elif rows.loc[rows["behind"].astype(bool), x_axis].nunique() < rows[x_axis].nunique():
         status = "in_part"
+    else:
+        status = "changes" if len(places) > 1 else "throughout"
+    trials = trials_columns(int(rows["trials"].min()))
     return [
         {
             "kind": "ranking",
@@ -56,3 +64,92 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
             "caveats": trials["caveats"] + flags_of(rows),
         }
     ]
+
+
+def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
+    """One answer per series and reference: its GPU over this machine's CPU or, if this machine has a GPU
+    (`accelerated`), its devices over the same kinds of devices here.
+    """
+    varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
+    if accelerated:
+        return _device_answers(tables, varied_axes, x_axis)
+    crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
+    factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axis)
+    return [_reference_answer(row, tables, varied_axes, factors) for row in records(crossovers)]
+
+
+def _reference_answer(
+    row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], factors: Mapping[tuple[object, ...], float]
+) -> Row:
+    measured_on = facts_of(tables.reference_cells)[row["machine"]].measured_on
+    gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
+    columns = crossover_columns(row, gpu, "this CPU")
+    return {
+        **columns,
+        "caveats": columns["caveats"] + caveats_of_series(row, tables),
+        "kind": "reference",
+        "main": row["cost"] == "time" or row["status"] != "incomplete",
+        "series": name_by(row, varied_axes),
+        "measured_on": measured_on,
+        "factor": factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"]))),
+        **reach_of(row, tables.ratios, gpu, "this CPU"),
+    }
+
+
+def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
+    """One answer per series and device: its slowdown relative to the same kind of device of a reference."""
+    ratios = tables.ratios[
+        (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
+    ]
+    answers = []
+    for _, line in ratios.groupby([*series_axes(x_axis), "device"], sort=False):
+        first = first_row(line)
+        facts = facts_of(tables.reference_cells)[first["machine"]]
+        name = facts.cpu_model if is_cpu(first["device"]) else facts.device_name
+        answers.append(
+            {
+                "kind": "set_up",
+                "machine": first["machine"],
+                "series": name_by(first, varied_axes),
+                "status": "measured",
+                "value": geometric_mean(line["ratio"].astype(float)),
+                "low": line["ratio"].min(),
+                "high": line["ratio"].max(),
+                "unit": "times",
+                "device": first["device"],
+                "winner": short_name(name),
+                "trials": line["trials"].min(),
+                "measured_on": facts.measured_on,
+            }
+        )
+    return answers
+
+
+def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
+    """The highest speed-up that a reference's roofs allow, where the model was not measured on its GPU.
+
+    One answer per series, at its largest point, for the reference with the highest limit there.
+    """
+    ratios = tables.ratios[tables.ratios["pair"] == BOUND]
+    axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
+    varied_axes = varying(tables.cells, axes)
+    answers = []
+    for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
+        largest = line[line["x"] == line["x"].max()]
+        bound = first_row(largest.sort_values("ratio").tail(1))
+        launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
+        answers.append(
+            {
+                "kind": "bound",
+                "machine": bound["machine"],
+                "series": name_by(bound, varied_axes),
+                "status": "measured",
+                **estimate(bound, "ratio", axis_label(first_row(tables.cells) | {"x_axis": x_axis})),
+                "bracket_low": bound["x"],
+                "reach": launches["x"].max() if len(launches) else None,
+                "winner": machine_side(bound["device"], bound["machine"]),
+                "loser": machine_side(bound["baseline"], bound["baseline_machine"]),
+                **trials_columns(bound["trials"]),
+            }
+        )
+    return answers

@@ -1,4 +1,4 @@
-"""Answers on memory: peak use, cells that ran out, the setting that needs least, and the largest batch."""
+"""Answers on memory: peak, cells that ran out of memory, the setting with the lowest peak, and the largest batch."""
 
 from __future__ import annotations
 
@@ -12,41 +12,34 @@ from crossover.tables.frames import at_common_points, device_name_of, first_row,
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
-"""Axes that can be changed to save memory without changing the work of a step."""
+"""Axes that a user may change to save memory, while a step does the same work."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which it counts as nearly full, since context and reserved memory add to the
-tensors.
-"""
+"""Share of a device's memory above which it counts as nearly full: context and reserved memory are not in the peak."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory was measured."""
+    """Answers for each accelerator of each machine or, without one, for its CPU; none if memory was not measured."""
     answers = []
-    for _, of_machine in on_all_cores(cells).groupby("machine", sort=False):
-        devices = [device for device in DEVICES if (of_machine["device"] == device).any()]
+    for machine, machine_cells in on_all_cores(cells).groupby("machine", sort=False):
+        devices = [device for device in DEVICES if (machine_cells["device"] == device).any()]
         for device in [device for device in devices if device != BASELINE] or devices:
-            of_device = of_machine[of_machine["device"] == device]
-            with_peak = of_device[of_device["status"] == "ok"].dropna(subset=["peak_bytes"])
-            lost = of_device[of_device["status"] == "oom"].sort_values(["size", "batch_size"])
+            device_cells = machine_cells[machine_cells["device"] == device]
+            with_peak = device_cells[device_cells["status"] == "ok"].dropna(subset=["peak_bytes"])
+            lost = device_cells[device_cells["status"] == "oom"].sort_values(["size", "batch_size"])
+            names = {"machine": machine, "device": device_label(device, device_name_of(device_cells), str(machine))}
             if len(with_peak) or len(lost):
-                answers.append(_peak(of_device, with_peak, lost))
+                answers.append(names | _peak_answer(device_cells, with_peak, lost))
             if device != BASELINE:
-                answers += _settings(of_device, with_peak)
+                answers += [names | answer for answer in _setting_answers(with_peak)]
     return answers
 
 
-def _label(rows: pd.DataFrame) -> str:
-    first = first_row(rows)
-    return device_label(first["device"], device_name_of(rows), first["machine"])
-
-
-def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Row:
-    named = varying(rows)
-    most = first_row(with_peak.loc[[with_peak["peak_bytes"].idxmax()]]) if len(with_peak) else None
-    capacity = rows["capacity_bytes"].min()
-    capacity = None if pd.isna(capacity) else float(capacity)
-    peak = None if most is None else float(most["peak_bytes"])
+def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Row:
+    named = varying(cells)
+    largest = first_row(with_peak.loc[[with_peak["peak_bytes"].idxmax()]]) if len(with_peak) else None
+    capacity = None if cells["capacity_bytes"].isna().all() else float(cells["capacity_bytes"].min())
+    peak = None if largest is None else float(largest["peak_bytes"])
     if len(lost):
         status = "limit"
     elif not peak or not capacity:
@@ -55,22 +48,19 @@ def _peak(rows: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Ro
         status = "nearly_full" if peak / capacity > NEARLY_FULL else "no_limit"
     return {
         "kind": "memory",
-        "machine": first_row(rows)["machine"],
-        "device": _label(rows),
         "status": status,
         "value": peak,
         "unit": "B",
         "capacity": capacity,
-        "place": "" if most is None else name_by(most, named),
+        "place": "" if largest is None else name_by(largest, named),
         "lost": len(lost),
         "lost_place": name_by(first_row(lost), named or NAMED_AXES) if len(lost) else "",
-        "trials": None if most is None else most["trials"],
+        "trials": None if largest is None else largest["trials"],
     }
 
 
-def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
-    """The settings that need the least and the most memory, at the largest size and batch size measured in all
-    settings."""
+def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
+    """The settings with the lowest and the highest peak, at the largest size and batch size that all settings have."""
     named = varying(with_peak, SETTINGS)
     if not named:
         return []
@@ -85,25 +75,24 @@ def _settings(rows: pd.DataFrame, with_peak: pd.DataFrame) -> list[Row]:
     if len(peaks) < 2:
         return []
     names = [name_by(dict(zip(named, setting, strict=True)), named) for setting in peaks.index]
-    least, most = float(peaks.iloc[0]), float(peaks.iloc[-1])
-    answer = {
-        "kind": "memory_setting",
-        "machine": first_row(rows)["machine"],
-        "device": _label(rows),
-        "status": "differ" if most > least else "alike",
-        "value": least,
-        "unit": "B",
-        "capacity": most,
-        "winner": names[0],
-        "loser": names[-1],
-        "place": name_by(first_row(common), ["size", "batch_size"]),
-    }
-    return [answer]
+    lowest, highest = float(peaks.iloc[0]), float(peaks.iloc[-1])
+    return [
+        {
+            "kind": "memory_setting",
+            "status": "differ" if highest > lowest else "alike",
+            "value": lowest,
+            "unit": "B",
+            "capacity": highest,
+            "winner": names[0],
+            "loser": names[-1],
+            "place": name_by(first_row(common), ["size", "batch_size"]),
+        }
+    ]
 
 
-def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
+def largest_batch_answers(searches: pd.DataFrame) -> list[Row]:
     """One answer for each search for the largest batch."""
-    named = varying(table, [axis for axis in NAMED_AXES if axis != "batch_size"])
+    named = varying(searches, [axis for axis in NAMED_AXES if axis != "batch_size"])
     return [
         {
             "kind": "largest_batch",
@@ -113,16 +102,16 @@ def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
             "unit": "rows",
             "capacity": row["memory_limit_bytes"],
             "reason": row["reason"],
-            **_outcome(row),
+            **_search_result(row),
         }
-        for row in records(table)
+        for row in records(searches)
     ]
 
 
-def _outcome(row: dict[str, Any]) -> Row:
-    if row["status"] == "oom":
-        return {"status": "none_fits", "value": row["smallest_failing"]}
-    if row["status"] != "ok":
-        stopped = row["largest_fitting"] is not None
-        return {"status": "stopped" if stopped else "not_found", "value": row["largest_fitting"]}
-    return {"status": "all_fit" if row["smallest_failing"] is None else "fits", "value": row["largest"]}
+def _search_result(search: dict[str, Any]) -> Row:
+    if search["status"] == "oom":
+        return {"status": "none_fits", "value": search["smallest_failing"]}
+    if search["status"] != "ok":
+        stopped = search["largest_fitting"] is not None
+        return {"status": "stopped" if stopped else "not_found", "value": search["largest_fitting"]}
+    return {"status": "all_fit" if search["smallest_failing"] is None else "fits", "value": search["largest"]}

@@ -1,4 +1,4 @@
-"""Answers on whether training on an accelerator or in another precision makes a model better or worse."""
+"""The answer on whether a model trained on an accelerator is better or worse than one trained on the CPU in fp32."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
-DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""Conclusions on cells, by priority: the study's conclusion is the first in this order that any cell has."""
+BY_PRIORITY = ("single_trial", "better", "worse", "inconclusive", "equivalent")
+"""Conclusions by priority: a study's conclusion is the first of these that any of its cells has."""
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:
-    """A study's conclusion on accuracy, from the intervals over seeds and rows; `trained` has one row per training."""
+    """A study's conclusion on accuracy, from intervals over seeds and rows; `trained` has one row per training."""
     baseline = trained[is_baseline(trained) & (trained["status"] == "ok")]
     answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True}
     if baseline.empty:
@@ -39,16 +39,19 @@ def quality_answer(trained: pd.DataFrame) -> Row:
         answer |= {"trials": largest["seeds_compared"], "place": _names([largest], compared), "capacity": MARGIN}
     if accelerated.empty:
         return answer | {"status": "only_cpu"}
-    cells: dict[str, list[dict[str, object]]] = {}
+    conclusions: dict[str, list[dict[str, object]]] = {}
     for row in records(accelerated):
-        cells.setdefault(decision(row["accuracy_difference_low"], row["accuracy_difference_high"]), []).append(row)
-    better, worse, undecided = (_names(cells.get(word, ()), compared) for word in ("better", "worse", "inconclusive"))
-    status = "both" if better and worse else next(word for word in DECISIVE if word in cells)
+        conclusion = decision(row["accuracy_difference_low"], row["accuracy_difference_high"])
+        conclusions.setdefault(conclusion, []).append(row)
+    better, worse, undecided = (
+        _names(conclusions.get(name, ()), compared) for name in ("better", "worse", "inconclusive")
+    )
+    status = "both" if better and worse else next(name for name in BY_PRIORITY if name in conclusions)
     return answer | {"status": status, "winner": better or undecided, "loser": worse}
 
 
 def _data(training: Mapping[str, Any]) -> str:
-    """The test data as text: '899 rows of digits', '154,770 generated rows'."""
+    """The test data in words: '899 rows of digits', '154,770 generated rows'."""
     rows = f"{sum(training['class_support']):,}"
     if training["generated_data"]:
         return f"{rows} generated rows"
@@ -56,7 +59,7 @@ def _data(training: Mapping[str, Any]) -> str:
 
 
 def _names(rows: Iterable[dict[str, object]], compared: pd.DataFrame) -> str:
-    """Cells as text: 'GPU in tf32 and GPU in bf16', with sizes where there are several."""
+    """The names of cells: 'GPU in tf32 and GPU in bf16', with sizes if there are several."""
     several = compared["size"].nunique() > 1
     return listed(
         [

@@ -1,4 +1,4 @@
-"""The content of thresholds.json: crossovers, and the sizes at which a device is faster, for programs."""
+"""The content of thresholds.json, for programs: crossovers, and the sizes at which either device is faster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import answer_of, caveats_of_series, sides_of, speedups_of
+from crossover.answers.crossovers import caveats_of_series, crossover_columns, sides_of, speedups_of
 from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
@@ -24,9 +24,9 @@ GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each series and accelerator, here or measured elsewhere.
+    """The content of thresholds.json: one entry for each series and accelerator, here or of a reference.
 
-    A series without an accelerator has an entry too: its `device` and `gpu` are null.
+    For a series without an accelerator, `device` and `gpu` are null.
     """
     crossovers = tables.crossovers
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
@@ -57,7 +57,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": [*answer_of(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)],
+        "caveats": [*crossover_columns(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)],
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "lost": lost,
@@ -70,7 +70,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 
 
 def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
-    """The sizes at which the GPU was tried but has no time, for example because memory ran out."""
+    """The sizes at which the GPU was tried but has no time, for example for lack of memory."""
     sides = sides_of(row, tables)
     of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
     return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())
@@ -79,13 +79,13 @@ def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
 def _ranges(
     row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats, lost: Collection[float]
 ) -> Iterator[dict[str, Any]]:
-    """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
+    """The ranges of sizes at which a device is faster, up to the crossover's interval (or, without one, its bracket).
 
-    Ranges end before a measured size without a significant difference, and before a size in `lost`. The ratios are the
-    speed-ups of the GPU.
+    A range ends before a measured size without a significant difference, and before a size in `lost`. `log_ratios` are
+    of the GPU's speed-ups.
     """
-    indicative = row["crossover_low"] is None and row["crossover_high"] is None
-    low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
+    without_interval = row["crossover_low"] is None and row["crossover_high"] is None
+    low, high = (row[f"{'bracket' if without_interval else 'crossover'}_{end}"] for end in ("low", "high"))
     smallest, largest = sizes[[0, -1]].tolist()
     first, last = (GPU if log_ratio > 0 else CPU for log_ratio in log_ratios[[0, -1]])
     below, above = (smallest, low, first), (high, largest, last)
@@ -100,16 +100,16 @@ def _ranges(
     for start, end, faster in by_status.get(str(row["status"]), []):
         if start is None or end is None:
             continue
-        shown = (signs == (1 if faster == GPU else -1)).loc[start:end]
-        points = {start: True, end: True} | shown.to_dict() | dict.fromkeys(lost, False)
-        for is_shown, group in groupby(sorted(points), points.get):
-            ends = list(group)
-            if is_shown and any(size in shown.index for size in ends):
-                yield {"from": ends[0], "until": ends[-1], "faster": faster}
+        is_faster = (signs == (1 if faster == GPU else -1)).loc[start:end]
+        points = {start: True, end: True} | is_faster.to_dict() | dict.fromkeys(lost, False)
+        for is_in_range, group in groupby(sorted(points), points.get):
+            range_points = list(group)
+            if is_in_range and any(point in is_faster.index for point in range_points):
+                yield {"from": range_points[0], "until": range_points[-1], "faster": faster}
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
-    """A row with the facts about a device's machine, this one or a reference; empty if there is none."""
+    """The facts about a device and its host, from a trial or a reference; empty without either."""
     rows = tables.measurements[tables.measurements["machine"] == machine]
     if len(rows):
         return next(iter(records(rows[rows["device"] == device].head(1))), {})

@@ -1,4 +1,4 @@
-"""The fixed vocabulary of answers, and columns shared by several kinds (`crossover.tables.registry.ANSWERS`)."""
+"""Kinds, statuses and caveats of answers, and groups of columns (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pandas as pd
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
-from crossover.tables.registry import CAVEATS as CROSSOVER_DOUBTS
+from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
-"""An answer, by the columns of table `answers`; missing columns are empty."""
+"""An answer: values by column of table `answers`; columns left out are empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
-"""How the faster side compares with the slower side."""
+"""Statuses of a comparison of two sides, the faster one named first."""
 
 KINDS = {
     "asked": (*COMPARED, EQUIVALENT, "more", "less"),
@@ -46,43 +46,43 @@ KINDS = {
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }
-"""The kinds of answers with their statuses; report/words.j2 puts them into words."""
+"""The kinds of answers with their statuses; report/words.j2 has the wording."""
 
 CAVEATS = {
     "one_trial": "based on a cell with only one trial",
     "no_interval": "without a 95 % interval",
     "lost_cells": "some cells of its series have no result",
-    **CROSSOVER_DOUBTS,
+    **CROSSOVER_CAVEATS,
     **FLAGS,
 }
-"""Why an answer deserves less trust."""
+"""Reasons to trust an answer less."""
 
 
 def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
-    """The value of a column, the ends of its 95 % interval, and its unit."""
+    """Value, 95 % interval and unit of an answer, from column `name` of a row."""
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
 
 
 def interval_columns(interval: Interval, unit: str) -> Row:
-    """The value of an answer, its 95 % interval and its unit."""
+    """Value, 95 % interval and unit of an answer."""
     return {"value": interval.mean, "low": interval.low, "high": interval.high, "unit": unit}
 
 
 def ratio_columns(ratio: Interval) -> Row:
-    """The speed-up of the side that is ahead, with its interval and the conclusion from it."""
+    """Value and 95 % interval of a speed-up, with the status that follows from them."""
     return {"status": compared(ratio), **interval_columns(ratio, "times")}
 
 
 def trials_columns(trials: int) -> Row:
-    """Columns `trials`, the smallest number of trials of its cells, and `caveats`, with `one_trial` if that is 1."""
+    """Column `trials`, the smallest number of trials per cell, and `caveats`: `one_trial` if it is 1."""
     return {"trials": trials, "caveats": ["one_trial"] if trials == 1 else []}
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    """The flags of some cells, sorted."""
+    """The distinct flags of cells, sorted."""
     return sorted(set(cells["flags"].explode().dropna()))
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:
-    """The caveats of an answer based on some cells: a single trial, and the cells' flags."""
+    """The caveats of an answer based on these cells: a single trial, and the cells' flags."""
     return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

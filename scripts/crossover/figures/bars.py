@@ -1,4 +1,4 @@
-"""Stacked bars: the parts of a step's memory, and of its time."""
+"""Figures with stacked bars: the parts of a step's peak memory and of its time."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ BY_DEVICE_ALONE = (
     ["device"],
     ["precision", "variant", "execution", "protocol", "batch_size", "workload", "machine"],
 )
-"""One panel per device; all other axes distinguish lines."""
+"""One panel per device; all other axes separate lines."""
 NEAR = 20
-"""A device's memory capacity is drawn only if it is below this multiple of the largest peak."""
+"""A device's memory capacity is drawn only if it is below this multiple of the upper end of the y axis."""
 MOST_BARS = 12
-"""Maximum number of bars in a panel of the time split; if there are more cells, an evenly spaced selection is drawn."""
+"""Maximum number of bars in a panel of the time split; of more cells, an evenly spaced selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 
 
 def _draw_memory(view: StudyView) -> Figure:
-    """Peak memory over size, if there are several sizes, and a bar per series; one panel per device."""
+    """Peak memory over size, if there are several sizes, and its parts at one size; one panel per device for each."""
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
@@ -53,7 +53,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """One bar per series of a device, for its largest cell with a peak, else with the status of its largest cell."""
+    """One bar per series of a device, at the largest size with a known peak; without any, the status of the largest."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
@@ -87,7 +87,7 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 def _draw_time_split(view: StudyView) -> Figure:
     """One panel per device, one bar per cell."""
     cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
-    # Over threads, if a device has several cells, the last one uses all cores.
+    # Over numbers of threads, the last of a device's cells is on all cores.
     rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(
         ["protocol", "execution", "precision", "size", "variant", "batch_size", "machine"]
     )
@@ -123,10 +123,7 @@ def _draw_time_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
 
 
 def _stack(axes: Axes, parts: Mapping[str, Floats], colours: Sequence[str], least: float) -> Floats:
-    """Draw stacked bars from left to right, from parts by name; return the bars' ends.
-
-    A part that is at most `least` in every bar is not drawn.
-    """
+    """Draw stacked bars, without the parts that are at most `least` in every bar; return the ends of the bars."""
     left = np.zeros_like(next(iter(parts.values())))
     for (words, width), colour in zip(parts.items(), colours, strict=True):
         if (width > least).any():

@@ -1,4 +1,4 @@
-"""Measured cells beside published results: time, memory and error, one row per cell."""
+"""Figure of time, memory and error, with one row per cell and per published run."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from crossover.text import bytes_text, number_text, seconds_text, small_text
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
 NAME_LETTERS = 38
-"""Longer row names take two lines."""
+"""Length at which row names are wrapped."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell, a published result, or the heading of a device."""
+    """A row of the figure: a cell, a published run, or the heading of a device."""
 
     label: str
     colour: str
     published: bool = False
     heading: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Values by quantity; the interval of the time as `low` and `high`."""
-    words: str = ""
-    """Text in place of a time."""
+    """Values by quantity; `low` and `high` are the ends of the time's interval."""
+    status: str = ""
+    """The status of a cell without a time."""
     projected: bool = False
+    """Whether the time of a run is projected from fewer steps."""
 
 
 def _draw_figure(view: StudyView) -> Figure:
-    """One column per quantity, one row per cell or published result."""
+    """Draw one column per quantity."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
@@ -65,67 +66,66 @@ def _draw_figure(view: StudyView) -> Figure:
 
 
 def _rows(view: StudyView) -> list[Row]:
-    """For each device: a heading, each cell followed by its published results, then the results that match no cell."""
+    """For each device: a heading, each cell followed by the published runs that match it, then the other runs."""
     named = varying(view.cells, NAMED_AXES) or ["precision"]
     rows: list[Row] = []
     for device in DEVICES:
-        left = [result for result in records(view.published) if result["device"] == device]
+        unmatched = [run for run in records(view.published) if run["device"] == device]
         cells = records(view.cells[view.cells["device"] == device])
-        if not cells and not left:
+        if not cells and not unmatched:
             continue
         title = view.device_title(device) if cells else f"{DEVICE_WORDS[device]}, not measured"
         rows.append(Row(title, DEVICE_COLOURS[device], heading=True))
         for cell in cells:
-            rows.append(_of_cell(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
-            beside = [result for result in left if _is_of(result, cell, named)]
-            names = [
-                published_name(result) if len(beside) > 1 else result["hardware"] or "published" for result in beside
-            ]
-            rows += [_of_result(view, result, cell, name) for result, name in zip(beside, names, strict=True)]
-            left = [result for result in left if result not in beside]
-        for result in left:
-            words = [result["label"] or name_by(result, NAMED_AXES), result["hardware"]]
-            rows.append(_of_result(view, result, result, ", ".join(filter(None, words)) or "published"))
+            rows.append(_cell_row(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
+            matching = [run for run in unmatched if _matches(run, cell, named)]
+            for run in matching:
+                name = published_name(run) if len(matching) > 1 else run["hardware"] or "published"
+                rows.append(_published_row(view, run, cell, name))
+            unmatched = [run for run in unmatched if run not in matching]
+        for run in unmatched:
+            words = [run["label"] or name_by(run, NAMED_AXES), run["hardware"]]
+            rows.append(_published_row(view, run, run, ", ".join(filter(None, words)) or "published"))
     return rows
 
 
-def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result matches a cell on every axis that it states; a result without a size matches no cell if there
-    are several sizes."""
-    if "size" in named and result["size"] is None:
+def _matches(run: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
+    """Whether a published run matches a cell on every axis that it states; with several sizes, it must state one."""
+    if "size" in named and run["size"] is None:
         return False
-    return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
+    return all(run[axis] == cell[axis] for axis in NAMED_AXES if run.get(axis) is not None)
 
 
-def _of_cell(view: StudyView, cell: Mapping[str, Any], label: str) -> Row:
+def _cell_row(view: StudyView, cell: Mapping[str, Any], label: str) -> Row:
     steps = view.run_steps(cell["batch_size"])
     times = {name: cell[f"step_time{end}_s"] for name, end in ((TIME, ""), ("low", "_low"), ("high", "_high"))}
     values = {name: None if value is None else value * (steps or 1) for name, value in times.items()}
     values |= {MEMORY: cell[view.memory_column(cell["device"])], ERROR: cell["max_relative_error"]}
     projected = steps is not None and (cell["timed_steps"] or 0) < steps
-    words = "" if cell["status"] == "ok" else cell["status"]
-    return Row(label, DEVICE_COLOURS[cell["device"]], values=values, words=words, projected=projected)
+    status = "" if cell["status"] == "ok" else cell["status"]
+    return Row(label, DEVICE_COLOURS[cell["device"]], values=values, status=status, projected=projected)
 
 
-def _of_result(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> Row:
-    memory = result["peak_allocated_bytes"] or result["device_used_bytes"]
-    values = {TIME: _published_time_s(view, result, cell), MEMORY: memory, ERROR: result["max_relative_error"]}
+def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> Row:
+    memory = run["peak_allocated_bytes"] or run["device_used_bytes"]
+    values = {TIME: _published_time_s(view, run, cell), MEMORY: memory, ERROR: run["max_relative_error"]}
     return Row(label, PUBLISHED_COLOUR, published=True, values=values)
 
 
-def _published_time_s(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """Published time of a run if the study has a run, else of a step, from whichever metric the source gives."""
-    batch_size = result["batch_size"] or cell["batch_size"]
+def _published_time_s(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
+    """The published time of the study's run or, if it has none, of a step, from whichever metric the source gives."""
+    batch_size = run["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
-    if steps is not None and result["run_time_s"] is not None:
-        return float(result["run_time_s"])
-    step_time_s = result["step_time_s"]
-    if step_time_s is None and batch_size is not None and result["samples_per_s"]:
-        step_time_s = batch_size / result["samples_per_s"]
+    if steps is not None and run["run_time_s"] is not None:
+        return float(run["run_time_s"])
+    step_time_s = run["step_time_s"]
+    if step_time_s is None and batch_size is not None and run["samples_per_s"]:
+        step_time_s = batch_size / run["samples_per_s"]
     return None if step_time_s is None else float(step_time_s) * (steps or 1)
 
 
 def _time_text(view: StudyView) -> Callable[[float], str]:
+    """A function that formats a time; for a run of several epochs, followed by the time of one epoch."""
     if view.spec["steps_per_run"] is None:
         return seconds_text
     epochs = view.epochs
@@ -160,8 +160,8 @@ def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[flo
         value = row.values.get(name)
         if value is None:
             left = ("axes fraction", "data")
-            words = row.words if name == TIME else ""
-            axes.annotate(words, (0, height), (6, 0), left, weight="bold", color=row.colour, **near)
+            status = row.status if name == TIME else ""
+            axes.annotate(status, (0, height), (6, 0), left, weight="bold", color=row.colour, **near)
             continue
         right = value
         if name == TIME and row.values.get("low") is not None:

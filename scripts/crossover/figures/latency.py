@@ -1,15 +1,14 @@
-"""Latency, measured correctly and with each common mistake."""
+"""Figure of the latency, measured correctly and with each common mistake."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crossover.figures.panels import TITLE_LETTERS, blank_figure, published_name
+from crossover.figures.panels import TITLE_LETTERS, published_name
 from crossover.figures.style import (
     DEVICE_COLOURS,
     INK,
@@ -17,8 +16,9 @@ from crossover.figures.style import (
     PUBLISHED_COLOUR,
     SECONDS,
     WIDTH_IN,
+    blank_figure,
     log_ticks,
-    use_style,
+    stacked_axes,
     wrapped,
 )
 from crossover.figures.view import Kind, StudyView
@@ -29,55 +29,52 @@ from crossover.text import number_text, seconds_text
 
 ROW_IN = 0.33
 NAME_LETTERS = 34
-"""Longer row names take two lines."""
+"""Length at which row names are wrapped."""
 
 
 def _draw(view: StudyView) -> Figure:
-    """One panel per cell, one row per measuring method."""
+    """Draw one panel per cell, with one row per method of measurement."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):
         if rows := records(rows_with(view.tables.latencies, CELL_AXES, cell)):
-            results = view.published_on(cell, "latency_s")
-            shown.append((cell, rows, [row for row in results if row["device"] in (None, cell["device"])]))
+            runs = view.published_on(cell, "latency_s")
+            shown.append((cell, rows, [run for run in runs if run["device"] in (None, cell["device"])]))
     if not shown:
         return blank_figure(view.title, "No latency was measured.")
-    use_style()
-    heights = [len(rows) + 1 + len(results) + 2.2 for _, rows, results in shown]
-    figure, grid = plt.subplots(
-        len(shown), 1, figsize=(WIDTH_IN, 0.6 + ROW_IN * sum(heights)), squeeze=False, height_ratios=heights
-    )
-    figure.suptitle(view.title, x=0.01, ha="left")
+    heights = [len(rows) + 1 + len(published) + 2.2 for _, rows, published in shown]
+    size = (WIDTH_IN, 0.6 + ROW_IN * sum(heights))
+    figure, axes_of_cells = stacked_axes(view.title, len(shown), figsize=size, height_ratios=heights)
     named = varying(view.cells, NAMED_AXES)
-    for axes, (cell, rows, results) in zip(grid[:, 0], shown, strict=True):
+    for axes, (cell, rows, published) in zip(axes_of_cells, shown, strict=True):
         words = filter(None, [device_label(cell["device"], cell["device_name"]), name_by(cell, named)])
         axes.set_title(wrapped(", ".join(words), TITLE_LETTERS), color=DEVICE_COLOURS[cell["device"]])
-        _draw_cell(axes, rows, results, DEVICE_COLOURS[cell["device"]])
+        _draw_cell(axes, rows, published, DEVICE_COLOURS[cell["device"]])
     return figure
 
 
 def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str, Any]], colour: str) -> None:
-    right = next(row for row in rows if row["kind"] == "right")
+    correct = next(row for row in rows if row["kind"] == "right")
     names = [f"{row['kind']}: {METHODS[row['method']]}" for row in rows] + ["mistake: one sample"]
     names += [wrapped(f"published: {published_name(row)}", NAME_LETTERS) for row in published]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xscale("log")
-    axes.axvline(right["mean_s"], color=INK, linewidth=0.8, zorder=0)
+    axes.axvline(correct["mean_s"], color=INK, linewidth=0.8, zorder=0)
     for height, row in enumerate(rows):
         _box(axes, row, height, colour if row["kind"] == "right" else MISTAKE_COLOUR)
-        sure = row["kind"] == "right" or row["is_error"]
+        is_significant = row["kind"] == "right" or row["is_error"]
         words = f"{_with_deviation(row['mean_s'], row['deviation_s'])}{_error(row)}{_p99(row)}"
-        _write(axes, height, words, INK if sure else PUBLISHED_COLOUR)
-    axes.hlines(len(rows), right["low_s"], right["high_s"], color=MISTAKE_COLOUR, linewidth=2)
-    _write(axes, len(rows), f"{seconds_text(right['low_s'])} to {seconds_text(right['high_s'])}")
+        _write(axes, height, words, INK if is_significant else PUBLISHED_COLOUR)
+    axes.hlines(len(rows), correct["low_s"], correct["high_s"], color=MISTAKE_COLOUR, linewidth=2)
+    _write(axes, len(rows), f"{seconds_text(correct['low_s'])} to {seconds_text(correct['high_s'])}")
     for height, row in enumerate(published, len(rows) + 1):
         latency_s, deviation_s = row["latency_s"], row["latency_std_s"]
         axes.errorbar([latency_s], [height], xerr=deviation_s, fmt="D", color=PUBLISHED_COLOUR, capsize=3)
         _write(axes, height, _with_deviation(latency_s, deviation_s), PUBLISHED_COLOUR)
     log_ticks(axes.xaxis, SECONDS)
-    passes = f"{right['trials']} trial{'' if right['trials'] == 1 else 's'}, {right['samples']:,} passes"
+    passes = f"{correct['trials']} trial{'' if correct['trials'] == 1 else 's'}, {correct['samples']:,} passes"
     axes.set_xlabel(f"latency of a pass ({passes})")
 
 
@@ -107,7 +104,7 @@ def _with_deviation(mean_s: float, deviation_s: float | None) -> str:
 
 
 def _p99(row: Mapping[str, Any]) -> str:
-    """The 99th percentile and its interval; empty for a mistake, or with too few steps."""
+    """The 99th percentile and its interval, in words; empty for a mistake, or with too few steps."""
     if row["kind"] != "right" or row["latency_p99_s"] is None:
         return ""
     low, high = seconds_text(row["latency_p99_low_s"]), seconds_text(row["latency_p99_high_s"])
@@ -115,7 +112,7 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 
 def _error(row: Mapping[str, Any]) -> str:
-    """The relative error of a mistake."""
+    """The error of a mistake, in per cent or as a factor; empty for the correct method."""
     if row["ratio"] is None:
         return ""
     ratio = row["ratio"]

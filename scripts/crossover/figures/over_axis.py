@@ -1,7 +1,8 @@
-"""Figures of a metric over an axis: one line per device and setting with its 95 % interval, over size or batch size."""
+"""Figures of a metric over size or another axis, with one line and 95 % interval per device and setting."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,10 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
-from crossover.config.words import BASELINE, series_axes
+from crossover.config.words import BASELINE, HERE, series_axes
 from crossover.figures.panels import (
     BY_DEVICE,
     BY_EXECUTION,
+    DASHES,
+    MARKERS,
     Line,
     Look,
     Panel,
@@ -22,13 +25,13 @@ from crossover.figures.panels import (
     column,
     draw_level,
     draw_panels,
+    include_y,
     line_of,
     looks_of,
     mark_published_crossover,
     plot_published,
     ratio_line,
-    reach,
-    with_best,
+    with_ringed_maximum,
 )
 from crossover.figures.style import (
     DEVICE_COLOURS,
@@ -41,29 +44,34 @@ from crossover.figures.style import (
     worded,
 )
 from crossover.figures.view import Kind, StudyView, published_series
+from crossover.statistics.intervals import ENDS
+from crossover.statistics.machines import MONEY, is_ranking, line_axes, shown_column
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import first_row, on_all_cores, records, rows_with
-from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
+from crossover.tables.labels import device_label, machine_side, name_by, short_name, side_word, varying
 from crossover.tables.references import facts_of
 from crossover.tables.registry import SEARCH_AXES
-from crossover.text import money_text, number_text, place_text, rate_text, share_text
+from crossover.text import money_text, number_text, place_text, rate_text, seconds_text, share_text
 
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
 MOST_DOTTED = 3
-"""Maximum number of lines in a panel whose trials are drawn as dots."""
+"""Maximum number of lines in a panel for which trials are drawn as dots."""
+
+LABEL_GAP = 0.07
+"""Minimum distance between two names of lines, as a share of the panel's height."""
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
 
 
 def _draw_times(view: StudyView) -> Figure:
-    """Time of a step, or of the published run where the study has one."""
+    """Time of a step, or of the study's run if it has one."""
     axes = [*series_axes(view.x_axis), "device"]
     fixed_axis = "size" if view.x_axis == "batch_size" else "batch_size"
     lines = view.cells.groupby(["protocol", fixed_axis, "execution"])[["precision", "device"]].nunique()
     dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
 
-    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+    def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         first = first_row(cells)
         scale = view.run_steps(first["batch_size"]) or 1
         trials = rows_with(view.tables.measurements, axes, first).dropna(subset=["step_time_s"])
@@ -76,13 +84,13 @@ def _draw_times(view: StudyView) -> Figure:
         _draw_published_times(axes, view, cells)
         _draw_reference_times(axes, view, cells)
 
-    panels = arrange(view, view.cells, maker, decorate=decorate)
+    panels = arrange(view, view.cells, make_line, decorate=decorate)
     ticks = SECONDS if view.spec["steps_per_run"] is None else PLAIN
     return draw_panels(view, panels, view.time_label(), ticks, x_label=view.x_label_with_devices())
 
 
 def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Mark each crossover of the panel's lines, and its interval as a band."""
+    """Mark each crossover of a panel's lines by a vertical line, and its interval by a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
     series = cells[series_axes(view.x_axis)].drop_duplicates()
@@ -99,7 +107,7 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw published times hollow on dotted lines, each series in a shade of its device's colour."""
+    """Draw published times as hollow markers on dotted lines, each series in a shade of its device's colour."""
     if view.x_axis not in ("size", "batch_size"):
         return
     metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
@@ -107,7 +115,7 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
     for series in published_series(runs, [view.x_axis]):
         device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
         colour, marker = published_look(PUBLISHED_COLOURS[device], series.rank)
-        reach(axes, [run[metric] for run in series.runs])
+        include_y(axes, [run[metric] for run in series.runs])
         axes.plot(
             [float(run[view.x_axis]) for run in series.runs],
             [run[metric] for run in series.runs],
@@ -123,15 +131,15 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw times of machines measured elsewhere as dashed lines, in the colour of their device."""
+    """Draw the times of references as dashed lines in their device's colour."""
     shared = [axis for axis in series_axes(view.x_axis) if axis != "machine"]
     rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
-    several = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
+    named = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
     for _, line in on_all_cores(rows).sort_values("x").groupby([*shared, "machine", "device"], sort=False):
         first = first_row(line)
         times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
-        reach(axes, times_s.tolist())
-        words = filter(None, [device_label(first["device"], first["device_name"]), name_by(first, several)])
+        include_y(axes, times_s.tolist())
+        words = filter(None, [device_label(first["device"], first["device_name"]), name_by(first, named)])
         axes.plot(
             line["x"],
             times_s,
@@ -144,26 +152,26 @@ def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Speed-ups of accelerators over their host's CPU, and of references' accelerators over this machine's CPU."""
-    here = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
-    elsewhere = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
-    return pd.concat([here, elsewhere])
+    """The speed-ups of accelerators over their host's CPU, and of references' accelerators over this machine's CPU."""
+    over_host = (ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])
+    over_this_cpu = (ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])
+    return pd.concat([ratios[over_host], ratios[over_this_cpu]])
 
 
 def _draw_speedups(view: StudyView) -> Figure:
-    """Time on the CPU over time on each accelerator; one line for each number of CPU cores measured."""
+    """Time on the CPU over time on an accelerator, with one line for each number of CPU cores."""
     ratios = _compared_with_cpu(view.tables.ratios)
     references = facts_of(view.tables.reference_cells)
-    several = ratios["baseline"].nunique() > 1
+    has_several_baselines = ratios["baseline"].nunique() > 1
 
-    def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
+    def make_line(rows: pd.DataFrame, name: str, look: Look) -> Line:
         first = first_row(rows)
         baseline = first["baseline"]
         if first["pair"] == REFERENCE:
             gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']].device_name)}"
             name = ", ".join([gpu, *name.split(", ")[1:]])
             look = replace(look, dashes="--")
-        if several:
+        if has_several_baselines:
             name = f"{name} over the {side_word(baseline)}"
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
         return ratio_line(view, rows, name, replace(look, dashes=dashes))
@@ -173,7 +181,7 @@ def _draw_speedups(view: StudyView) -> Figure:
         mark_published_crossover(axes, view)
 
     per_panel, per_line = BY_EXECUTION
-    panels = arrange(view, ratios, maker, (per_panel, [*per_line, "baseline"]), decorate)
+    panels = arrange(view, ratios, make_line, (per_panel, [*per_line, "baseline"]), decorate)
     return draw_panels(view, panels, "speed-up over the CPU", TIMES_AS_FAST, x_label=view.x_label_with_devices())
 
 
@@ -199,24 +207,24 @@ def _draw_host_share(view: StudyView) -> Figure:
 
 
 def _draw_utilisation(view: StudyView) -> Figure:
-    """TFLOP/s over size; each line's best is ringed and labelled."""
+    """TFLOP/s over size; the maximum of each line is ringed and labelled."""
     view = view.on_all_cores()
 
-    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+    def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         counted = cells.dropna(subset=["achieved_tflops", "x"])
 
-        def words(best: int) -> str:
-            rate, share = counted["achieved_tflops"].iloc[best], counted["peak_share"].iloc[best]
+        def words(highest: int) -> str:
+            rate, share = counted["achieved_tflops"].iloc[highest], counted["peak_share"].iloc[highest]
             return f"{number_text(rate)} TFLOP/s" + ("" if pd.isna(share) else f", {100 * share:.0f} % of matmul")
 
-        return with_best(line_of("achieved_tflops", cells, name, look), words)
+        return with_ringed_maximum(line_of("achieved_tflops", cells, name, look), words)
 
-    panels = arrange(view, view.cells, maker)
+    panels = arrange(view, view.cells, make_line)
     return draw_panels(view, panels, "achieved TFLOP/s", PLAIN, x_label=view.x_label_with_devices())
 
 
 def _draw_energy(view: StudyView) -> Figure:
-    """Energy and price over size, in separate panels."""
+    """Energy and price of a step over size, in separate panels."""
     view = view.on_all_cores()
 
     def panels_of(title: str, column: str) -> list[Panel]:
@@ -240,24 +248,24 @@ def _draw_throughput(view: StudyView) -> Figure:
     cells = cells.assign(x=cells["batch_size"].astype(float)).sort_values("x", kind="stable")
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
 
-    def maker(line: pd.DataFrame, name: str, look: Look) -> Line | None:
+    def make_line(line: pd.DataFrame, name: str, look: Look) -> Line | None:
         timed = line.dropna(subset=["samples_per_s"])
 
-        def words(best: int) -> str:
-            cell = first_row(timed.iloc[[best]])
+        def words(highest: int) -> str:
+            cell = first_row(timed.iloc[[highest]])
             largest = [f"largest batch: {row['largest']:,}" for row in _timed_searches(view, line)]
             return "\n".join([f"best: {rate_text(cell['samples_per_s'])} at batch {cell['batch_size']:,}", *largest])
 
-        return with_best(line_of("samples_per_s", line.assign(size=line["batch_size"]), name, look), words)
+        return with_ringed_maximum(line_of("samples_per_s", line.assign(size=line["batch_size"]), name, look), words)
 
     def decorate(panel: pd.DataFrame, axes: Axes) -> None:
         _draw_largest_batches(axes, view, panel)
         first = first_row(panel)
-        results = view.published_on({}, "batch_size", "samples_per_s")
-        beside = [row for row in results if all(row[axis] in (None, first[axis]) for axis in ("device", "size"))]
-        plot_published(axes, beside, "batch_size", "samples_per_s")
+        runs = view.published_on({}, "batch_size", "samples_per_s")
+        matching = [run for run in runs if all(run[axis] in (None, first[axis]) for axis in ("device", "size"))]
+        plot_published(axes, matching, "batch_size", "samples_per_s")
 
-    panels = arrange(view, cells, maker, BY_BATCH, decorate)
+    panels = arrange(view, cells, make_line, BY_BATCH, decorate)
     rate = EngFormatter(sep="")
     names = cells["sample_name"].dropna().unique()
     label = f"{names[0] if len(names) == 1 else 'samples'} per second"
@@ -265,7 +273,7 @@ def _draw_throughput(view: StudyView) -> Figure:
 
 
 def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The searches for these cells' series that timed the largest batch."""
+    """The searches for the largest batch of these cells' series that timed that batch."""
     searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
     return records(searches.merge(cells[SEARCH_AXES].drop_duplicates()))
 
@@ -273,10 +281,45 @@ def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]
 def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     looks = looks_of(view.cells, BY_BATCH[1])
     searches = _timed_searches(view, cells)
-    reach(axes, [row["throughput_samples_per_s"] for row in searches])
+    include_y(axes, [row["throughput_samples_per_s"] for row in searches])
     for row in searches:
         point = ([row["largest"]], [row["throughput_samples_per_s"]])
         axes.plot(*point, "s", color=looks(row).colour, markerfacecolor="none", markersize=9, markeredgewidth=1.6)
+
+
+def _draw_machines(view: StudyView) -> Figure:
+    """The cost by which machines are ranked: one panel per series of cells, one line per device and machine."""
+    table = with_x(view.tables.machines, view.x_axis)
+    # Show times if any series is ranked by time, so that all panels have the same unit.
+    table = table[table["ranked_by"] == table["ranked_by"].max()]
+    machines = [HERE, *(name for name in table["machine"].unique() if name != HERE)]
+
+    def make_line(rows: pd.DataFrame, _name: str, _look: Look) -> Line:
+        first, x = first_row(rows), column(rows, "x")
+        rank = machines.index(first["machine"])
+        look = Look(DEVICE_COLOURS[first["device"]], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
+        y, low, high = (column(rows, shown_column(first).format(end)) for end in ENDS)
+        return Line("_", look, x, y, low, high, refined=x[:0])  # _name_lines writes its name, the legend does not
+
+    per_panel = [axis for axis in line_axes(view.x_axis) if axis != "study"]
+    panels = arrange(view, table, make_line, (per_panel, ["machine", "device"]), _name_lines)
+    per_run, by_money = table["steps"].notna().any(), (table["ranked_by"] == MONEY).any()
+    work = "run, without its start-up" if per_run else "million steps" if by_money else "step"
+    label = f"{view.currency or 'money'} for a {work}" if by_money else f"time of a {work}"
+    return draw_panels(view, panels, label, worded(money_text if by_money else seconds_text))
+
+
+def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
+    """Write each line's name right of its last point, moved up where it would overlap the name below it."""
+    last = records(rows[rows["x"] == rows["x"].max()])
+    low, high = map(math.log, axes.get_ylim())
+    height = -math.inf
+    for row in sorted(last, key=lambda row: row[shown_column(row).format("")]):
+        value = row[shown_column(row).format("")]
+        height = max((math.log(value) - low) / (high - low), height + LABEL_GAP)
+        words = machine_side(row["device"], row["machine"])
+        colour = DEVICE_COLOURS[row["device"]]
+        axes.text(1.01, height, words, color=colour, va="center", fontsize=9, transform=axes.transAxes)
 
 
 TIMES = Kind(
@@ -321,4 +364,11 @@ THROUGHPUT = Kind(
     "best. Hollow square: the largest batch that fits, if searched for, timed in one process. Grey: published, "
     "on the hardware named. Cross: a batch that ended without a result.",
     _draw_throughput,
+)
+MACHINES = Kind(
+    "Time, or money if the config gives prices, of a step (or of the study's run without start-up) on each device of "
+    "each machine, with the 95 % interval over trials. The interval of a reference, measured "
+    "elsewhere, includes how hosts of its kind differ.",
+    _draw_machines,
+    lambda tables: is_ranking(tables.machines),
 )

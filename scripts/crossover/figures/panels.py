@@ -1,4 +1,4 @@
-"""Stacked panels with a legend at the side: lines with their intervals, or bars."""
+"""Draw panels below each other, each with lines and their intervals, or with bars, and a legend beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
@@ -21,11 +20,12 @@ from crossover.figures.style import (
     PUBLISHED_COLOUR,
     PUBLISHED_GREYS,
     WIDTH_IN,
+    blank_figure,
     log_ticks,
     published_look,
     side_look,
     size_ticks,
-    use_style,
+    stacked_axes,
     worded,
     wrapped,
 )
@@ -41,12 +41,12 @@ Dots = tuple[Floats, Floats]
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
 LEGEND_LETTERS = 40
-"""Longer legend entries are wrapped, so that the panel stays wide."""
+"""Length at which legend entries are wrapped, so that panels stay wide."""
 TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
-"""Heights of a legend row and of a bar."""
+"""Heights of a row of the legend and of a bar."""
 CROSS_SHARE = 0.05
-"""Share of a panel's height that a row of crosses takes."""
+"""Height of a row of crosses, as a share of the panel's height."""
 
 POINTS: dict[str, Any] = {"linewidth": 1.7, "markersize": 4, "zorder": 3}
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4, "zorder": 3.5}
@@ -65,7 +65,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Line:
-    """Points from left to right with the ends of their 95 % intervals; NaN if there is none."""
+    """Points from left to right, with the ends of their 95 % intervals (NaN without one)."""
 
     label: str
     look: Look
@@ -74,31 +74,31 @@ class Line:
     low: Floats
     high: Floats
     refined: Floats
-    """The x values that refinement added; drawn hollow."""
+    """The x of points that refinement added, drawn hollow."""
     dots: Dots | None = None
     """The single trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
-    """The x values of cells whose status is not ok; drawn as crosses at the lower edge."""
+    """The x of cells whose status is not ok, drawn as crosses at the lower edge."""
     ring: int | None = None
-    """The point to ring."""
+    """Index of the point to ring."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel: lines on a common pair of axes, or bars."""
+    """Lines in one coordinate system, or bars."""
 
     title: str
     lines: Sequence[Line]
     decorate: Callable[[Axes], None]
-    """Draws everything except lines: crossovers, published points, a horizontal line, bars."""
+    """Draws everything except lines: crossovers, published points, a level, bars."""
     finish: Callable[[Axes], None] | None = None
-    """Changes labels or ticks after drawing."""
+    """Changes labels or ticks in the end."""
     bars: int = 0
-    """Number of bars that `decorate` draws instead of lines; such a panel has its own x axis."""
+    """Number of bars that `decorate` draws if the panel has no lines; its x axis is not shared."""
 
 
-Maker = Callable[[pd.DataFrame, str, Look], Line | None]
-"""Makes a line from its rows, name and style; None if there is nothing to show."""
+MakeLine = Callable[[pd.DataFrame, str, Look], Line | None]
+"""Makes a line from its rows, name and look; None if there is nothing to show."""
 
 BY_EXECUTION = (
     ["workload", "protocol", "batch_size", "execution"],
@@ -108,18 +108,20 @@ BY_DEVICE = (
     ["device", "workload", "protocol", "batch_size", "variant"],
     ["precision", "execution", "machine"],
 )
-"""The axes in which panels differ, and those in which the lines of a panel differ."""
+"""The axes that separate panels, and those that separate the lines of a panel."""
 
 
 def arrange(
     view: StudyView,
     rows: pd.DataFrame,
-    maker: Maker,
+    make_line: MakeLine,
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
     decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
-    """The panels of a study's rows."""
-    per_panel, per_line = ([_apart(axis, view.x_axis) for axis in names] for names in axes)
+    """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows."""
+    # Over batch sizes, sizes separate panels or lines.
+    replaced = {"batch_size": "size"} if view.x_axis == "batch_size" else {}
+    per_panel, per_line = ([replaced.get(axis, axis) for axis in names] for names in axes)
     if view.x_axis == CPU_THREADS and "size" not in [*per_panel, *per_line]:
         per_panel.append("size")
     varied = varying(view.cells, [*per_panel, *per_line])
@@ -127,7 +129,7 @@ def arrange(
     panels = []
     for _, group in rows.groupby(per_panel, sort=False):
         lines = [
-            maker(
+            make_line(
                 line.sort_values("x", kind="stable"),
                 _line_name(view, first_row(line), per_line, varied),
                 looks(first_row(line)),
@@ -139,14 +141,12 @@ def arrange(
     return [panel for panel in panels if panel.lines]
 
 
-def _apart(axis: str, x_axis: str) -> str:
-    """The axis that distinguishes panels or lines: `size` instead of `batch_size` if the latter is the x axis."""
-    return "size" if axis == x_axis == "batch_size" else axis
-
-
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
-    """The style of a row's line: that of its device if nothing else varies, else a colour, dashes and marker per
-    axis."""
+    """A function from a row to the look of its line.
+
+    If only devices vary, lines have their device's colour; else a colour for the first varying axis, dashes for the
+    second, a marker for the third.
+    """
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
         return lambda row: Look(*side_look(row["device"]))
@@ -180,14 +180,17 @@ def _title(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], varied:
 
 
 def column(rows: pd.DataFrame, name: str) -> Floats:
-    """A column as floats; NaN if empty."""
+    """A column as floats; missing values are NaN."""
     return rows[name].to_numpy(float, na_value=np.nan)
 
 
 def line_of(
     quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """The line for a column of cells with its interval; its name includes the status of cells without a time."""
+    """A line of one column of cells, times `scale`, with its interval; None if there are no values and no failures.
+
+    The line's name includes the status of cells without a result.
+    """
     valued = cells.dropna(subset=[quantity, "x"])
     if valued.empty and (cells["status"] == "ok").all():
         return None
@@ -199,7 +202,7 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """The line for a pair's ratios; a size is lost if either side is not ok."""
+    """A line of a pair's ratios; a size is lost if the status of either side is not ok."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
@@ -208,17 +211,15 @@ def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Li
 
 
 def _refined_x(cells: pd.DataFrame) -> Floats:
-    """The x of cells that refinement added."""
     return column(cells[cells["refined"].astype(bool)], "x")
 
 
 def _lost_x(cells: pd.DataFrame) -> Floats:
-    """The x of cells whose status is not ok."""
     return np.unique(column(cells[cells["status"] != "ok"].dropna(subset=["x"]), "x"))
 
 
 def _lost_words(cells: pd.DataFrame) -> str:
-    """Status of the first cell without a result: ', oom at 4,096', or ': unsupported' if no cell has a result."""
+    """How the first cell without a result ended, ', oom at 4,096', or all cells, ': unsupported'; '' if all are ok."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""
@@ -238,13 +239,11 @@ def draw_panels(
     shares: bool = False,
     nothing: str = "Nothing that this figure shows was measured.",
 ) -> Figure:
-    """Draw panels below each other; lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
+    """Draw panels below each other. Lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
     if not panels:
         return blank_figure(view.title, nothing)
-    use_style()
-    figure, grid = plt.subplots(len(panels), 1, squeeze=False)
-    figure.suptitle(view.title, x=0.01, ha="left")
-    drawn = list(zip(grid[:, 0], panels, strict=True))
+    figure, axes_of_panels = stacked_axes(view.title, len(panels))
+    drawn = list(zip(axes_of_panels, panels, strict=True))
     over_size = [axes for axes, panel in drawn if not panel.bars]
     for axes, panel in drawn:
         axes.set_title(wrapped(panel.title, TITLE_LETTERS))
@@ -286,7 +285,7 @@ def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> N
 
 
 def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
-    """Give each panel a legend, and a height that fits its legend or bars."""
+    """Draw legends, and give each panel the height that its legend or bars need."""
     least = 3.2 if len(drawn) == 1 else 2.6
     heights = [
         max(BAR_IN * panel.bars if panel.bars else least, ROW_IN * draw_legend(axes)) + (0.7 if panel.bars else 0.3)
@@ -299,7 +298,7 @@ def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
 
 
 def draw_legend(axes: Axes) -> int:
-    """Draw a legend right of a panel if it has entries; return its number of text rows."""
+    """Draw a legend right of a panel if there are entries; return its number of rows of text."""
     handles, labels = axes.get_legend_handles_labels()
     rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
     if handles:
@@ -308,7 +307,7 @@ def draw_legend(axes: Axes) -> int:
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
-    """Put ticks at measured sizes; on an axis of parameters at round numbers, with the sizes along the upper edge."""
+    """Put ticks at measured points; on an axis of parameters, at round numbers, with the sizes along the upper edge."""
     if words is not None:
         return size_ticks(grid[-1], words)
     cells = view.cells.dropna(subset=["x"]).drop_duplicates("x")
@@ -320,15 +319,6 @@ def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | 
     above.set_xlabel(str(view.cells["size_name"].iloc[0]))
     size_ticks(above, names, refined)  # type: ignore[arg-type]
     return None
-
-
-def blank_figure(title: str, sentence: str) -> Figure:
-    """A figure that explains why it shows nothing."""
-    use_style()
-    figure = plt.figure(figsize=(WIDTH_IN, 1.2))
-    figure.suptitle(title, x=0.01, ha="left")
-    figure.text(0.01, 0.3, sentence, fontsize=11)
-    return figure
 
 
 def _draw(axes: Axes, line: Line) -> None:
@@ -344,10 +334,10 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
-    """Shade the intervals of a line; draw a vertical bar where neither neighbour has an interval."""
+    """Shade the intervals of a line; for a point whose neighbours have none, draw a vertical bar."""
     bounded = ~np.isnan(low)
-    beside = np.concatenate([[False], bounded, [False]])
-    alone = bounded & ~beside[:-2] & ~beside[2:]
+    padded = np.concatenate([[False], bounded, [False]])
+    alone = bounded & ~padded[:-2] & ~padded[2:]
     if (bounded & ~alone).any():
         axes.fill_between(x, low, high, where=bounded, color=colour, alpha=0.16, linewidth=0)
     if alone.any():
@@ -355,9 +345,9 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Clip wide intervals, such as those of two trials, so that they do not compress everything else.
+    """Limit the y axis to the points, since wide intervals, such as those of two trials, would compress all else.
 
-    Space for `crosses` rows of crosses is left below the points.
+    Below the points is space for `crosses` rows of crosses.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
@@ -366,30 +356,31 @@ def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
         axes.set_ylim(low / (high / low) ** (CROSS_SHARE * crosses), high)
 
 
-def reach(axes: Axes, points: Sequence[float]) -> None:
-    """Extend the y axis of a panel to these points."""
+def include_y(axes: Axes, values: Sequence[float]) -> None:
+    """Extend a panel's y axis to include these values."""
     low, high = axes.get_ylim()
-    axes.set_ylim(min([low, *(point / 1.3 for point in points)]), max([high, *(point * 1.3 for point in points)]))
+    axes.set_ylim(min([low, *(value / 1.3 for value in values)]), max([high, *(value * 1.3 for value in values)]))
 
 
 def draw_level(axes: Axes, words: str) -> None:
-    """Draw a horizontal line at 1, with its meaning in the legend."""
+    """Draw a horizontal line at 1, explained in the legend."""
     axes.axhline(1, color=INK, linewidth=0.8, zorder=1, label=words)
 
 
-def with_best(line: Line | None, words: Callable[[int], str]) -> Line | None:
+def with_ringed_maximum(line: Line | None, words: Callable[[int], str]) -> Line | None:
     """Ring the highest point of a line, and add `words(index of the point)` to the legend entry."""
     if line is None or not len(line.y):
         return line
-    best = int(np.argmax(line.y))
-    return replace(line, label=f"{line.label}\n{words(best)}".strip(), ring=best)
+    highest = int(np.argmax(line.y))
+    return replace(line, label=f"{line.label}\n{words(highest)}".strip(), ring=highest)
 
 
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
     """Mark the published crossover as a dashed line, or as a band if it is a range."""
-    if view.published_crossover is None:
+    crossover = (view.spec["published"] or {}).get("crossover")
+    if not crossover:
         return
-    low, high = view.published_crossover
+    low, high = crossover
     label = f"published: {' to '.join(place_text(end, view.x_label()) for end in sorted({low, high}))}"
     if low == high:
         axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1.2, zorder=1, label=label)
@@ -398,12 +389,12 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """Draw published points, each series with its marker, shade of grey and name."""
+    """Draw published points, each series with a marker, a grey and a legend entry of its own."""
     for series in published_series(rows, [x], ["device", "hardware", "label"]):
         points = [[float(run[axis]) for run in series.runs] for axis in (x, y)]
         colour, marker = published_look(PUBLISHED_GREYS, series.rank)
         label = ", ".join(filter(None, [f"published: {published_name(series.runs[0])}", series.words]))
-        reach(axes, points[1])
+        include_y(axes, points[1])
         axes.plot(*points, marker, color=colour, markersize=5, label=label, zorder=2)
 
 

@@ -1,9 +1,9 @@
-"""All kinds of figures, and a function that draws those of a run into files."""
+"""Register the kinds of figures, and draw those of a run into files."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,19 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from crossover.figures.bars import MEMORY, TIME_SPLIT
 from crossover.figures.comparison import COMPARISON
 from crossover.figures.latency import LATENCY
-from crossover.figures.machines import MACHINES
-from crossover.figures.over_axis import ENERGY, HOST_SHARE, PRECISIONS, SPEEDUPS, THROUGHPUT, TIMES, UTILISATION
-from crossover.figures.panels import blank_figure
+from crossover.figures.over_axis import (
+    ENERGY,
+    HOST_SHARE,
+    MACHINES,
+    PRECISIONS,
+    SPEEDUPS,
+    THROUGHPUT,
+    TIMES,
+    UTILISATION,
+)
 from crossover.figures.scatter import ROOFLINE, TRADE_OFF
 from crossover.figures.speedup_map import MAP
-from crossover.figures.style import use_style
+from crossover.figures.style import blank_figure, use_style
 from crossover.figures.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
 from crossover.machine.threads import usable_cores
@@ -29,11 +36,10 @@ from crossover.tables.run_tables import RunTables
 
 SUFFIXES = (".svg", ".pdf", ".png")
 NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""Metadata that omit the current time, so that files are reproducible."""
+"""Metadata without the current time, so that files are reproducible."""
 
 WORKERS = 8
-"""Maximum number of drawing processes; each holds all tables of the run."""
-
+"""Maximum number of drawing processes, since each needs memory for all tables of the run."""
 
 FIGURES: Mapping[str, Kind] = {
     "comparison": COMPARISON,
@@ -55,7 +61,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The studies and kinds of figures for which a run's tables have data, in the order of the studies' files."""
+    """The pairs of study and kind of figure for which a run has data, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()
@@ -69,32 +75,33 @@ def draw_run(
     tables: RunTables,
     studies: Mapping[str, Mapping[str, Any]],
     folder: Path,
-    wanted: Iterable[tuple[str, str]],
+    wanted: Collection[tuple[str, str]],
     currency: str | None = None,
 ) -> list[Path]:
-    """Draw the requested figures of studies into `{folder}/{study}/{kind}.svg`, .pdf and .png.
+    """Draw the wanted pairs of study and kind into `{folder}/{study}/{kind}.svg`, .pdf and .png; return the paths.
 
     The same tables give byte-identical files.
     """
-    todo = [(study, kind) for study, kind in wanted]
-    views = {study: study_view(tables, studies[study], study, currency) for study, _ in todo}
+    views = {study: study_view(tables, studies[study], study, currency) for study, _ in wanted}
     use_style()
     save = partial(_save, views, folder)
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(max(1, min(len(todo), usable_cores(), WORKERS)), mp_context=context) as pool:
-        return [path for paths in pool.map(save, todo) for path in paths]
+    with ProcessPoolExecutor(max(1, min(len(wanted), usable_cores(), WORKERS)), mp_context=context) as pool:
+        return [path for paths in pool.map(save, wanted) for path in paths]
 
 
-def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str]) -> list[Path]:
-    study, kind = wanted
+def _save(views: Mapping[str, StudyView], folder: Path, study_and_kind: tuple[str, str]) -> list[Path]:
+    study, kind = study_and_kind
     view = views[study]
-    empty = view.cells.empty
-    figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
-    # With `layout="constrained"`, a figure would be laid out and drawn twice for each format.
+    if view.cells.empty:
+        figure = blank_figure(view.title, "Nothing of this study was measured.")
+    else:
+        figure = FIGURES[kind].draw(view)
+    # With `layout="constrained"`, the figure would be laid out again for each format.
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)
     for axes in figure.axes:
-        # The solver's last digits differ from process to process, and a file's identifiers depend on them.
+        # The last digits of the layout differ between processes, and identifiers in the files depend on them.
         axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:

@@ -1,25 +1,25 @@
-"""Scatter plots of cells: time against memory, and the roofline (Williams et al., 2009)."""
+"""Scatter plots of cells: time over memory, and the roofline (Williams et al., 2009)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.config.words import BASELINE, COMPUTES_IN
-from crossover.figures.panels import blank_figure, draw_legend
+from crossover.config.words import COMPUTES_IN
+from crossover.figures.panels import draw_legend
 from crossover.figures.style import (
     BYTES,
     INK,
     PUBLISHED_COLOUR,
     SECONDS,
     WIDTH_IN,
+    blank_figure,
     log_ticks,
     side_look,
-    use_style,
+    stacked_axes,
     worded,
     wrapped,
 )
@@ -33,24 +33,24 @@ from crossover.text import bytes_text, listed, number_text, spaced
 TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
 """Height of a panel."""
 UNDER = 0.2
-"""The x axis of a roofline extends by this factor below the lowest and above the highest FLOP per byte."""
+"""The x axis of a roofline starts at this multiple of the lowest FLOP per byte, and ends at the highest over it."""
 
 
 def _draw_trade_off(view: StudyView) -> Figure:
-    """One panel per device, one point per cell; its colour and shape show its settings."""
+    """Draw one panel per device, with one point per cell whose colour and shape show its settings."""
     view = view.on_all_cores()
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
     if not points:
         return blank_figure(view.title, "No cell has both a time and a memory peak.")
-    use_style()
-    figure, grid = plt.subplots(len(points), 1, squeeze=False)
-    figure.suptitle(view.title, x=0.01, ha="left")
+    figure, axes_of_devices = stacked_axes(view.title, len(points))
     heights = [
         _draw_trade_off_panel(axes, view, device, table)
-        for axes, (device, table) in zip(grid[:, 0], points.items(), strict=True)
+        for axes, (device, table) in zip(axes_of_devices, points.items(), strict=True)
     ]
-    grid[0, 0].get_gridspec().set_height_ratios(heights)
+    grid = axes_of_devices[0].get_gridspec()
+    assert grid is not None
+    grid.set_height_ratios(heights)
     figure.set_size_inches(WIDTH_IN, 0.5 + sum(heights))
     return figure
 
@@ -62,13 +62,14 @@ def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time per sample of a device's cells, with the value of the first varying axis and of the others as
-    names."""
+    """Memory and time per sample of a device's cells, and two columns of names for colour and shape: of the first axis
+    that varies, and of the others.
+    """
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
     cells = cells[cells[memory] > 0]
-    # The columns' names are the headings of the legend's groups.
+    # The legend shows the names of these columns as headings.
     groups = {", ".join(map(spaced, axes)): axes for axes in ([first], others)}
     names = {words: [name_by(cell, axes) for cell in records(cells)] for words, axes in groups.items()}
     return pd.DataFrame(
@@ -78,7 +79,7 @@ def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
 
 def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
     """Draw a panel, and return its height in inches."""
-    import seaborn as sns  # importing it takes most of a second, and no other kind needs it
+    import seaborn as sns  # here, since importing it takes most of a second, and no other figure needs it
 
     _, _, colour, *shape = points.columns
     style = {"style": shape[0]} if shape and shape[0] else {}
@@ -88,9 +89,12 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
     axes.step(best["memory"], best["time"], where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
     hardware = _draw_published_points(axes, view, device)
     axes.set(xscale="log", yscale="log", ylabel="time of a sample")
-    whole = view.memory_column(device) == "device_used_bytes"
-    words = "all memory in use on the GPU" if whole else "peak that tensors needed"
-    axes.set_xlabel("\n".join([f"memory: {'growth of the process' if device == BASELINE else words}", *hardware]))
+    meaning = {
+        "rss_growth_bytes": "growth of the process",
+        "device_used_bytes": "all memory in use on the GPU",
+        "peak_allocated_bytes": "peak that tensors needed",
+    }[view.memory_column(device)]
+    axes.set_xlabel("\n".join([f"memory: {meaning}", *hardware]))
     axes.set_title(view.device_title(device))
     log_ticks(axes.xaxis, BYTES)
     log_ticks(axes.yaxis, SECONDS)
@@ -98,7 +102,7 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
 
 
 def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str]:
-    """Draw a device's published points, numbered as in the legend; return a note on their hardware."""
+    """Draw a device's published runs, numbered as in the legend; return a note on their hardware, or nothing."""
     published = view.published
     points = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
     points = points[(points["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])
@@ -112,17 +116,15 @@ def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str
 
 
 def _draw_roofline(view: StudyView) -> Figure:
-    """FLOP/s over FLOP per byte; one panel per machine and device."""
+    """Draw FLOP/s over FLOP per byte, with one panel per machine and device."""
     cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
     roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)
     devices = {key: rows for key, rows in groups if key in roofs}
     if not devices:
         return blank_figure(view.title, "No cell has both a count of operations and roofs.")
-    use_style()
-    figure, grid = plt.subplots(len(devices), 1, squeeze=False)
-    figure.suptitle(view.title, x=0.01, ha="left")
-    for axes, (key, rows) in zip(grid[:, 0], devices.items(), strict=True):
+    figure, axes_of_devices = stacked_axes(view.title, len(devices))
+    for axes, (key, rows) in zip(axes_of_devices, devices.items(), strict=True):
         _draw_roofline_panel(axes, view, rows, roofs[key])
     figure.set_size_inches(WIDTH_IN, 0.5 + ROOFLINE_IN * len(devices))
     return figure

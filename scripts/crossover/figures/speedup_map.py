@@ -1,4 +1,4 @@
-"""Map of an accelerator's speed-up over the CPU for a study with two axes: size and batch size, or cores."""
+"""Map of an accelerator's speed-up over the CPU, along two axes: size, and batch size or cores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
@@ -15,73 +14,70 @@ from matplotlib.ticker import NullLocator
 
 from crossover.config.studies import second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
-from crossover.figures.panels import Floats, blank_figure
-from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, size_ticks, use_style
+from crossover.figures.panels import Floats
+from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, blank_figure, size_ticks, stacked_axes
 from crossover.figures.view import Kind, StudyView
+from crossover.statistics.intervals import ENDS
 from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import first_row, headline_rows, records
 from crossover.tables.labels import axis_label, name_by, varying
 from crossover.text import number_text
 
 ROW_IN, FEWEST_ROWS = 0.42, 5
-"""Height of a row of cells, and minimum height of a panel in rows."""
-WASHED_OUT = 0.75
-"""Opacity of the colours, low enough for the numbers to be legible."""
+"""Height of a row of cells, and the minimum height of a panel in rows."""
+OPACITY = 0.75
+"""Opacity of the colours, low enough to read the numbers."""
 COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], "#FFFFFF", DEVICE_COLOURS["cuda"]])
 
 
 def _draw_map(view: StudyView) -> Figure:
-    """One panel for each accelerator and setting; blue where the CPU is faster, orange where the accelerator is."""
+    """Draw one panel per accelerator and setting: blue where the CPU is faster, orange where the accelerator is."""
     second = second_axis(view.spec)
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
         return blank_figure(view.title, "No cell has both sides, or the study has a single axis.")
     over_cores = view.x_axis == CPU_THREADS
     across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[second]
-    apart = [axis for axis in series_axes(view.x_axis) if axis != along]
-    panels = [rows for _, rows in ratios.groupby([*apart, "device"], sort=False)]
-    named = varying(view.cells, apart)
-    use_style()
+    panel_axes = [axis for axis in series_axes(view.x_axis) if axis != along]
+    panels = [rows for _, rows in ratios.groupby([*panel_axes, "device"], sort=False)]
+    named = varying(view.cells, panel_axes)
     rows = max(FEWEST_ROWS, ratios[along].nunique())
-    figure, grid = plt.subplots(
-        len(panels), 1, squeeze=False, figsize=(WIDTH_IN, 0.6 + len(panels) * (ROW_IN * rows + 1))
-    )
-    figure.suptitle(view.title, x=0.01, ha="left")
-    for axes, panel in zip(grid[:, 0], panels, strict=True):
+    size = (WIDTH_IN, 0.6 + len(panels) * (ROW_IN * rows + 1))
+    figure, axes_of_panels = stacked_axes(view.title, len(panels), figsize=size)
+    for axes, panel in zip(axes_of_panels, panels, strict=True):
         first = first_row(panel)
         axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))
         points = _measured_throughout(panel) if over_cores else view.spec[f"{across}s"]
         _draw_cells(axes, panel[panel[across].isin(points)], across, along)
         _draw_crossovers(axes, view, first, across, along)
-        axes.set_xlabel(
-            axis_label({"x_axis": view.x_axis if over_cores else across, "size_name": view.cells["size_name"].iloc[0]})
-        )
-        axes.set_ylabel(axis_label({"x_axis": along, "size_name": view.cells["size_name"].iloc[0]}))
+        size_name = view.cells["size_name"].iloc[0]
+        axes.set_xlabel(axis_label({"x_axis": view.x_axis if over_cores else across, "size_name": size_name}))
+        axes.set_ylabel(axis_label({"x_axis": along, "size_name": size_name}))
     return figure
 
 
 def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
     """The speed-ups of accelerators over all cores of their host's CPU."""
-    beside = ratios["baseline_machine"] == ratios["machine"]
-    return ratios[(ratios["pair"] == "device") & (ratios["baseline"] == BASELINE) & beside]
+    is_host = ratios["baseline_machine"] == ratios["machine"]
+    return ratios[(ratios["pair"] == "device") & (ratios["baseline"] == BASELINE) & is_host]
 
 
 def _measured_throughout(panel: pd.DataFrame) -> list[float]:
-    """The numbers of cores measured at all sizes; refinement adds others at some sizes."""
+    """The numbers of cores measured at the largest number of sizes; refinement adds others at some."""
     sizes = panel.groupby("baseline_threads")["size"].nunique()
     return [float(threads) for threads in sizes.index[sizes == sizes.max()]]
 
 
 def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> None:
-    """Colour and label each cell by its speed-up, and hatch cells without a significant difference."""
+    """Colour and label each cell by its speed-up; hatch it if the difference is not significant."""
     table = ratios.pivot_table(index=along, columns=across, values="ratio")
     logs = np.log2(table.to_numpy(float))
-    most = max(1.0, float(np.nanmax(np.abs(logs))))
+    limit = max(1.0, float(np.nanmax(np.abs(logs))))
     x, y = table.columns.to_numpy(float), table.index.to_numpy(float)
     axes.set(xscale="log", yscale="log")
-    norm = Normalize(-most, most)
+    norm = Normalize(-limit, limit)
     x_edges, y_edges = _edges(x), _edges(y)
-    axes.pcolormesh(x_edges, y_edges, logs, cmap=COLOURS, norm=norm, alpha=WASHED_OUT, edgecolors="white")
+    axes.pcolormesh(x_edges, y_edges, logs, cmap=COLOURS, norm=norm, alpha=OPACITY, edgecolors="white")
     for row in records(ratios):
         column, line = np.searchsorted(x, row[across]), np.searchsorted(y, row[along])
         (left, right), (low, high) = x_edges[column : column + 2], y_edges[line : line + 2]
@@ -97,8 +93,7 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """The edges of cells around ascending points: geometric means of neighbours, extended symmetrically at both
-    ends."""
+    """The edges of cells around ascending points: geometric means of neighbours; the outer cells are symmetric."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
@@ -116,7 +111,8 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
     for rows, at, marker in ((headline_rows(table), along, "o"), (headline_rows(table, second=True), across, "s")):
         is_row = at == along
         for row in records(rows.sort_values(at)):
-            value, low, high = _on(row, across if is_row else along)
+            name = "crossover_size" if (across if is_row else along) == "size" else "crossover"
+            value, low, high = (row[f"{name}{end}"] for end in ENDS)
             if value is None:
                 continue
             fixed_at, ends = float(row[at]), _drawn_ends(axes.get_xlim() if is_row else axes.get_ylim(), low, high, row)
@@ -132,16 +128,10 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open end at the edge of the map; without an interval, the crossover."""
+    """The ends of an interval as drawn: an open end at the edge of the map; the crossover twice without one."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]
-
-
-def _on(row: dict[str, Any], axis: str) -> tuple[float | None, float | None, float | None]:
-    """A crossover and the ends of its interval, as sizes or batch sizes."""
-    name = "crossover_size" if axis == "size" else "crossover"
-    return row[name], row[f"{name}_low"], row[f"{name}_high"]
 
 
 MAP = Kind(

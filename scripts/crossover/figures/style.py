@@ -1,4 +1,4 @@
-"""Style of figures: colours, fonts and ticks."""
+"""Colours, fonts and ticks of figures."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.ticker import (
     EngFormatter,
     FixedLocator,
@@ -24,18 +26,18 @@ from matplotlib.ticker import (
 from crossover.config.words import HALF, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
-"""From the palette of Okabe and Ito, which colour-blind readers can tell apart."""
+"""From the palette of Okabe and Ito, safe for colour-blind readers."""
 PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Colours of a device's published series, in turn: the device's colour, darker and lighter."""
+"""Colours of a device's published series, used cyclically: the device's colour, a darker and a lighter shade."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
-"""Markers of published series, in turn."""
+"""Markers of published series, used cyclically."""
 CPU_SIDE_COLOUR = "#56B4E9"
-"""Colour of the CPU on fewer cores."""
+"""Colour of the CPU on fewer than all cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
-"""Colours of a device's settings; the colours of devices come last."""
+"""Colours of settings; the colours of devices come last."""
 PART_COLOURS = {
     "parameter_bytes": "#0072B2",
     "gradient_bytes": "#56B4E9",
@@ -57,7 +59,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Greys of published series, in turn, for figures in which colours have another meaning."""
+"""Greys of published series, used cyclically, in figures whose colours show settings."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -75,7 +77,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.titlesize": 13,
     "figure.titleweight": "bold",
-    # A dollar sign in a title, label or currency does not start a formula.
+    # A dollar sign in a title, label or currency must not start a formula.
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
@@ -87,13 +89,30 @@ STYLE: dict[Any, Any] = {
 
 
 def use_style() -> None:
-    """Set the style of all figures."""
+    """Set Matplotlib's backend and style for all figures."""
     mpl.use("agg")
     mpl.rcParams.update(STYLE)
 
 
+def stacked_axes(title: str, count: int, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with this many axes below each other; `options` are those of `plt.subplots`."""
+    use_style()
+    figure, grid = plt.subplots(count, 1, squeeze=False, **options)
+    figure.suptitle(title, x=0.01, ha="left")
+    return figure, list(grid[:, 0])
+
+
+def blank_figure(title: str, sentence: str) -> Figure:
+    """A figure with a sentence on why there is nothing to show."""
+    use_style()
+    figure = plt.figure(figsize=(WIDTH_IN, 1.2))
+    figure.suptitle(title, x=0.01, ha="left")
+    figure.text(0.01, 0.3, sentence, fontsize=11)
+    return figure
+
+
 def side_look(device: str) -> tuple[str, str]:
-    """Colour and dashes of a device; a CPU on fewer cores is lighter."""
+    """Colour and dashes of a device; lighter and not solid for a CPU on fewer cores."""
     threads = threads_of_side(device)
     if threads is None:
         return DEVICE_COLOURS[device], "-"
@@ -101,7 +120,7 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series; three shades and four markers give twelve combinations."""
+    """Colour and marker of a published series; three shades and four markers make twelve combinations."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
@@ -111,7 +130,7 @@ def wrapped(text: str, letters: int) -> str:
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
-    """A tick formatter from a function of crossover.text."""
+    """Make a tick formatter from a function of crossover.text."""
     return FuncFormatter(lambda value, _: words(value))
 
 
@@ -119,7 +138,7 @@ SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
 
 
 def log_ticks(axis: Axis, formatter: Formatter) -> None:
-    """Set ticks at round numbers on a logarithmic axis, whether it spans many decades or less than one."""
+    """Set ticks at round numbers on a logarithmic axis of any length, from less than a decade to many."""
     low, high = axis.get_view_interval()
     decades = math.log10(high / low) if 0 < low < high else 1
     if decades < 0.7:
@@ -134,7 +153,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Set ticks at as many measured sizes as fit; those in `last`, which refinement added, use the remaining room."""
+    """Set ticks at as many measured sizes as fit; sizes in `last`, which refinement added, take the remaining space."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -144,7 +163,7 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
-    """The positions on a logarithmic axis whose labels fit, ascending; those in `last` are chosen last."""
+    """The positions on a logarithmic axis whose labels fit, ascending; positions in `last` are tried last."""
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):

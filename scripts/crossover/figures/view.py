@@ -1,4 +1,4 @@
-"""The data for the figures of a study, and the class of a kind of figure."""
+"""The data from which a study's figures are drawn, and the class of a kind of figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crossover.tables.labels import axis_label, device_label, name_by, short_nam
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
-"""Line length of the note below an axis."""
+"""Line length of a note below an axis."""
 
 PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
@@ -34,17 +34,17 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and rows; its cells (including those of references) and ratios have column `x`, their point on
-    the x axis.
+    """A study's file and tables, prepared for drawing: trials, cells and ratios have column `x`, their point on the x
+    axis.
 
-    Over `cpu_threads`, all CPU sides are device `cpu`, and an accelerator's rows are repeated at every number of
+    Over `cpu_threads`, the device of every CPU side is `cpu`, and an accelerator's rows are repeated at each number of
     threads.
     """
 
     spec: Mapping[str, Any]
     tables: RunTables
     published: pd.DataFrame
-    """The source's measurements, from `published_table`."""
+    """The published runs, from `published_table`."""
     currency: str | None = None
 
     @property
@@ -70,23 +70,17 @@ class StudyView:
         return len(on_all_cores(self.cells)) < len(self.cells)
 
     @property
-    def published_crossover(self) -> tuple[float, float] | None:
-        """The smallest and the largest published crossover."""
-        published = self.spec["published"] or {}
-        return tuple(published["crossover"]) if published.get("crossover") else None
-
-    @property
     def epochs(self) -> int:
-        """Epochs of the published run; 1 if it has none."""
+        """Epochs of the study's run; 1 without any."""
         run = self.spec["steps_per_run"]
         return int(run["epochs"]) if isinstance(run, Mapping) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
-        """Steps of the published run at a batch size; None if figures show the time of a step."""
+        """Steps of the study's run at a batch size; None without a run, so that figures show the time of a step."""
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:
-        """The label of a time axis: the time of the published run, or of a step."""
+        """The label of a time axis: for the study's run if it has one, else for a step."""
         run = self.spec["steps_per_run"]
         if run is None:
             return "time per step"
@@ -94,16 +88,15 @@ class StudyView:
         return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
-        """The label of the x axis."""
         return axis_label({"x_axis": self.x_axis, "size_name": self.cells["size_name"].iloc[0]})
 
     @property
     def has_short_names(self) -> bool:
-        """Whether line names are short ('CPU', 'GPU'), because other axes vary too."""
+        """Whether lines are named 'CPU' and 'GPU', without products, since the names also contain other axes."""
         return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
 
     def x_label_with_devices(self) -> str:
-        """`x_label`, and below it the product names of devices if line names lack them."""
+        """The label of the x axis, with the product names of devices below it if line names lack them."""
         if not self.has_short_names:
             return self.x_label()
         devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
@@ -114,25 +107,25 @@ class StudyView:
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
-        """This view without the CPU on fewer cores."""
+        """This view without the CPU on fewer than all cores."""
         tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
         return replace(self, tables=replace(self.tables, **tables))
 
     def memory_column(self, device: str) -> str:
-        """The column used as a device's memory; all memory in use on a GPU if the source gives only that."""
+        """The column drawn as a device's memory: for a GPU all memory in use, if the published runs have only that."""
         if device == BASELINE:
             return "rss_growth_bytes"
-        given = set(self.published.columns[self.published.notna().any()])
-        whole = "device_used_bytes" in given and "peak_allocated_bytes" not in given
-        return "device_used_bytes" if whole else "peak_allocated_bytes"
+        has_values = self.published.notna().any()
+        only_all_in_use = has_values["device_used_bytes"] and not has_values["peak_allocated_bytes"]
+        return "device_used_bytes" if only_all_in_use else "peak_allocated_bytes"
 
     def device_title(self, device: str) -> str:
-        """A device with its product name, unless it differs between machines."""
+        """A device with its product name, or without it if machines have different products."""
         names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
-        """Published results that match a line on every axis that they state and have the needed metrics."""
+        """The published runs that match a line on every axis that they state, and have the needed columns."""
         return records(on_line(self.published, line, self.x_axis).dropna(subset=list(needed)))
 
 
@@ -147,7 +140,7 @@ class Kind:
 
 
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
-    """The view of one study of a run; `spec` is its completed file, as in plan.json."""
+    """The view of one study; `spec` is its file completed with defaults."""
     tables = tables.of_study(name)
     spec = with_x_axes({name: spec}, tables.cells)[name]
     headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
@@ -168,14 +161,14 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
 
 
 def _over_second_axis(tables: RunTables) -> pd.DataFrame:
-    """The crossovers over the second axis, with the threads of their CPU."""
+    """The crossovers over the second axis, with the CPU's number of threads in column `baseline_threads`."""
     threads_of = dict(zip(tables.ratios["baseline"], tables.ratios["baseline_threads"], strict=True))
     second = tables.crossovers[tables.crossovers["second_axis"].astype(bool)]
     return second.assign(baseline_threads=second["baseline"].map(threads_of), baseline=BASELINE)
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with all CPU sides as one device, and an accelerator's rows repeated at every number of threads."""
+    """Rename every CPU side to `cpu`, and repeat an accelerator's rows at each number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
@@ -185,10 +178,10 @@ def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per published run: axes, label, hardware, and metrics in seconds, bytes and samples per second.
+    """The rows under `published.rows` of a study's completed file: axes, label, hardware, and metrics in seconds, bytes
+    and samples per second.
 
-    `study` is the completed file as in plan.json, with the published rows under `published.rows`. Missing values are
-    None in texts, NA in counts and NaN in metrics.
+    A missing value is None in texts, NA in counts and NaN in metrics.
     """
     rows = (study["published"] or {}).get("rows", ())
     table = pd.DataFrame(
@@ -198,7 +191,7 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd.DataFrame:
-    """The published runs that match a line on every axis that they state, except the x axis."""
+    """The published runs that match a line on every axis that they state; the x axis and the device may differ."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
         if axis in line and axis not in (X_AXES[x_axis], "device"):
@@ -208,22 +201,22 @@ def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd
 
 @dataclass(frozen=True)
 class PublishedSeries:
-    """A series of published runs over an x axis."""
+    """Published runs that are drawn as one line."""
 
     runs: Sequence[Mapping[str, Any]]
     words: str
-    """Other axes or label that distinguish it; often empty."""
+    """What else distinguishes the series, for the legend; often empty."""
     rank: int
-    """Index among the series of its device, from 0."""
+    """Index among the series of the same device, from 0."""
 
 
 def published_series(
     runs: Sequence[Mapping[str, Any]], x: Sequence[str], named: Sequence[str] = ("device", "hardware")
 ) -> list[PublishedSeries]:
-    """Published runs by series.
+    """Group published runs into series.
 
-    Series differ in the axes `named`; other axes and the label distinguish series only if runs with the same `x`
-    differ in them, since a source may label each size.
+    Runs of a series agree in the axes `named`. They may differ in other axes or the label, unless several runs have the
+    same `x`: a source may label each size.
     """
     if not runs:
         return []
@@ -244,8 +237,7 @@ def published_series(
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows sorted by size, then in the order of the study's file (variants, precisions and so on), the CPU
-    first."""
+    """Sort rows by size, then by the other axes in the order of the study's file, the CPU first."""
     listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
     listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
     ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
@@ -256,7 +248,7 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """Sort key: the CPU on all cores, on half, on decreasing numbers; then the accelerators."""
+    """Sort key: the CPU on all cores, on half of them, on ever fewer; then the accelerators."""
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer

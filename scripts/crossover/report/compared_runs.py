@@ -1,4 +1,4 @@
-"""Read two runs to compare, and format the comparison for the terminal, a pull request or a program."""
+"""Read two runs, and format their comparison for the terminal, a pull request or a program."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ MOST_LINES = 40
 
 
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the trials of two runs, each named as a results folder or as folder:study.
+    """Read the trials of two runs, each given as a results folder or as folder:study.
 
-    A study named for one run is taken from both; two studies with different names are compared under the first name.
-    Raises UserError naming a table that cannot be read or lacks the study.
+    If only one has a study, it applies to both; two studies with different names are compared under the first name.
+    Raises UserError if a table cannot be read or lacks the study.
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
     if (first_folder, first_study) == (second_folder, second_study):
@@ -57,9 +57,10 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Read the trials of identical runs, by name, for the studies of the second run of a pair.
+    """Read the trials of identical runs for calibration, by run, in the studies of the new run, `second`.
 
-    Raises UserError for fewer than LEAST_IDENTICAL runs, and for a run with different hardware, torch or model.
+    Raises UserError for fewer than LEAST_IDENTICAL runs, or if a run differs from the new one in hardware, torch or
+    model.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
@@ -76,26 +77,25 @@ def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.D
 
 
 def read_trials_of(name: str) -> pd.DataFrame:
-    """Read the trials of a run, named as a results folder or as folder:study."""
+    """Read the trials of a run, given as a results folder or as folder:study."""
     return _read_run(*_folder_and_study(name))
 
 
 def _folder_and_study(name: str) -> tuple[Path, str | None]:
-    """The folder and the study of a run named as a results folder or as folder:study."""
     match = re.fullmatch(r"(.+):([A-Za-z0-9_-]+)", name)
     return (Path(match[1]), match[2]) if match else (Path(name), None)
 
 
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
-    # Runs of older and newer versions are compared too, if they have the needed columns.
+    # Runs of other versions can be compared if they have the needed columns.
     optional_columns = ["machine", "trial", "flags", "started_at", "code_version"]
     optional_columns += [*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, optional_columns).to_pandas()
     if "trial" in trials and len(repeated := trials[trials.duplicated([*CELL_AXES, "trial"])]):
         first = repeated.iloc[0]
         where = f"trial {first['trial']} of study '{first['study']}', size {first['size']}, {first['device']}"
-        raise UserError(f"{path}: {where} is there twice; allowed: once, as a run writes it")
+        raise UserError(f"{path}: {where} is in the table twice; allowed: once")
     studies = sorted(trials["study"].unique())
     if study is not None and study not in studies:
         raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, studies)}")
@@ -103,7 +103,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """A comparison as text tables: cells, verdicts, spread of the ratios, differences and missing cells."""
+    """Format a comparison for the terminal: cells, verdicts, ratios, and differences in environment and code."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
@@ -122,13 +122,13 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
 
 
 def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
-    """All cells of a small comparison; for a large one, those that differ or lack a time, up to MOST_LINES."""
+    """All cells of a small comparison; of a large one, those that differ or lack a time; MOST_LINES at most."""
     differing = comparison["verdict"].isin([FASTER, SLOWER, NO_DATA, MISSING])
     return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
 
 
 def _without_time(comparison: pd.DataFrame) -> str:
-    """How many cells of each device lack a time, by how their trials ended in each run."""
+    """Count the cells without a time in both runs, by study, machine, device and status in each run."""
     lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
     by = ["study", "machine", "device", "status_first", "status_second"]
     counts = lacking[by].fillna(MISSING).value_counts(sort=False)
@@ -144,7 +144,7 @@ CODE_WORDS = {
 
 
 def _code_lines(in_both: pd.DataFrame) -> list[str]:
-    """One line for each part of the code that differs or is not recorded, with the affected cells and studies."""
+    """One line for each part of the code that differs or is not recorded, with its number of cells and its studies."""
     lines = []
     for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
         for part, words in CODE_WORDS.items():
@@ -170,9 +170,9 @@ INTERVAL = ["ratio", "ratio_low", "ratio_high"]
 
 
 def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
-    """A gate as plain values, for programs; a ratio above 1 means that the second run is faster.
+    """The result of a gate as plain values, for programs; a ratio above 1 means that the second run is faster.
 
-    `calibrated`, `identical_differ_by` and `outlier` are the fields of Calibration, null without identical runs.
+    Without identical runs, `calibrated`, `identical_differ_by` and `outlier` are None.
     """
     counts = ["trials_first", "trials_second", "status_first", "status_second"]
     return {
@@ -190,7 +190,7 @@ def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
-    """A gate as Markdown, for a pull request or the terminal."""
+    """Format the result of a gate as Markdown, for a pull request or the terminal."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
     shown = pd.concat([gate.slower, gate.missing])
     outcome = OUTCOME_WORDS[gate.outcome].format(limit=percent_text(gate.limit))
@@ -222,13 +222,13 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """Notes on a gate that do not affect its outcome: differences in environment and code, and disturbed trials."""
-    named = {text for texts in gate.differences.values() for text in texts}
+    """Facts that do not affect a gate's outcome: differences in environment and code, and disturbed trials."""
+    stated = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []
     for which, run in (("first", first), ("second", second)):
-        of_trials = run["flags"].dropna() if "flags" in run else ()
-        flags = Counter(flag for of_trial in of_trials for flag in of_trial if flag in DISTURBED)
+        flags_of_trials = run["flags"].dropna() if "flags" in run else ()
+        flags = Counter(flag for trial_flags in flags_of_trials for flag in trial_flags if flag in DISTURBED)
         disturbed += [f"{count} of {len(run)} trials of the {which} run: {flag}" for flag, count in flags.items()]
     notes = [*differing_environments(first, second), *code, *disturbed]
-    return [text for text in notes if text not in named]
+    return [text for text in notes if text not in stated]

@@ -1,4 +1,4 @@
-"""Export a finished run in the formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
+"""Export a run in formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
-"""The Frictionless type for each pandas type; lists are strings in a CSV file."""
+"""The Frictionless type of each pandas type; all other columns are strings, as lists are in a CSV file."""
 ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
-"""The Frictionless type for each Arrow type; all other types are lists."""
+"""The Frictionless type of each Arrow type; all other columns are lists."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
-    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io).
+    """Describe the CSV files in a results folder as a Frictionless data package (specs.frictionlessdata.io).
 
-    `made_at` is the report's time, as "2026-11-23 10:00 UTC".
+    `made_at` is the time of the report, such as "2026-11-23 10:00 UTC".
     """
     resources = [
         {
@@ -41,7 +41,7 @@ def data_package(folder: Path, made_at: str) -> dict[str, Any]:
 
 
 def measurement_schema() -> dict[str, Any]:
-    """The columns of measurements.parquet as a Frictionless Table Schema."""
+    """Describe the columns of measurements.parquet as a Frictionless Table Schema."""
     fields = []
     for column in arrow_schema():
         metadata = {key.decode(): value.decode() for key, value in column.metadata.items()}
@@ -77,7 +77,7 @@ def _metric(cell: Mapping[str, Any], column: str, factor: float) -> dict[str, fl
 
 
 def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The custom format, smaller is better, of github.com/benchmark-action/github-action-benchmark."""
+    """Times in the format `customSmallerIsBetter` of github.com/benchmark-action/github-action-benchmark."""
     entries = []
     for name, cell in _timed(cells):
         entry = {"name": name, "unit": "ms/step", "value": cell["step_time_s"] * 1e3}
@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells with a time, each named by all its axes, so that names are the same in every run."""
+    """The cells with a time; a name contains all axes, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

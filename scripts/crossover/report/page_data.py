@@ -1,8 +1,9 @@
-"""The JSON data for the page's chart and its table of cells."""
+"""Make the JSON data for the page's chart and its table of cells."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -30,30 +31,28 @@ DIGITS = 8
 """Significant digits of numbers in the data; at most three are displayed."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""Splits commands into parts that most cells have in common."""
+"""Splits a command into parts, most of which cells have in common."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
-    """The data as JSON that is safe inside a script element: ASCII without `<`.
-
-    A link to a cell consists of its axes; like the path of its rows, it omits a machine without a name.
-    """
+    """The data as JSON that is safe inside a script element: ASCII without `<`."""
     cells, ratios = tables.cells, tables.ratios
-    headlines = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
-    across = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
+    over_host = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    over_this_cpu = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
     has_named_machines = bool((cells["machine"] != HERE).any())
     elsewhere = tables.reference_cells
     devices = pd.concat([cells["device"], elsewhere["device"]]).unique()
     data = {
         "count": len(cells),
+        # A link to a cell consists of these axes.
         "axes": [axis for axis in CELL_AXES if axis != "machine" or has_named_machines],
-        "cells": _cells(cells, headlines),
+        "cells": _cells(cells, over_host),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
         "jobs": _jobs(tables),
-        "over_cores": _over_cores(cells, headlines),
+        "over_cores": _over_cores(cells, over_host),
         "one_trial_lead": ONE_TRIAL_LEAD,
         "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
-        "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
+        "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, over_this_cpu)},
         "published": {name: _published(spec) for name, spec in studies.items()},
         "splits": _splits(cells),
         "commands": _commands(tables),
@@ -79,13 +78,13 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
 
 def _rank(item: tuple[str, Column]) -> int:
-    """Sort key of a column: first those that identify a cell, then those always shown, then the rest."""
+    """Sort key: columns that identify a cell, then those always shown, then the others."""
     name, column = item
     return 0 if name in CELL_AXES else 1 if column.always else 2
 
 
 def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
-    """A column without repetition: {"all": value}, or {"values": distinct, "at": index of each}, or as it is."""
+    """Encode a column as {"all": value} or {"values": distinct values, "at": indices}, if that is shorter."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) == 1:
         return {"all": distinct[0]}
@@ -96,27 +95,25 @@ def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
 
 
 def plain(values: Iterable[Any]) -> list[Any]:
-    """Values for JSON: missing ones as None, numbers with eight digits, lists as strings."""
+    """Values for JSON: None if missing or infinite, numbers with DIGITS digits, lists as strings."""
     return [_plain(value) for value in values]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return " ".join(map(str, value))
-    if pd.isna(value) or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if pd.isna(value) or value in (math.inf, -math.inf):
         return None
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float):
         rounded = float(f"{value:.{DIGITS}g}")
         return int(rounded) if rounded.is_integer() else rounded
-    return str(value)
+    return value if isinstance(value, int) else str(value)
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The command of each cell's first trial, split into one column per part."""
+    """The command of each cell's first trial, as encoded columns of its parts."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
@@ -125,7 +122,7 @@ def _commands(tables: RunTables) -> list[Any]:
 
 
 MOST_REPEATS = 3000
-"""Maximum number of trials for which the chart has dots."""
+"""Maximum number of trials of a run for which the chart has dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -138,7 +135,7 @@ SPEEDUP = {
 
 
 def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The metrics that the chart can show."""
+    """The metrics with values, for the chart."""
     return [
         {
             "key": name,
@@ -154,7 +151,7 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
-    """The columns of cells, with the label of the device and the speed-up over the CPU on all cores."""
+    """The encoded columns of cells, with the device's label and the speed-up over the CPU on all cores."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     over_cpu = ratios[ratios["baseline"] == BASELINE].drop_duplicates(CELL_AXES)
     over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
@@ -165,11 +162,11 @@ def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
 
 
 OVER_CPU = ["speedup", "speedup_low", "speedup_high", "ahead"]
-"""Columns of cells that compare them with the CPU; `ahead` is 1 where a cell is significantly faster, -1 if slower."""
+"""Columns that compare cells with the CPU; `ahead` is 1 if a cell is significantly faster, -1 if slower, else 0."""
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:
-    """The times of each cell's trials that ended ok, in seconds."""
+    """For each cell, the step times in seconds of its trials that ended ok."""
     timed = tables.measurements.dropna(subset=["step_time_s"])
     timed = timed[timed["status"] == "ok"].astype({"step_time_s": float})
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
@@ -178,7 +175,7 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 
 
 def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int, list[Any]]]:
-    """The values of OVER_CPU by index of an accelerator's cell and number of CPU cores, if several were measured."""
+    """The values of OVER_CPU by index of cell and number of CPU cores, for cells compared with several numbers."""
     ratios = ratios.dropna(subset=["baseline_threads"])
     by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
     return {
@@ -192,31 +189,27 @@ def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int
 
 
 MOST_FREEDOM = 30
-"""Degrees of freedom up to which the page has one quantile each; the last quantile is for infinity."""
+"""The page has a t quantile for each number of degrees of freedom up to this, and one for infinity."""
 
 
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
-    """For each cell, means of start-up and step in seconds, their covariances, and trials; None without a start-up.
+    """For each cell, mean start-up and step time in seconds, three covariances, and the number of trials.
 
-    The covariances (start-up, mixed, step) are those of the means; None with one trial.
+    The covariances are those of the means: of start-up, mixed, of step; None with one trial. None for a cell without a
+    start-up.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
-    jobs = {
-        key: Jobs(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
-        for key, rows in ok.groupby(CELL_AXES, dropna=False)
-    }
-    of_cells = (jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None))
-    return [_job(job) if job else None for job in of_cells]
-
-
-def _job(job: Jobs) -> list[Any]:
-    trials = len(job.steps_s)
-    return plain([job.startup_s, job.step_s, *(job.covariances() if trials > 1 else [None] * 3), trials])
+    jobs = {}
+    for key, rows in ok.groupby(CELL_AXES, dropna=False):
+        job = Jobs(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
+        covariances = job.covariances() if len(rows) > 1 else [None] * 3
+        jobs[key] = plain([job.startup_s, job.step_s, *covariances, len(rows)])
+    return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's published results for the chart: crossover, and values with the axes that the source states."""
+    """A study's published results for the chart: the crossover, and values with the axes that the source states."""
     crossover = (spec["published"] or {}).get("crossover")
     runs = records(published_table(spec).dropna(subset=["size", "device"]))
     marks: list[dict[str, Any]] = []
@@ -244,11 +237,11 @@ PUBLISHED_AS = {
     "peak_allocated_bytes": "peak_bytes",
     "device_used_bytes": "device_used_bytes",
 }
-"""The column of cells with which each published metric is drawn."""
+"""The metric of the chart in which each published metric is drawn."""
 
 
 def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    """A published run's values by column of cells; the time of a run is divided by its steps."""
+    """A published run's values by metric of the chart; the time of a run is divided by its steps."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
     sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
     if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
@@ -256,7 +249,7 @@ def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterab
 
 
 def _splits(cells: pd.DataFrame) -> dict[str, Any]:
-    """The parts of a step's time: their words and colours, and each cell's shares by its index."""
+    """The parts of a step's time: names, colours, and the shares of cells by index."""
     shares = [f"{part}_share" for part in SPLIT]
     rows = zip(records(cells[shares]), is_analysed(cells), strict=True)
     shares_of = {
@@ -266,20 +259,15 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether each cell has a split of the step time."""
+    """Whether the time of each cell's step is split, with at least 1 % explained."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """Each crossover in time: a cell of its series on this machine, and for each x axis its value, 95 % set or
-    bracket, and text.
-
-    A crossover with a reference is only a range: its value allows for this machine's CPU, which the reference's times
-    do not.
-    """
+    """For each crossover in time, the index of a cell of its series, and for each x axis the values of `_on_axis`."""
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
-    # The series on this machine is the CPU's.
+    # A crossover with a reference is marked on this machine's CPU.
     elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
     cells = tables.cells.reset_index(drop=True)
     return [
@@ -297,10 +285,15 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
     "batch_size": ("batch_size",),
     CPU_THREADS: (CPU_THREADS,),
 }
-"""The axes of the chart that can mark a crossover read over another."""
+"""The axes of the chart on which a crossover can be marked, by the axis along which it was computed."""
 
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
+    """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None without a value.
+
+    A crossover with a reference is only a range, since its value takes this machine's CPU into account, but the
+    reference's times in the chart do not.
+    """
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ENDS)
     if low is None and high is None:

@@ -1,7 +1,4 @@
-"""Provenance: hardware, software, inputs and commands behind a run's numbers.
-
-For each machine, a fact is a single value, a range, or each value with its number of rows.
-"""
+"""Provenance: the hardware, software, inputs and commands behind a run's numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ GROUPS = {
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }
-"""The columns about a machine that the page shows, in groups."""
+"""The columns of trials that the page shows for each machine, in groups."""
 
 VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
 
@@ -59,17 +56,17 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Maximum number of values listed; others are counted."""
+"""Maximum number of values listed for a column; further ones are counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
     *("pyyaml", "torch"),
 )
-"""Packages used for tables, figures and page, and torch."""
+"""Packages whose versions are recorded for the analysis."""
 
 NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
-"""Keys of provenance.json that the page needs, with their types; they may be missing if the file was edited or is of
-another version."""
+"""Keys of provenance.json that the page of merged runs needs, with their types; an edited file, or one of another
+version, may lack them."""
 
 
 def provenance(
@@ -81,11 +78,10 @@ def provenance(
     folder: Path,
     made_at: str,
 ) -> dict[str, Any]:
-    """The provenance as plain values, for provenance.json and the page.
+    """The content of provenance.json, which the page shows too.
 
-    `tables` are those of trials and of trainings; `config` and `studies` are completed with defaults; the config is
-    None where runs were merged. Existing `files` are listed with their checksums, by path relative to `folder`, the
-    page's folder.
+    `tables` are the trials and the trainings. `config` and `studies` are completed with defaults; the config is None
+    for merged runs. `files` that exist are listed with checksum and path relative to `folder`, that of the page.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
@@ -109,10 +105,10 @@ def provenance(
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
-    """The commands that reproduce this report, as far as recorded."""
+    """The commands that reproduce this report, as far as they were recorded."""
     commands = []
     if checkout.commit:
-        # Readers cannot clone a local folder.
+        # A remote that is a local folder is of no use to readers.
         remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
         commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
         commands.append(f"git checkout {checkout.commit}")
@@ -125,7 +121,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """The number of rows measured by each version of the code; None for versions not recorded."""
+    """The versions of the code that measured, each with its number of rows; None if not recorded."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -137,14 +133,14 @@ def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The distinct published sources of the studies."""
+    """The distinct sources of published results and claims."""
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
 
 
 def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's file without the published rows, which are in a separate file."""
+    """A study's file without the published rows, which have a file of their own."""
     published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
     return {**spec, "published": published}
 
@@ -161,11 +157,17 @@ def _plain(value: Any) -> Any:
 
 
 def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]]:
-    """Each run's `name`, `folder`, `provenance` (None: missing or unreadable), and `caveat` about it.
+    """Read the provenance of runs, given by name and folder, to merge them.
 
-    A run that was itself merged is followed by the runs in it.
+    Returns each run's `name`, `folder`, `provenance` (None if missing or unreadable) and a `caveat` on it. A run that
+    was itself merged is followed by its runs.
     """
-    return [run for name, folder in folders for run in _with_merged(name, str(folder), *_read(folder))]
+    runs = []
+    for name, folder in folders:
+        content, caveat = _read(folder)
+        runs.append({"name": name, "folder": str(folder), "provenance": content, "caveat": caveat})
+        runs += [{**run, "name": f"{name}, {run['name']}"} for run in (content or {}).get("runs", ())]
+    return runs
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
@@ -184,17 +186,11 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, str | None]:
     return content, "other_rows" if differs else None
 
 
-def _with_merged(name: str, folder: str, content: dict[str, Any] | None, caveat: str | None) -> list[dict[str, Any]]:
-    runs = content["runs"] if content else []
-    return [
-        {"name": name, "folder": folder, "provenance": content, "caveat": caveat},
-        *({**run, "name": f"{name}, {run['name']}"} for run in runs),
-    ]
-
-
 def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column. Facts
-    missing from all rows are empty. The CPU on fewer cores counts as the CPU.
+    """Each device of each host, accelerators first, with its number of `rows`, and `facts` as text by column.
+
+    A fact is one value, a range, or several values with their numbers of rows; it is empty if no row has it. The CPU on
+    fewer cores counts as the CPU.
     """
     keys = ["machine", "device", "device_name", "hostname"]
     filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
@@ -203,7 +199,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
-    # A trial may end before it records its host; other trials on its device have recorded it.
+    # A trial that ended before it recorded its host has the host of other trials on its device.
     rows[keys] = rows[keys].where(
         rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
     )
@@ -219,14 +215,13 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
-    """The names of other hosts in the results, as text; None if there are none. `machines` is the result of
-    `machine_facts`."""
+    """The hosts other than `here` in the result of `machine_facts`, as text; None without any."""
     hosts = sorted({machine["host"] for machine in machines} - {"", here})
     return shortened(hosts) if hosts else None
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """Differences between machines other than hardware: `what` differs, and the value on `each` machine."""
+    """Differences in software and effort between machines: `what` differs, and the values on `each` machine."""
     differing = []
     measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():
@@ -240,24 +235,23 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
-    """Columns by title, including one per package and per number of the effort."""
+    """The columns to compare by title, with a column for each package and each number of the effort."""
     columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
     for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
         texts = measurements[column].dropna()
         mappings = texts.map({text: json.loads(text) for text in texts.unique()})
         for key in dict.fromkeys(key for mapping in mappings for key in mapping):
-            if key not in ("python", "torch"):  # python and torch have columns already
+            if key not in ("python", "torch"):  # they have columns of their own
                 columns[word.format(key)] = mappings.map(lambda mapping, key=key: mapping.get(key))
     return columns
 
 
 def _column_text(values: pd.Series, column: str) -> str:
-    """The values of a column as text; '' if there are none."""
+    """The values of a column as text, as described in `machine_facts`."""
     present = values.dropna()
     if present.empty:
         return ""
     unit = str(METADATA[column]["unit"])
-    # List each value of texts, counts and booleans.
     counts = present.map(lambda value: _value_text(value, unit)).value_counts(sort=False)
     if len(counts) == 1:
         return str(counts.index[0])

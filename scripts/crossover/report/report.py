@@ -1,4 +1,4 @@
-"""The report: a self-contained page, a Markdown summary, and the lines printed at the end of a run."""
+"""Write the report: a self-contained page, a Markdown summary, and the lines printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from crossover.answers.answers import in_order
+from crossover.answers.answers import by_relevance
 from crossover.answers.machines import ranked_line
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
@@ -45,7 +45,7 @@ from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, S
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""Characters that need no escaping in a data URI."""
+"""Characters that are not escaped in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -60,26 +60,25 @@ class Run:
     figures: Sequence[Path] = ()
     """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
-    """Shown above everything else."""
+    """A sentence shown above everything else."""
     progress: Mapping[str, tuple[int, int]] | None = None
-    """For an unfinished run, the numbers done and requested by kind of work; None for a finished run."""
+    """For an unfinished run, the numbers of jobs done and requested, by kind of work; else None."""
     problems: Sequence[Mapping[str, Any]] = ()
-    """What `list_problems` gives."""
+    """From `list_problems`."""
     merged: Sequence[Mapping[str, Any]] = ()
-    """The result of `read_provenances` for merged runs."""
+    """For merged runs, from `read_provenances`."""
 
     @property
     def currency(self) -> str | None:
-        """Currency of the config's prices; None if there is none."""
+        """Currency of the config's prices; None without prices."""
         prices: Mapping[str, Any] = (self.config or {}).get("prices") or {}
         return prices.get("currency")
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
-    """Write report.html, summaries, thresholds and provenance.json beside the tables of a run, and the checksums of
-    these files and the figures.
+    """Write page, summaries, thresholds and provenance to a results folder, and the checksums of these and the figures.
 
-    `templates` is the folder report/; `invocation` describes how the run was started, if the report is made by a run.
+    `templates` is the folder report/; `invocation` describes how a workflow was started, if one makes the report.
     """
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
@@ -103,15 +102,15 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    written = [folder / name for name in texts]
-    written += [file for path in run.figures for file in sorted(path.parent.glob(f"{path.stem}.*"))]
+    paths = [folder / name for name in texts]
+    paths += [file for path in run.figures for file in sorted(path.parent.glob(f"{path.stem}.*"))]
     with atomic_path(folder / REPORT_FILES["checksums"]) as temporary:
-        lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in written]
+        lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in paths]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of the templates; `facts` is the run's provenance."""
+    """The variables for the templates; `facts` is the run's provenance."""
     tables = run.tables
     answers = records(tables.answers)
     trust = trust_of(tables.cells)
@@ -152,7 +151,7 @@ def figure_of(path: Path) -> dict[str, Any]:
     text = read_text(path, "figure")
     points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
     width, height = (round(float(length) * 4 / 3) for length in points)
-    short = " ".join(text.split()).replace("> <", "><")  # a line break would take three bytes of the URI
+    short = " ".join(text.split()).replace("> <", "><")  # in the URI, a line break takes three bytes
     return {
         "study": path.parent.name,
         "kind": path.stem,
@@ -164,9 +163,9 @@ def figure_of(path: Path) -> dict[str, Any]:
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials, flags and failures; flags are counted by cell, the most frequent first.
+    """Counts of cells, trials per cell, failures, and cells with each flag, the most frequent first.
 
-    `disturbed` counts the cells with any flag of a disturbance.
+    `disturbed` is the number of cells with any flag of a disturbance.
     """
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flags"] for flag in cell_flags)
@@ -186,11 +185,11 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats of more than half of the answers or cells (flags, a single trial), which the page states only once."""
-    caveats_of_answers = [answer["caveats"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(caveat for caveats in caveats_of_answers for caveat in caveats if caveat in ("one_trial", *FLAGS))
-    often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
-    return [caveat for caveat, count in counts.items() if count > len(caveats_of_answers) / 2 or caveat in often]
+    """Caveats (flags, a single trial) of more than half of the answers or cells, which the page states once for all."""
+    from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in ("one_trial", *FLAGS))
+    frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
+    return [caveat for caveat, count in counts.items() if count > len(from_trials) / 2 or caveat in frequent]
 
 
 def _study(
@@ -200,17 +199,18 @@ def _study(
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    of_study = [answer for answer in answers if answer["study"] == name]
-    bottlenecks = [answer for answer in of_study if answer["kind"] == "bottleneck"]
-    of_study = [answer for answer in of_study if answer["kind"] not in ("claim", "bottleneck")]
-    paybacks = [answer for answer in of_study if answer["main"] and answer["kind"] == "payback"]
-    runs = [answer for answer in of_study if answer["main"] and answer["cost"] == "run"]
-    rankings = [answer for answer in of_study if answer["kind"] in ("ranking", "bound")]
-    main = main_answers([answer for answer in of_study if answer not in (*paybacks, *runs)])
+    """The variables of a study: its texts, its answers by their place on the page, claims, figures and tables."""
+    answers = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
+    bottlenecks = [answer for answer in answers if answer["kind"] == "bottleneck"]
+    answers = [answer for answer in answers if answer["kind"] != "bottleneck"]
+    paybacks = [answer for answer in answers if answer["main"] and answer["kind"] == "payback"]
+    runs = [answer for answer in answers if answer["main"] and answer["cost"] == "run"]
+    rankings = [answer for answer in answers if answer["kind"] in ("ranking", "bound")]
+    main = main_answers([answer for answer in answers if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
-    others = [answer for answer in of_study if not answer["main"] and answer not in rankings]
+    others = [answer for answer in answers if not answer["main"] and answer not in rankings]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
-    ranked = _ranked(ranked_line(in_order(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
+    ranked = _ranked(ranked_line(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,
         "title": spec["title"],
@@ -238,16 +238,16 @@ STRIP_MARGIN = 0.12
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """The positions of a claim's tested range and of the measured values on a strip from 0 to 1.
+    """The positions of a claim's tested range and of the measured interval on a strip from 0 to 1.
 
-    On a logarithmic scale if all values are above 0; None without a range or a measured value.
+    The scale is logarithmic if all values are positive. None without a range or a measured value.
     """
     tested, measured = ("tested_low", "tested_high"), ("measured_low", "measured", "measured_high")
     names = (*tested, *measured)
-    ends = {name: claim[name] for name in names if claim[name] is not None}
-    if ends.keys().isdisjoint(tested) or ends.keys().isdisjoint(measured):
+    values = {name: claim[name] for name in names if claim[name] is not None}
+    if values.keys().isdisjoint(tested) or values.keys().isdisjoint(measured):
         return None
-    scaled = {name: math.log(value) for name, value in ends.items()} if min(ends.values()) > 0 else ends
+    scaled = {name: math.log(value) for name, value in values.items()} if min(values.values()) > 0 else values
     low, high = min(scaled.values()), max(scaled.values())
     length = (high - low) or 1
     positions = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
@@ -255,7 +255,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of a step's time, on an accelerator if any, at the size where its time is closest to the CPU's."""
+    """The split of an accelerator's step where its time is closest to the CPU's; without one, of a CPU step."""
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
@@ -279,7 +279,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _references(tables: RunTables) -> list[dict[str, Any]]:
-    """The distinct reference machines with cells that match measured cells."""
+    """The distinct references whose cells match measured ones."""
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
@@ -289,7 +289,7 @@ def _references(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _quality(tables: RunTables) -> list[dict[str, Any]]:
-    """One row per cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
+    """One row per trained cell: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if tables.quality.empty:
         return []
     cells = tables.quality.groupby(CELL_AXES, sort=False)
@@ -301,16 +301,16 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:
-    """The ratios of one device's times on two machines, with a label for their line."""
-    several = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "machine"]
+    """The ratios of the same device's times on two machines, with the name of their series."""
+    varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "machine"]
     return [
-        row | {"series": name_by(row, several), "device": side_word(row["device"])}
+        row | {"series": name_by(row, varied_axes), "device": side_word(row["device"])}
         for row in records(tables.ratios[tables.ratios["pair"] == "machine"])
     ]
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """Each side's cost at each point of a line of table `machines`, this machine's sides first; None without rows."""
+    """The cost of a step on each device of each machine, by point, this machine's devices first; None without rows."""
     if rows.empty:
         return None
     ranked = records(rows)

@@ -1,5 +1,6 @@
-"""Check that the files, rows and tables of a run or a reference agree and were not edited. The checks find mistakes
-and careless edits, not forgeries with recomputed checksums and tables.
+"""Check that the files, rows and tables of a run or a reference agree and were not edited.
+
+The checks find mistakes and careless edits, not forgeries with recomputed checksums and tables.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
 TOLERANCE = 1e-9
-"""Relative difference of two numbers that counts as rounding, for example by another version of NumPy."""
+"""Relative difference up to which two numbers are equal, since versions of NumPy round differently."""
 
 KEYS = ("code_key", "model_key", "measurement_key")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An error in a file, or a check that was not possible."""
+    """An error in a file or, if not `is_wrong`, a check that was not possible."""
 
     file: str
     what: str
@@ -43,7 +44,7 @@ class Finding:
 
 
 def check_reference(folder: Path) -> list[Finding]:
-    """Check the checksums, facts, roofs, columns and rows of a reference."""
+    """Check the checksums, facts, roofs and trials of a reference."""
     facts_file, trials_file = REFERENCE_FILES
     try:
         reference = read_reference(folder)
@@ -63,14 +64,14 @@ def check_reference(folder: Path) -> list[Finding]:
 
 
 def _check_roofs(roofs: pd.DataFrame) -> Iterator[str]:
-    """Describe roofs that are not between their lowest and highest repeat."""
+    """Describe roofs outside of their lowest and highest repeat."""
     between = (roofs["lowest"] <= roofs["value"]) & (roofs["value"] <= roofs["highest"])
     for roof in records(roofs[~between.fillna(False)]):
         yield f"roof {roof['roof']}: value {roof['value']}; expected: {roof['lowest']} to {roof['highest']}"
 
 
 def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
-    """Raise UserError if this version cannot read the tables of a run of another one as they were written."""
+    """Raise UserError if this version of Crossover cannot read the tables of a run, made by another version."""
     versions = ", ".join(str(rows.get("crossover_version")) for rows in provenance.get("measured_by", ()))
     made_by = f"Crossover {versions}, commit {provenance['code'].get('code_version')}"
     listed = {file.get("name"): file.get("sha256") for file in provenance["files"]}
@@ -88,7 +89,7 @@ def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version: bool) -> Iterator[Finding]:
-    """Report files that are missing, or whose checksum differs from the one in provenance.json or SHA256SUMS."""
+    """Find files that are missing, or whose checksum is not that in provenance.json or SHA256SUMS."""
     listed = {unquote(file.get("link", "")): file.get("sha256") for file in provenance["files"]}
     expected = {*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}
     sums = folder / REPORT_FILES["checksums"]
@@ -107,7 +108,7 @@ def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version:
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe errors in rows of trials: contradictions, and keys that differ within a model on a machine."""
+    """Describe errors in trials: contradictions in a row, and keys that differ for the same model on a machine."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
     axes = ["machine", "study", "workload", "model"]
@@ -118,7 +119,7 @@ def check_rows(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def check_numbers(file: str, rows: pd.DataFrame, omits_invalid: bool = False) -> Iterator[Finding]:
-    """Yield a finding for each cell with a duplicate or missing trial.
+    """Find cells with a duplicate or missing trial.
 
     With `omits_invalid`, as in a reference, a missing trial is not an error.
     """
@@ -155,7 +156,10 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Report a CSV file whose values differ from the table of the same name; versions of pandas write 1 and 1.0."""
+    """Find a CSV file whose values differ from the table of the same name.
+
+    The table is written as CSV and read too, since versions of pandas write 1 or 1.0.
+    """
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
         write_csv(lists, Path(folder) / path.name)
@@ -168,7 +172,7 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:
-    """Report a table that differs, beyond rounding, from the one that `source` gives."""
+    """Find a table that differs, beyond rounding, from `expected`, which comes from `source`."""
     if len(stored) != len(expected):
         yield Finding(file, f"differs from what {source} give: {len(stored)} rows; expected: {len(expected)}")
         return

@@ -1,4 +1,4 @@
-"""The first rows of page, summary and terminal output: one answer per study, its bar, and the published value."""
+"""A study's row at the top of page, summary and terminal output: one answer, its bar, and the published value."""
 
 from __future__ import annotations
 
@@ -12,40 +12,45 @@ from crossover.tables.labels import DEVICE_WORDS
 Answer = Mapping[str, Any]
 
 CROSSING = ("crossover", "reference", "best")
-"""Kinds of answers on a crossover of two sides."""
+"""Kinds of answers on crossovers."""
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to a study's question, without those that the page gives once for all studies: memory, and a missing
-    GPU."""
+    """The main answers of a study, without those that the report gives once for all studies: on memory, and, if there
+    are others, that no GPU was measured."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
 
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A study's row, from its main answers and claims in the tables.
+    """The variables of a study's row, from its main answers and its claims.
 
-    `answer`: the first main answer. `also`: the same comparison in the study's other metrics. `last`: the time at the
-    other end of the same series, where nothing can be compared. `tuned`: the answer for the fastest configurations,
-    where it differs. `told`: all of these. `series`: how many series have a main answer of the same kind.
+    - `answer`: the first main answer
+    - `also`: the same comparison in the study's other metrics
+    - `last`: the time at the largest size, for a study without a comparison
+    - `tuned`: the answer for the fastest configurations, if it differs
+    - `shown`: all answers in the row
+    - `series`: the number of series with a main answer of the same kind
+    - `bar`, `tuned_bar`: the bars of `answer` and `tuned`
+    - `claim`: the published claim to compare with
     """
     first = next((answer for answer in main if answer["kind"] != "best"), main[0])
-    alike = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
-    of_series = [answer for answer in alike if _series(answer) == _series(first)]
-    ends = [answer for answer in of_series if answer["kind"] == "step_time"]
-    also = [answer for answer in of_series if answer["kind"] == "asked" and answer is not first]
-    on_machine = [answer for answer in main if answer["machine"] == first["machine"] and answer is not first]
-    tuned = next((answer for answer in on_machine if answer["kind"] == "best" and _changes_the_answer(answer)), None)
+    same_kind = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
+    same_series = [answer for answer in same_kind if _series(answer) == _series(first)]
+    ends = [answer for answer in same_series if answer["kind"] == "step_time"]
+    also = [answer for answer in same_series if answer["kind"] == "asked" and answer is not first]
+    best = [answer for answer in main if answer["kind"] == "best" and answer["machine"] == first["machine"]]
+    tuned = next((answer for answer in best if answer is not first and _is_changed_by_tuning(answer)), None)
     return {
         "answer": first,
         "also": also,
         "last": ends[-1] if len(ends) > 1 else None,
         "tuned": tuned,
-        "told": [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
-        "series": len({_series(answer) for answer in alike}),
+        "shown": [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
+        "series": len({_series(answer) for answer in same_kind}),
         "bar": bar_of(first),
         "tuned_bar": bar_of(tuned) if tuned else [],
-        "claim": _claim(first, claims),
+        "claim": _closest_claim(first, claims),
     }
 
 
@@ -53,70 +58,72 @@ def _series(answer: Answer) -> tuple[Any, Any]:
     return answer["series"], answer["device"]
 
 
-def _changes_the_answer(best: Answer) -> bool:
-    """Whether the fastest configurations give a different status or crossover than the plain ones."""
+def _is_changed_by_tuning(best: Answer) -> bool:
+    """Whether tuning changes the status of a crossover, or moves it significantly."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:
         return True
     low, high = _interval(best)
-    plain = best["moved_from"]
-    return plain is not None and not (low or 0) <= plain <= (high or math.inf)
+    untuned = best["moved_from"]
+    return untuned is not None and not (low or 0) <= untuned <= (high or math.inf)
 
 
 def _interval(answer: Answer) -> tuple[float | None, float | None]:
-    """The 95 % interval of a crossover; with one trial, its bracket."""
+    """The 95 % interval of a crossover or, without one, its bracket."""
     if answer["low"] is None and answer["high"] is None:
         return answer["bracket_low"], answer["bracket_high"]
     return answer["low"], answer["high"]
 
 
-def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to the answer: about a crossover if the answer is, and on the same machine. None if
-    all claims are about another device.
+def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The published claim closest to an answer: on a crossover if the answer is, then on the same machine.
+
+    None if all claims are about another device.
     """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
         return on_crossover == (answer["kind"] in CROSSING), claim["machine"] == answer["machine"]
 
-    def is_of_device(claim: Mapping[str, Any]) -> bool:
+    def may_be_on_device(claim: Mapping[str, Any]) -> bool:
         devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["where"] or ""))
         if answer["kind"] in CROSSING or not devices or not answer["device"]:
             return True
         return answer["device"].split()[0] in devices
 
-    published = [claim for claim in claims if claim["source"] != "ours" and is_of_device(claim)]
+    published = [claim for claim in claims if claim["source"] != "ours" and may_be_on_device(claim)]
     return max(published, key=nearness, default=None)
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """The faster side over the measured sizes: parts with side (cpu, gpu, inconclusive), ends, and share. It is
-    inconclusive within the interval, and if there is no crossover. Shares are on the log scale; without a crossover's
-    axis there are no parts.
+    """The parts of a bar over the measured sizes, each with its faster side (cpu, gpu or inconclusive), ends and share.
+
+    A part is inconclusive within the crossover's interval or without a significant difference. Shares are on a
+    logarithmic scale. Empty for answers that are not on a crossover in time.
     """
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
         return []
-    winner, loser, unknown = answer["winner"], answer["loser"], "inconclusive"
+    winner, loser, neither = answer["winner"], answer["loser"], "inconclusive"
     low, high = _interval(answer)
     sides = {
-        "bracketed": (loser, unknown, winner),
-        "reversed": (winner, unknown, loser),
+        "bracketed": (loser, neither, winner),
+        "reversed": (winner, neither, loser),
         "below_range": (winner,),
         "above_range": (winner,),
-        "edge_tie": (unknown,) if answer["reach"] is None else (winner, unknown) if high is None else (unknown, winner),
-    }.get(answer["status"], (unknown,))
+        "edge_tie": (neither,) if answer["reach"] is None else (winner, neither) if high is None else (neither, winner),
+    }.get(answer["status"], (neither,))
     inner = {1: [], 2: [answer["reach"]], 3: [low or smallest, high or largest]}[len(sides)]
     ends = [min(max(end, smallest), largest) for end in (smallest, *inner, largest)]
     whole = math.log(largest / smallest)
     return [
-        {"side": _kind(side), "low": low, "high": high, "share": math.log(high / low) / whole}
+        {"side": _side(side), "low": low, "high": high, "share": math.log(high / low) / whole}
         for side, low, high in zip(sides, ends, ends[1:], strict=False)
         if high > low
     ]
 
 
-def _kind(side: str) -> str:
-    """cpu or gpu, by the name of a side."""
-    return side if side == "inconclusive" else "cpu" if "CPU" in side else "gpu"
+def _side(name: str) -> str:
+    """The kind of device of a side named in an answer; 'inconclusive' as it is."""
+    return name if name == "inconclusive" else "cpu" if "CPU" in name else "gpu"

@@ -1,4 +1,4 @@
-"""The Jinja environment with its filters for numbers and words, and the first answer while a run goes on."""
+"""The Jinja environment with its filters, and the first answer, which is printed during a run."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The first answer of a study with one trial per cell at `measured` of its `sizes`, worded like its row in the
-    report, but without the caveat of a single trial, which applies to all first answers.
+    """The sentence on a study's first answer, from one trial per cell at `measured` of its `sizes`.
+
+    It is worded as in the report, without the caveat of a single trial, which applies to all first answers.
     """
     main = main_answers(records(answers))
-    answers_shown = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
+    main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
-    return template.render(row=row_of(answers_shown, ()), measured=measured, sizes=sizes)
+    return template.render(row=row_of(main, ()), measured=measured, sizes=sizes)
 
 
 class Templates(Environment):
-    """Environment in which `mapping[key]` is always an item, never a method of that name: a unit may be called
-    "values"."""
+    """Environment in which `mapping[key]` is never a method of the mapping: a size may be called 'values'."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
@@ -57,7 +57,7 @@ class Templates(Environment):
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """Jinja environment for a folder of templates; with `html`, output is escaped."""
+    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
     environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -72,14 +72,14 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "fact_groups": GROUPS,
         "fact_docs": DOCS,
-        "inline": lambda name: _asset(templates / "page" / name),
+        "inline": lambda name: _inline(templates / "page" / name),
         "packed": lambda name: _packed(templates / "page" / name),
     }
     return environment
 
 
 def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Group answers by kind, status, cost and sides."""
+    """Group answers by kind, status, cost, sides and device."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for answer in answers:
         key = tuple(answer[name] for name in ("kind", "status", "cost", "winner", "loser", "device"))
@@ -87,73 +87,72 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
     return list(groups.values())
 
 
-def _asset(path: Path) -> Markup:
-    """Escape a style sheet or script for inlining."""
+def _inline(path: Path) -> Markup:
+    """A style sheet or script, escaped for inlining."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
 
 
 def _packed(path: Path) -> str:
-    """A file compressed with gzip and encoded as base64, reproducibly."""
+    """A file compressed with gzip, in base64; the same file gives the same text."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
 def as_yaml(values: Any) -> str:
-    """Plain values as YAML."""
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
 
 
 def amount_text(value: float, unit: str) -> str:
-    """Format a value with its unit; a position on an axis without unit."""
+    """Format a value with its unit or, for a position on an axis, without it."""
     return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
 
 
 def position_text(value: float, unit: str) -> str:
-    """Format a position on an axis with its unit."""
+    """Format a value, or a position on an axis, with its unit."""
     return with_unit(amount_text(value, unit), unit)
 
 
 def interval_text(values: Sequence[float], unit: str) -> str:
-    """Format both ends of an interval with their unit; positions on an axis as by `place_texts`."""
+    """Format both ends of an interval as `amount_text` does, but positions on an axis as `place_texts` does."""
     texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
     return " to ".join(dict.fromkeys(texts))
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """List positions on an axis with their unit, once or, if `place_texts` does so, each."""
+    """List positions on an axis with their unit at the end or, where `place_texts` adds it, after each."""
     return with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
-    """Format the smallest and the largest of some positions on an axis, with their unit as in `places_text`."""
+    """Format the smallest and the largest of these positions on an axis, with their unit as in `places_text`."""
     return with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
 def off_text(ratio: float) -> str:
-    """Format how far a ratio is from 1: under 1 %, 48 %, or as a factor."""
+    """Format the deviation of a ratio from 1: 'under 1 %', '48 %', or as a factor."""
     if abs(ratio - 1) < 0.01:
         return "under 1 %"
     return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}×"
 
 
 def signed_text(value: float) -> str:
-    """Format a difference with five decimals: +0.00012."""
+    """Format a difference with its sign and five decimals: +0.00012."""
     return f"{value:+.5f}"
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """Format the smallest and the largest value with the filter `name`; once if both look the same."""
+    """Format the smallest and the largest value with the filter `name`; only one of them if both look the same."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 
 
 def escaped_markdown(text: object) -> str:
-    """Escape text for Markdown, also in table cells."""
+    """Escape text for Markdown, including its tables."""
     return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~@&$])", r"\\\1", str(text)).split())
 
 
 def in_code(text: str) -> str:
-    """Format any text as code in Markdown, on one line."""
+    """Format text as inline code in Markdown."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     words = " ".join(text.splitlines())
     return f"{fence} {words} {fence}" if len(fence) > 1 else f"{fence}{words}{fence}"

@@ -1,3 +1,5 @@
+"""The tables of a run."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
     return tables_of(measurements, studies, prices={"cpu": 1.0})
 
 
-def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
+def test_the_tables_of_a_run_are_written_and_read(tmp_path: Path, row: Row) -> None:
     run = tables(row(size=2), row(size=2, device="cuda", flags=["drift"]))
     write_run(run, tmp_path)
     with pytest.raises(UserError, match=r"measurements\.parquet"):
@@ -39,7 +41,7 @@ def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
         assert (tmp_path / f"{name}.csv").is_file()
 
 
-def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
+def test_the_tables_of_one_study(row: Row) -> None:
     rows = [row(study=study, device=device) for study in ("one", "other") for device in ("cpu", "cuda")]
     of_other = tables(*rows).of_study("other")
     for name in ("measurements", "cells", "ratios", "crossovers"):
@@ -48,10 +50,8 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("lost", "x_axis"), [(["cuda"], "parameters"), (["cpu", "cuda"], "size")])
-def test_a_trial_that_ended_before_its_model_was_built_has_the_parameters_of_others(
-    row: Row, lost: list[str], x_axis: str
-) -> None:
-    """If no trial of a size built its model, crossovers are over sizes instead."""
+def test_parameters_are_those_of_other_trials_if_a_model_was_not_built(row: Row, lost: list[str], x_axis: str) -> None:
+    """If no trial at a size built its model, crossovers are over sizes instead."""
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in ("cpu", "cuda")]
     rows += [
         row(size=4, device=device, parameters=400)
@@ -64,8 +64,8 @@ def test_a_trial_that_ended_before_its_model_was_built_has_the_parameters_of_oth
     assert known.notna().tolist() == [x_axis == "parameters"] * 2
 
 
-def test_a_studys_file_says_what_counts(row: Row) -> None:
-    """Sizes that are not in the study's file count as refined; crossovers are over the file's axis."""
+def test_grid_and_x_axis_are_those_of_the_study(row: Row) -> None:
+    """Sizes that are not in the study's file count as refined; crossovers are along its x axis."""
     devices = ("cpu", "cpu-1", "cuda")
     rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in devices]
     others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
@@ -85,9 +85,7 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
 
 
 def test_candidates_change_no_other_table(row: Row) -> None:
-    """Candidates are a compiled step, a CUDA graph and one core, at two of three sizes; a failed candidate is a
-    separate problem.
-    """
+    """The candidates are a compiled step, a CUDA graph and one core, at two of three sizes; one candidate fails."""
     sizes = (100, 1000, 10_000)
     plain = [
         row(size=size, device=device, trial=trial, step_time_s=seconds * 1.01**trial)

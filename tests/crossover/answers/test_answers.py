@@ -1,4 +1,4 @@
-"""Answers from made-up rows, field by field."""
+"""Answers from made-up trials, and their wording."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STUDY = "disc_depth"
 
 
 def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
-    """The answers to the only study in some rows, after checking that all words are from the fixed vocabulary."""
+    """The answers of a study with these trials, whose statuses and caveats are checked to be in the vocabulary."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
     assert list(table.columns) == list(TABLES["answers"])
     answered = records(table)
@@ -48,19 +48,19 @@ def only(answered: list[dict[str, Any]], kind: str) -> dict[str, Any]:
 
 
 def trials(row: Row, seconds: float, count: int = 3, **values: Any) -> list[dict[str, Any]]:
-    """The trials of a cell, 1 % apart."""
+    """The trials of a cell, whose times are 1 % apart."""
     middle = (count + 1) / 2
     return [row(trial=trial, step_time_s=seconds * 1.01 ** (trial - middle), **values) for trial in range(1, count + 1)]
 
 
 def gpu_cells(row: Row, *cells: tuple[float, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The trials of several cells on a GPU, each given by its seconds and axes."""
+    """The trials of cells on a GPU, each given by its time in seconds and its axes."""
     return [trial for seconds, axes in cells for trial in trials(row, seconds, device="cuda", **axes)]
 
 
 @pytest.fixture(scope="module")
 def series(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU that takes 1 us x size and a GPU that takes `gpu_s`, at SIZES."""
+    """Trials at SIZES in which the CPU takes 1 us x size and the GPU `gpu_s`."""
 
     def build(gpu_s: float = 1e-3, count: int = 3, **values: Any) -> list[dict[str, Any]]:
         return [
@@ -73,7 +73,7 @@ def series(row: Row) -> Callable[..., list[dict[str, Any]]]:
     return build
 
 
-def test_a_crossover_has_its_interval_bracket_and_sides(series: Row) -> None:
+def test_a_crossover_has_an_interval_a_bracket_and_sides(series: Row) -> None:
     answer = only(answers(series(2e-3)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"], answer["main"]) == ("bracketed", "GPU", "CPU", True)
     assert answer["value"] == pytest.approx(2000)
@@ -83,7 +83,7 @@ def test_a_crossover_has_its_interval_bracket_and_sides(series: Row) -> None:
 
 
 def with_startups(rows: list[dict[str, Any]]) -> Any:
-    """The rows with a start-up of 0.5 s on the CPU and 2.5 s on the GPU; first steps take no longer than others."""
+    """The trials with a start-up of 0.5 s on the CPU and 2.5 s on the GPU; first steps take as long as others."""
     builds_s = {"cpu": 0.4, "cuda": 2.4}
     return [
         trial
@@ -93,30 +93,30 @@ def with_startups(rows: list[dict[str, Any]]) -> Any:
     ]
 
 
-def test_without_an_accelerator_the_time_over_cores_is_that_of_one_cpu(row: Row) -> None:
+def test_without_an_accelerator_all_numbers_of_cores_are_one_series(row: Row) -> None:
     rows = [row(device=device, threads=count, step_time_s=8e-3 / count) for device, count in (("cpu-1", 1), ("cpu", 8))]
     spec = study(x_axis="cpu_threads", cpu_threads=[1], sizes=[4])
     both = of_kind(answers(rows, spec), "step_time")
     assert [(answer["device"], answer["place"]) for answer in both] == [("CPU", "1 CPU core"), ("CPU", "8 CPU cores")]
     first = row_of(both, ())
-    assert WORDS.row_said(first).startswith("CPU takes 8.00 ms per step at 1 CPU core, 1.00 ms at 8 CPU cores")
+    assert WORDS.row_text(first).startswith("CPU takes 8.00 ms per step at 1 CPU core, 1.00 ms at 8 CPU cores")
     assert first["series"] == 1
 
 
-def test_a_unit_may_be_called_as_a_method_of_a_mapping(series: Row) -> None:
+def test_the_name_of_sizes_may_be_that_of_a_method_of_mappings(series: Row) -> None:
     answer = only(answers(series(50e-6, size_name="items")), "crossover")
-    assert WORDS.said(answer).startswith("GPU faster at every size measured, ")
+    assert WORDS.statement(answer).startswith("GPU faster at every size measured, ")
 
 
 @pytest.mark.parametrize("steps", [None, 2000])
-def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
+def test_longer_start_up_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
     """At the largest size the CPU takes 10 ms per step, the GPU 2 ms and 2 s more start-up: payback is 250 steps."""
     rows = with_startups(series(2e-3))
     answer = only(answers(rows, study(steps_per_run=steps)), "payback")
     assert (answer["main"], answer["winner"]) == (steps is not None, "GPU")
     assert answer["value"] == pytest.approx(250, rel=1e-3)
     assert answer["low"] < 250 < answer["high"]
-    sentence = WORDS.said(answer)
+    sentence = WORDS.statement(answer)
     assert sentence.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
     assert sentence.endswith(": 2.00 s more start-up")
 
@@ -128,7 +128,7 @@ def test_startup_is_paid_back_after_a_number_of_steps(series: Row, steps: int | 
         (200, "above_range", "CPU faster at every size measured"),
     ],
 )
-def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, status: str, sentence: str) -> None:
+def test_whole_runs_have_another_crossover_than_steps(series: Row, steps: int, status: str, sentence: str) -> None:
     """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms per step: step times cross at size
     2,000.
     """
@@ -136,8 +136,8 @@ def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, statu
     answered = answers(rows, study(steps_per_run=steps))
     (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
     assert (answer["status"], answer["main"], answer["capacity"]) == (status, True, steps)
-    assert WORDS.of(answer) == f"in a run of {steps:,} steps, start-up included"
-    assert WORDS.said(answer).startswith(sentence)
+    assert WORDS.scope(answer) == f"in a run of {steps:,} steps, start-up included"
+    assert WORDS.statement(answer).startswith(sentence)
     if status == "bracketed":
         ratios = (0.5 + steps * np.array(SIZES) * 1e-6) / (2.5 + steps * 2e-3)
         curve = PchipInterpolator(np.log(SIZES), np.log(ratios))
@@ -145,7 +145,7 @@ def test_whole_runs_have_a_crossover_of_their_own(series: Row, steps: int, statu
         assert answer["low"] < answer["value"] < answer["high"]
 
 
-def test_runs_whose_steps_differ_by_batch_are_not_counted(series: Row) -> None:
+def test_a_run_given_in_epochs_has_its_number_of_steps(series: Row) -> None:
     rows = with_startups(series(2e-3))
     (answer,) = [
         answer
@@ -154,7 +154,7 @@ def test_runs_whose_steps_differ_by_batch_are_not_counted(series: Row) -> None:
     ]
     batch_size = rows[0]["batch_size"]
     assert answer["capacity"] == 10 * -(-1000 // batch_size)
-    assert WORDS.of(answer | {"capacity": None}) == "in a whole run, start-up included"
+    assert WORDS.scope(answer | {"capacity": None}) == "in a whole run, start-up included"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_runs_whose_steps_differ_by_batch_are_not_counted(series: Row) -> None:
         (20e-3, "above_range", ("CPU", "GPU"), 10_000, (2, 200)),
     ],
 )
-def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
+def test_a_side_that_leads_at_all_sizes_has_its_range_of_speedups(
     series: Row, gpu_s: float, status: str, sides: tuple[str, str], reach: float, ratios: tuple[float, float]
 ) -> None:
     answer = only(answers(series(gpu_s)), "crossover")
@@ -182,7 +182,7 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
         (1.001e-4, ("GPU", "CPU"), None, 1000, 100, (9.99, 99.9), "GPU faster from 1,000 linear layers on, "),
     ],
 )
-def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
+def test_with_a_tie_at_one_end_a_side_leads_up_to_the_last_significant_size(
     series: Row,
     gpu_s: float,
     sides: tuple[str, str],
@@ -198,14 +198,14 @@ def test_with_a_tie_at_an_end_the_answer_names_the_side_ahead(
     assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios, rel=0.01)
     assert "unsure_sizes" not in answer["caveats"]
-    sentence = WORDS.said(answer)
+    sentence = WORDS.statement(answer)
     assert sentence.startswith(words)
     assert sentence.endswith(f"x; no significant difference at {tied:,} linear layers")
     assert WORDS.notes(answer) == "more trials, or a quieter machine, may decide"
     assert WORDS.summed([answer, answer]) == f"{sides[0]} faster, but {AT_AN_END}"
 
 
-def test_with_ties_at_both_ends_no_side_is_ahead(series: Row) -> None:
+def test_with_ties_at_both_ends_no_side_leads(series: Row) -> None:
     """The GPU takes as long as the CPU at both ends, and a fifth of its time in the middle."""
     rows = series(1e-3)
     for trial in rows:
@@ -213,13 +213,13 @@ def test_with_ties_at_both_ends_no_side_is_ahead(series: Row) -> None:
             trial["step_time_s"] *= 0.2 if trial["size"] == 1000 else trial["size"] / 1000
     answer = only(answers(rows), "crossover")
     assert (answer["status"], answer["near"], answer["reach"]) == ("edge_tie", [100, 10_000], None)
-    assert WORDS.said(answer) == "No significant difference between GPU and CPU at 100 and 10,000 linear layers"
+    assert WORDS.statement(answer) == "No significant difference between GPU and CPU at 100 and 10,000 linear layers"
     assert WORDS.summed([answer, answer]) == AT_AN_END
     many = answer | {"near": [1, 2, 3, 4, 1000]}
-    assert WORDS.said(many).endswith(" at 5 sizes from 1 to 1,000 linear layers")
+    assert WORDS.statement(many).endswith(" at 5 sizes from 1 to 1,000 linear layers")
 
 
-def test_flags_count_only_beside_the_crossover_and_lost_cells_in_the_series(series: Row) -> None:
+def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: Row) -> None:
     rows = series(2e-3)
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 100:
@@ -233,7 +233,7 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_in_the_series(seri
     assert "lost_cells" in only(answers(lost), "crossover")["caveats"]
 
 
-def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(series: Row) -> None:
+def test_crossovers_of_precisions_are_main_answers_only_without_a_cpu(series: Row) -> None:
     rows = series(2e-3) + [trial for trial in series(1e-3, precision="tf32") if trial["device"] == "cuda"]
     pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer["loser"] == "fp32 on the GPU"]
     assert [(answer["winner"], answer["status"], answer["main"]) for answer in pairs] == [
@@ -244,7 +244,7 @@ def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(series: Ro
 
 
 @pytest.mark.parametrize("protocol", ["resident", "as_published"])
-def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(series: Row, protocol: str) -> None:
+def test_the_series_of_the_published_crossover_comes_first(series: Row, protocol: str) -> None:
     rows = series(4e-3, protocol="as_published") + series(2e-3)
     unpublished = "resident" if protocol == "as_published" else "as_published"
     claims = [
@@ -256,14 +256,14 @@ def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about
     assert len(main) == 2
 
 
-def test_transfers_compare_two_crossovers(series: Row) -> None:
+def test_transfers_shift_the_crossover(series: Row) -> None:
     apart = only(answers(series(4e-3, protocol="as_published") + series(2e-3)), "transfers")
     assert (apart["status"], apart["value"]) == ("differ", pytest.approx(2))
     assert 1 < apart["low"] < 2 < apart["high"]
     tie = only(answers(series(2.001e-3, protocol="as_published") + series(2e-3)), "transfers")
     assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
     serving = series(4e-3, protocol="from_host") + series(8e-3, protocol="from_pageable") + series(2e-3)
-    assert [WORDS.said(answer) for answer in of_kind(answers(serving), "transfers")] == [
+    assert [WORDS.statement(answer) for answer in of_kind(answers(serving), "transfers")] == [
         f"Crossover of GPU over CPU at {times} times the size with transfers from {memory} host memory and back in "
         "each step as with resident data"
         for times, memory in (("2.00", "pinned"), ("4.00", "pageable"))
@@ -272,7 +272,7 @@ def test_transfers_compare_two_crossovers(series: Row) -> None:
     assert once["status"] == "single_trial"
 
 
-def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(row: Row) -> None:
+def test_times_of_a_row_are_of_one_series_the_plain_one_first(row: Row) -> None:
     rows = [
         trial
         for precision, batch, factor in (("bf16", 8, 1), ("fp32", 8, 4), ("fp32", 16, 16))
@@ -288,7 +288,7 @@ def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "faster", "GPU", 4), (8e-3, "faster", "CPU", 2), (4.001e-3, "inconclusive", "CPU", 1.00025)],
 )
-def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: str, ratio: float) -> None:
+def test_two_devices_at_one_size_have_a_ratio(row: Row, gpu_s: float, status: str, winner: str, ratio: float) -> None:
     rows = trials(row, 4e-3, device="cpu") + trials(row, gpu_s, device="cuda")
     answer = only(answers(rows, study(figures=["comparison"])), "ratio")
     assert (answer["status"], answer["winner"], answer["main"]) == (status, winner, True)
@@ -302,7 +302,7 @@ def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: st
     # Loading takes 80 %, 20 %, 0.1 % (inconclusive) and, due to noise, a negative share of a step.
     [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "inconclusive"), (0.8e-3, "no_slowdown")],
 )
-def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:
+def test_loading_is_the_share_of_a_step_that_resident_data_saves(row: Row, published_s: float, status: str) -> None:
     rows = trials(row, published_s, protocol="as_published", device="cuda")
     rows += trials(row, 1e-3, protocol="resident", device="cuda")
     answer = only(answers(rows, study(figures=["comparison"])), "loading")
@@ -311,7 +311,7 @@ def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, publis
     assert answer["low"] < answer["value"] < answer["high"]
 
 
-def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row: Row) -> None:
+def test_transfers_have_answers_of_their_own_and_none_on_a_cpu(row: Row) -> None:
     """A step takes 2 ms on the GPU and 1 ms with resident data; on the CPU both are equal."""
     rows = [
         trial
@@ -324,14 +324,13 @@ def test_copies_from_the_host_are_distinct_from_loading_and_absent_on_a_cpu(row:
         ("GPU", "from_host", pytest.approx(0.5)),
         ("GPU", "from_pageable", pytest.approx(0.75)),
     ]
-    assert WORDS.said(copying[1]).startswith("Transfer from pageable host memory and back, not the network, bounds the")
+    beginning = "Transfer from pageable host memory and back, not the network, is the bottleneck on the GPU: "
+    assert WORDS.statement(copying[1]) == f"{beginning}it takes 75 % of a step"
     assert WORDS.summed(copying) == "transfer from host memory and back takes 50 % to 75 % of a step on the GPU"
 
 
 def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
-    """Three trials on a GPU whose first steps take `cold` times as long; the later half of them take as long as other
-    steps.
-    """
+    """Three trials on a GPU; without warm-up, the first half of the steps take `cold` times as long as others."""
     return [
         row(
             device="cuda",
@@ -345,7 +344,7 @@ def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_worst_mistake_is_a_significant_one(row: Row) -> None:
+def test_the_largest_significant_mistake_of_a_latency(row: Row) -> None:
     spec = study(figures=["latency"])
     answer = only(answers(latencies(row, 5), spec), "latency")
     # The mean latency is (5 + 5 + 1 + 1) / 4 = 3 times the correct one.
@@ -354,7 +353,7 @@ def test_the_worst_mistake_is_a_significant_one(row: Row) -> None:
     assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
 
 
-def test_the_fastest_setting_is_compared_with_the_plain_one_per_sample(row: Row) -> None:
+def test_the_fastest_setting_per_sample_is_compared_with_the_plain_one(row: Row) -> None:
     rows = gpu_cells(
         row,
         (4e-3, {"precision": "fp32", "batch_size": 8}),
@@ -367,16 +366,16 @@ def test_the_fastest_setting_is_compared_with_the_plain_one_per_sample(row: Row)
     assert (answer["status"], answer["value"]) == ("faster", pytest.approx(4))
 
 
-def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the_choice(row: Row) -> None:
+def test_the_highest_throughput_is_inconclusive_among_equals_and_corrected_for_selection(row: Row) -> None:
     rates = {8: 1000, 16: 1001, 32: 999}
     rows = gpu_cells(row, *((batch / rate, {"batch_size": batch}) for batch, rate in rates.items()))
     answer = only(answers(rows, study(figures=["throughput"])), "throughput")
     assert (answer["status"], answer["place"]) == ("inconclusive", "batch 16")
     assert answer["low"] < answer["value"] < 999
-    assert WORDS.said(answer).endswith("at batch 16; not significantly more than other cells")
+    assert WORDS.statement(answer).endswith("at batch 16; not significantly more than other cells")
 
 
-def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_precision(row: Row) -> None:
+def test_asks_are_answered_even_if_another_precision_is_faster(row: Row) -> None:
     """At the largest size tf32 takes a fifth of the time with 50 times the error; bf16 is even faster."""
     rows = [
         trial
@@ -405,8 +404,8 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
     )
 
 
-def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> None:
-    """The variant needs nine tenths of the plain variant's memory, and its step is slower."""
+def test_asks_are_answered_in_the_order_of_their_metrics(row: Row) -> None:
+    """With amp-fp16, a step needs nine tenths of the memory of fp32, and takes twice the time."""
     rows = [
         trial
         for variant, factor in (("plain", 1), ("adafactor", 0.1))
@@ -431,10 +430,10 @@ def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> No
     )
     assert (memory["status"], time["status"]) == ("less", "faster")
     assert (time["winner"], time["value"]) == ("fp32", pytest.approx(2))
-    assert WORDS.said(memory) == "GPU, plain: amp-fp16 takes 10 % less memory than fp32"
+    assert WORDS.statement(memory) == "GPU, plain: amp-fp16 takes 10 % less memory than fp32"
 
 
-def test_without_both_sides_nothing_else_answers_what_a_study_asks(row: Row) -> None:
+def test_without_both_sides_asks_have_no_answer(row: Row) -> None:
     rows = trials(row, 1e-3, device="cuda") + trials(row, 1e-4, device="cuda", precision="bf16")
     asks = {"of": {"precision": "tf32"}, "over": {"precision": "fp32"}, "metrics": ["step_time_s"]}
     answered = answers(rows, study(figures=["comparison"], asks=asks))
@@ -444,7 +443,7 @@ def test_without_both_sides_nothing_else_answers_what_a_study_asks(row: Row) -> 
     ]
 
 
-def test_memory_is_a_limit_where_something_ran_out(row: Row) -> None:
+def test_memory_is_a_limit_if_a_cell_ran_out_of_it(row: Row) -> None:
     on_gpu = {"device": "cuda", "device_memory_bytes": 100, "peak_allocated_bytes": 95}
     rows = [row(size=2, **on_gpu), row(size=3, **on_gpu | {"peak_allocated_bytes": 50})]
     full = only(answers(rows), "memory")
@@ -456,7 +455,7 @@ def test_memory_is_a_limit_where_something_ran_out(row: Row) -> None:
     assert (limit["status"], limit["lost"], limit["lost_place"]) == ("limit", 1, "4 linear layers")
 
 
-def test_the_leanest_setting_is_read_at_the_largest_common_size_and_batch(row: Row) -> None:
+def test_settings_are_compared_in_memory_at_the_largest_common_size(row: Row) -> None:
     rows = [
         row(device="cuda", size=size, precision=precision, peak_allocated_bytes=peak * size)
         for size in (2, 3)
@@ -486,9 +485,7 @@ def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value:
 
 
 def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int = 1000) -> list[dict[str, Any]]:
-    """Trainings with the same accuracy for every seed, given by keywords device_precision; the CPU's accuracy is
-    0.5.
-    """
+    """Trainings with the accuracy given by `device_precision`, the same for all seeds; on the CPU in fp32 it is 0.5."""
     numbers = np.arange(rows)
     labels = numbers % 2
     trained = []
@@ -522,7 +519,7 @@ def test_quality_is_decided_by_the_whole_interval(
     assert answer["trials"] == 4
 
 
-def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Row) -> None:
+def test_quality_needs_two_seeds_a_baseline_a_gpu_and_several_predicted_classes(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.6})
     cases = {
         "single_trial": trainings(row, {"cuda_fp32": 0.6}, seeds=1),
@@ -534,7 +531,7 @@ def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Ro
         assert only(answers([row()], study(figures=[]), trainings=rows), "quality")["status"] == status
 
 
-def test_failed_trainings_are_a_caveat_of_the_conclusion(row: Row) -> None:
+def test_failed_trainings_are_a_caveat(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
     spec = study(figures=[])
     assert only(answers([row()], spec, trainings=trained), "quality")["caveats"] == []
@@ -544,7 +541,7 @@ def test_failed_trainings_are_a_caveat_of_the_conclusion(row: Row) -> None:
     assert answer["data"] == "1,000 generated rows"
 
 
-def test_a_study_without_an_answer_says_why(row: Row) -> None:
+def test_a_study_without_results_has_a_reason(row: Row) -> None:
     none = tables_of(pd.DataFrame([row()]), {STUDY: study(), "gone": study(), "other": study(devices=["mps"])}).answers
     assert none.loc[none["study"] != STUDY, ["kind", "status", "winner"]].fillna("").values.tolist() == [
         ["missing", "not_measured", ""],
@@ -555,7 +552,7 @@ def test_a_study_without_an_answer_says_why(row: Row) -> None:
 
 
 def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
-    """The trials of a CUDA graph at every size."""
+    """The trials of a CUDA graph at all sizes."""
     axes = {"execution": "cuda-graph"}
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 
@@ -565,7 +562,7 @@ def with_candidates() -> dict[str, Any]:
     return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
 
 
-def test_devices_at_their_best_have_their_configurations_and_the_shift_of_the_crossover(series: Row, row: Row) -> None:
+def test_tuned_devices_have_configurations_and_a_shifted_crossover(series: Row, row: Row) -> None:
     answered = answers([*series(5e-3), *graphs(row, 5e-4)], with_candidates())
     best = only(answered, "best")
     assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)
@@ -577,8 +574,8 @@ def test_devices_at_their_best_have_their_configurations_and_the_shift_of_the_cr
     assert only(answered, "crossover") == only(answers(series(5e-3)), "crossover")
 
 
-def test_a_series_that_says_which_side_is_ahead_comes_before_one_that_does_not(row: Row) -> None:
-    """Without a published crossover, the first answer is one in which a side is ahead."""
+def test_a_series_with_a_side_ahead_comes_first(row: Row) -> None:
+    """Without a published crossover."""
     rows = [
         row(size=size, batch_size=batch, device=device, trial=trial, step_time_s=seconds * (1 + 0.05 * trial))
         for size in SIZES

@@ -1,4 +1,4 @@
-"""Answers from machines measured elsewhere, and thresholds for programs."""
+"""Answers on references, which were measured elsewhere, and thresholds for programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3
 
 
 def trials(row: Row, device: str, seconds: Callable[[int], float], **values: Any) -> list[dict[str, Any]]:
-    """Three trials at each size, 1 % apart."""
+    """Three trials at each size, whose times are 1 % apart."""
     return [
         row(
             **{"device": device, "size": size, "parameters": 7 * size, "trial": trial, "model_key": "key"}
@@ -48,13 +48,13 @@ def trials(row: Row, device: str, seconds: Callable[[int], float], **values: Any
 
 @pytest.fixture(scope="module")
 def cpu_rows(row: Row) -> list[dict[str, Any]]:
-    """A machine without a GPU, whose CPU takes 4 us x size."""
+    """Trials of a machine without a GPU, whose CPU takes 4 us x size."""
     return trials(row, "cpu", lambda size: 4e-6 * size)
 
 
 @pytest.fixture(scope="module")
 def elsewhere(row: Row) -> Callable[..., Reference]:
-    """A reference whose GPU takes 2 ms at every size, with a CPU four times as fast as this machine's."""
+    """A reference with a GPU that takes 2 ms at every size, and a CPU four times as fast as this machine's."""
 
     def build(**values: Any) -> Reference:
         rows = trials(row, "cuda", lambda _: 2e-3, device_name="NVIDIA H200", **values)
@@ -75,8 +75,8 @@ def cpu_alone(cpu_rows: Any) -> RunTables:
 
 
 @pytest.fixture(scope="module")
-def beside_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
-    """The tables of this machine's CPU compared with the reference."""
+def with_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
+    """The tables of this machine, without a GPU, and the reference."""
     return tables(cpu_rows, elsewhere())
 
 
@@ -84,8 +84,8 @@ def of_kind(run: RunTables, kind: str) -> list[dict[str, Any]]:
     return [row for row in records(run.answers) if row["kind"] == kind]
 
 
-def test_a_reference_gpu_is_compared_with_the_cpu_here(beside_reference: RunTables) -> None:
-    (answer,) = of_kind(beside_reference, "reference")
+def test_a_gpu_of_a_reference_is_compared_with_the_cpu_here(with_reference: RunTables) -> None:
+    (answer,) = of_kind(with_reference, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
     assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (reference, 2026-11-23)", "this CPU")
     assert answer["factor"] == pytest.approx(4)
@@ -93,24 +93,24 @@ def test_a_reference_gpu_is_compared_with_the_cpu_here(beside_reference: RunTabl
     assert answer["value"] == pytest.approx(2000)
     assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
-    assert not of_kind(beside_reference, "crossover"), "that no GPU was measured here need not be said again"
+    assert not of_kind(with_reference, "crossover")
 
 
-def test_a_gpu_elsewhere_gives_only_a_range(beside_reference: RunTables) -> None:
+def test_a_crossover_with_a_reference_is_only_a_range(with_reference: RunTables) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
-    (answer,) = of_kind(beside_reference, "reference")
+    (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
-    assert words.said(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
+    assert words.statement(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
     for word, end in (("above", low), ("below", high)):
-        assert words.said(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
+        assert words.statement(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
     whole = answer | {"low": answer["smallest"], "high": answer["largest"]}
-    assert ": not narrowed down (" in words.said(whole)
+    assert ": not narrowed down (" in words.statement(whole)
     ends = {"bracket_low": answer["smallest"], "bracket_high": None, "low": None, "high": None}
     smallest = amount_text(answer["smallest"], answer["unit"])
-    assert words.said(answer | ends).endswith(f": not narrowed down by single trials (above {smallest} linear layers)")
-    beside = "95 % CI; allowing for this host's CPU, 4.00x slower"
-    assert words.notes(answer) == beside
+    by_single_trials = f": not narrowed down by single trials (above {smallest} linear layers)"
+    assert words.statement(answer | ends).endswith(by_single_trials)
+    assert words.notes(answer) == "95 % CI; allowing for this host's CPU, 4.00x slower"
     wider = answer | {"low": answer["low"] / 2}
     lowest = amount_text(wider["low"], answer["unit"])
     assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, wider])
@@ -128,7 +128,7 @@ def test_a_gpu_elsewhere_gives_only_a_range(beside_reference: RunTables) -> None
         ),
     ],
 )
-def test_a_ranking_says_which_machine_is_first_where(
+def test_machines_are_ranked_by_time_or_money(
     cpu_rows: Any, elsewhere: Any, cpu_alone: RunTables, prices: Any, steps: Any, sentence: str
 ) -> None:
     """This CPU takes 4 us x size, the reference's CPU 1 us x size and its GPU 2 ms."""
@@ -137,12 +137,12 @@ def test_a_ranking_says_which_machine_is_first_where(
     )
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(run, "ranking")
-    assert words.said(answer) == sentence
+    assert words.statement(answer) == sentence
     assert (answer["main"], answer["value"]) == (False, 3)
     assert not of_kind(cpu_alone, "ranking")
 
 
-def test_a_ranking_by_money_names_its_currency(cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+def test_a_ranking_by_money_has_its_currency(cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
     prices = {"here": 0.01, "h200": 1.0}
     run = tables_of(pd.DataFrame(cpu_rows), {STUDY: study()}, prices=prices, references=[elsewhere()])
     config = {**CONFIG, "prices": prices | {"currency": "EUR"}}
@@ -156,7 +156,7 @@ def test_a_ranking_by_money_names_its_currency(cpu_rows: Any, elsewhere: Any, tm
 
 
 @pytest.mark.parametrize("here", [False, True])
-def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
+def test_a_lead_from_a_size_on_is_significant_at_all_larger_sizes(row: Row, here: bool) -> None:
     """The GPU is 4 times as fast from 1000 on, except at 4000, where trials scatter: the answer is "from 10,000 on"."""
     speedups = {10: 1, 1000: 4, 4000: 4, 10_000: 4, 100_000: 4}
     factors = {1: 0.3, 2: 1.0, 3: 3.0}
@@ -184,23 +184,21 @@ def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
 
 
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
-def test_only_the_same_cells_of_the_same_model_count(cpu_rows: Any, elsewhere: Any, change: dict[str, Any]) -> None:
+def test_only_equal_cells_of_the_same_model_are_compared(cpu_rows: Any, elsewhere: Any, change: dict[str, Any]) -> None:
     run = tables(cpu_rows, elsewhere(**change))
     assert not of_kind(run, "reference")
     assert of_kind(run, "crossover")[0]["main"]
 
 
-def test_a_reference_is_in_no_table_of_what_was_measured_here(
-    cpu_alone: RunTables, beside_reference: RunTables
-) -> None:
+def test_a_reference_changes_no_other_rows(cpu_alone: RunTables, with_reference: RunTables) -> None:
     for name in ("cells", "candidate_cells"):
-        pd.testing.assert_frame_equal(getattr(cpu_alone, name), getattr(beside_reference, name))
+        pd.testing.assert_frame_equal(getattr(cpu_alone, name), getattr(with_reference, name))
     for name in ("crossovers", "ratios"):
-        table = getattr(beside_reference, name)
+        table = getattr(with_reference, name)
         pd.testing.assert_frame_equal(getattr(cpu_alone, name), table[table["pair"] != "reference"], check_dtype=False)
 
 
-def test_no_claim_is_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> None:
+def test_claims_are_not_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> None:
     claims = [
         {"statement": "it wins", "source": "A", "crossover_between": {"range": [300, 700]}},
         {
@@ -218,7 +216,7 @@ def test_no_claim_is_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> Non
     assert set(run.claims["verdict"]) == {"no_data"}
 
 
-def test_with_a_gpu_here_each_device_is_compared_with_the_same_kind(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
+def test_with_a_gpu_here_devices_of_the_same_kind_are_compared(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
     run = tables(cpu_rows + trials(row, "cuda", lambda _: 3e-3), elsewhere())
     assert not of_kind(run, "reference")
     values = {answer["device"]: (answer["value"], answer["winner"]) for answer in of_kind(run, "set_up")}
@@ -235,17 +233,17 @@ def read_back(run: RunTables, folder: Path) -> list[Any]:
     return list(read_thresholds(file))
 
 
-def use_it(thresholds: Any, x: float, **axes: Any) -> bool | None:
+def uses_gpu(thresholds: Any, x: float, **axes: Any) -> bool | None:
     """Call `should_use_gpu` for a GPU measured elsewhere."""
     return should_use_gpu(thresholds, STUDY, x, gpu_measured_elsewhere=True, **axes)
 
 
 class TestThresholds:
     @pytest.fixture
-    def series_elsewhere(self, beside_reference: RunTables, tmp_path: Path) -> list[Any]:
-        return read_back(beside_reference, tmp_path)
+    def series_elsewhere(self, with_reference: RunTables, tmp_path: Path) -> list[Any]:
+        return read_back(with_reference, tmp_path)
 
-    def test_the_device_is_known_outside_of_the_interval(self, series_elsewhere: Any) -> None:
+    def test_a_device_is_faster_outside_of_the_interval(self, series_elsewhere: Any) -> None:
         _, series = series_elsewhere
         assert (series["unit"], series["gpu"], series["gpu_measured_elsewhere"]) == (
             "linear layers",
@@ -254,14 +252,14 @@ class TestThresholds:
         )
         assert (series["gpu_torch_version"], series["gpu_measured_on"]) == ("2.13.0", "2026-11-23")
         sizes = {100: False, 300: False, 3000: True, 10_000: True, 1000: None}
-        assert {size: use_it(series_elsewhere, size) for size in sizes} == sizes
-        assert use_it(series_elsewhere, 1000, default=True) is True
+        assert {size: uses_gpu(series_elsewhere, size) for size in sizes} == sizes
+        assert uses_gpu(series_elsewhere, 1000, default=True) is True
 
-    def test_beyond_the_sizes_measured_nothing_is_known(self, series_elsewhere: Any) -> None:
-        assert {use_it(series_elsewhere, size) for size in (1, 99, 10_001, 20_000)} == {None}
-        assert use_it(series_elsewhere, 1, default=True) is True
+    def test_beyond_the_measured_sizes_the_answer_is_the_default(self, series_elsewhere: Any) -> None:
+        assert {uses_gpu(series_elsewhere, size) for size in (1, 99, 10_001, 20_000)} == {None}
+        assert uses_gpu(series_elsewhere, 1, default=True) is True
         nearest = {1: False, 20_000: True, 1000: None}
-        assert {size: use_it(series_elsewhere, size, beyond_measured=True) for size in nearest} == nearest
+        assert {size: uses_gpu(series_elsewhere, size, beyond_measured=True) for size in nearest} == nearest
 
     def test_without_a_gpu_here_the_answer_is_the_default(
         self, series_elsewhere: Any, cpu_alone: RunTables, cpu_rows: Any, tmp_path: Path
@@ -277,7 +275,7 @@ class TestThresholds:
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
-    def test_a_single_trial_counts_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
+    def test_a_single_trial_is_used_on_request(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is 0.2, 2 and 20 times as fast, so at least twice from 1000 on."""
         rows = [trial for trial in cpu_rows + trials(row, "cuda", lambda _: 2e-3) if trial["trial"] == 1]
         (series,) = read_back(tables(rows), tmp_path)
@@ -287,7 +285,7 @@ class TestThresholds:
         sizes = {100: False, 500: None, 1000: True, 10_000: True}
         assert {size: should_use_gpu([series], STUDY, size, single_trial=True) for size in sizes} == sizes
 
-    def test_a_size_with_several_trials_does_not_make_a_series_of_several(self, row: Row, cpu_rows: Any) -> None:
+    def test_one_size_with_several_trials_is_not_enough(self, row: Row, cpu_rows: Any) -> None:
         """With only one such size the crossover has no interval, so its thresholds also count as single-trial."""
         rows = cpu_rows + trials(row, "cuda", lambda _: 2e-3)
         run = tables([trial for trial in rows if trial["trial"] == 1 or trial["size"] == 100])
@@ -295,7 +293,7 @@ class TestThresholds:
         assert (series["crossover_low"], series["single_trial"]) == (None, True)
         assert [sizes["faster"] for sizes in series["ranges"]] == ["cpu", "gpu"]
 
-    def test_a_cpu_alone_with_one_trial_is_a_single_trial(
+    def test_a_series_without_a_gpu_may_be_a_single_trial(
         self, cpu_rows: Any, cpu_alone: RunTables, tmp_path: Path
     ) -> None:
         once = tables([trial for trial in cpu_rows if trial["trial"] == 1])
@@ -303,9 +301,7 @@ class TestThresholds:
             (series,) = read_back(run, tmp_path)
             assert (series["device"], series["single_trial"]) == (None, is_single)
 
-    def test_at_a_size_that_the_trials_leave_open_nothing_is_known(
-        self, row: Row, cpu_rows: Any, tmp_path: Path
-    ) -> None:
+    def test_at_an_undecided_size_the_answer_is_the_default(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is four times as fast at both ends; at 1000 its trials scatter around the CPU's time."""
         scatter = {1: 0.3, 2: 0.9, 3: 2.7}
         gpu = trials(row, "cuda", lambda size: 1e-6 * size)
@@ -321,7 +317,7 @@ class TestThresholds:
     @pytest.mark.parametrize(
         ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.1, True, 0, 0), (0.25, True, 8, 21)]
     )
-    def test_of_two_like_devices_as_few_answers_are_wrong_as_documented(
+    def test_equally_fast_devices_have_as_few_wrong_answers_as_documented(
         self, row: Row, cpu_alone: RunTables, spread: float, single_trial: bool, least: int, most: int
     ) -> None:
         """Both devices take the same time: at most 5 % of 60 runs name a faster one; with single trials 0 and 14 %."""
@@ -342,7 +338,7 @@ class TestThresholds:
             )
         assert least <= named <= most
 
-    def test_a_gpu_here_has_the_facts_of_its_own_host(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
+    def test_a_gpu_here_has_the_facts_of_this_host(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         host = {"torch_version": "2.12.0", "driver_version": "580", "started_at": "2026-11-22T10:00:00Z"}
         (series,) = read_back(tables(cpu_rows + trials(row, "cuda", lambda _: 2e-3, **host)), tmp_path)
         facts = {"gpu_torch_version": "2.12.0", "gpu_driver_version": "580", "gpu_measured_on": "2026-11-22"}
@@ -350,7 +346,7 @@ class TestThresholds:
         assert should_use_gpu([series], STUDY, 100) is False
 
     @pytest.mark.parametrize("tie", [100, 10_000])
-    def test_beyond_a_tie_at_an_end_the_side_ahead_is_known(
+    def test_with_a_tie_at_one_end_a_device_is_faster_at_the_other(
         self, row: Row, cpu_rows: Any, tie: int, tmp_path: Path
     ) -> None:
         """A tie at the largest size, with the GPU slower below it, or at the smallest, with the GPU faster above it."""
@@ -365,38 +361,38 @@ class TestThresholds:
         assert should_use_gpu([series], STUDY, far) is (tie == 100)
         assert should_use_gpu([series], STUDY, tie) is None
 
-    def test_a_series_must_be_named_where_there_are_several(self, series_elsewhere: Any) -> None:
+    def test_one_of_several_series_must_be_chosen(self, series_elsewhere: Any) -> None:
         both = [*series_elsewhere, {**series_elsewhere[1], "batch_size": 5}]
-        assert use_it(both, 100, batch_size=5) is False
+        assert uses_gpu(both, 100, batch_size=5) is False
         with pytest.raises(ValueError, match=r"2 series of .* name one value of \{'batch_size': \['100', '5'\]\}"):
-            use_it(both, 100)
+            uses_gpu(both, 100)
 
-    def test_an_error_names_what_is_wrong(self, series_elsewhere: Any) -> None:
+    def test_errors_name_the_argument_and_the_allowed_values(self, series_elsewhere: Any) -> None:
         with pytest.raises(ValueError, match=r"study 'disc' has no thresholds; allowed: \['disc_depth'\]"):
             should_use_gpu(series_elsewhere, "disc", 100, default=True)
         with pytest.raises(
             ValueError, match=r"no series of study 'disc_depth' has precision='bf16'; allowed: \['fp32'\]"
         ):
-            use_it(series_elsewhere, 100, precision="bf16")
+            uses_gpu(series_elsewhere, 100, precision="bf16")
         with pytest.raises(ValueError, match=r"no thresholds are given: .* run Snakemake with study 'disc', and read"):
             should_use_gpu([], "disc", 100)
         with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: machine, size, batch_size"):
-            use_it(series_elsewhere, 100, batch=100)
+            uses_gpu(series_elsewhere, 100, batch=100)
         for x in ("100", None, [100, 200]):
             with pytest.raises(TypeError, match=r"; allowed: a number"):
-                use_it(series_elsewhere, x)
+                uses_gpu(series_elsewhere, x)
 
     @pytest.mark.parametrize(
         "axes", [{"batch_size": 7}, {"size": 3}, {"gpu": "B200"}, {"cpu": "Arm"}, {"machine": "a"}, {"device": "xpu"}]
     )
-    def test_for_what_was_not_measured_the_answer_is_the_default(
+    def test_for_an_unmeasured_series_the_answer_is_the_default(
         self, series_elsewhere: Any, axes: dict[str, Any]
     ) -> None:
-        assert use_it(series_elsewhere, np.float32(10_000)) is True
-        assert use_it(series_elsewhere, 10_000, default=False, **axes) is False
+        assert uses_gpu(series_elsewhere, np.float32(10_000)) is True
+        assert uses_gpu(series_elsewhere, 10_000, default=False, **axes) is False
 
     @pytest.mark.parametrize(("x_axis", "unit"), [("size", 1), ("parameters", 7)])
-    def test_where_the_gpu_has_no_time_nothing_is_known(
+    def test_at_sizes_without_a_time_on_the_gpu_the_answer_is_the_default(
         self, cpu_rows: Any, tmp_path: Path, x_axis: str, unit: int
     ) -> None:
         """The GPU is four times as fast at 100 and 10,000, and out of memory at 1000 and 100,000."""
@@ -417,14 +413,14 @@ class TestThresholds:
         assert beyond == {50: True, 50_000: True, 200_000: None}
 
     def test_flags_of_a_reference_are_caveats(
-        self, cpu_rows: Any, elsewhere: Any, beside_reference: RunTables, tmp_path: Path
+        self, cpu_rows: Any, elsewhere: Any, with_reference: RunTables, tmp_path: Path
     ) -> None:
         run = tables(cpu_rows, elsewhere(flags=["throttled"]))
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]
         (answer,) = of_kind(run, "reference")
         assert "throttled" in answer["caveats"]
-        (series,) = [s for s in read_back(beside_reference, tmp_path) if s["gpu_measured_elsewhere"]]
+        (series,) = [s for s in read_back(with_reference, tmp_path) if s["gpu_measured_elsewhere"]]
         assert "throttled" not in series["caveats"]
 
     @pytest.mark.parametrize(
@@ -440,14 +436,14 @@ class TestThresholds:
             ('{"version": 4, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
         ],
     )
-    def test_other_files_are_refused(self, tmp_path: Path, text: str, message: str) -> None:
+    def test_a_file_that_is_not_thresholds_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:
         (tmp_path / "t.json").write_text(text, encoding="latin-1")
         with pytest.raises(ValueError, match=rf"t\.json: {message}"):
             read_thresholds(tmp_path / "t.json")
         with pytest.raises(FileNotFoundError):
             read_thresholds(tmp_path / "none.json")
 
-    def test_a_copy_of_the_reader_needs_python_alone(self, cpu_alone: RunTables, tmp_path: Path) -> None:
+    def test_a_copy_of_the_reader_needs_no_packages(self, cpu_alone: RunTables, tmp_path: Path) -> None:
         read_back(cpu_alone, tmp_path)
         shutil.copy(thresholds_reader.__file__, tmp_path)
         (tmp_path / "program.py").write_text(
@@ -479,7 +475,7 @@ ROOFS = [
         (8e6, 2e4, [1, 1, 1], ["memory"] * 3),
     ],
 )
-def test_the_rates_of_a_gpu_elsewhere_limit_its_speedup(
+def test_the_roofs_of_a_reference_limit_its_speedup(
     row: Row, elsewhere: Any, bytes_moved: float, flops: float, ratios: list[float], roofs: list[str]
 ) -> None:
     """Each rate is the fastest repeat."""
@@ -500,19 +496,19 @@ def test_the_rates_of_a_gpu_elsewhere_limit_its_speedup(
     assert not answer["main"]
     assert words.notes(answer) == "a limit by the rates measured there, not an estimate: a step starts many kernels"
     if roofs == ["launch"] * 3:
-        assert words.said(answer) == (
+        assert words.statement(answer) == (
             "On the GPU of h200, the work of a step takes less time than starting one kernel, up to 10,000 linear "
             "layers: at most 800x as fast as this CPU"
         )
         return
-    first, _, second = words.said(answer).partition("; ")
+    first, _, second = words.statement(answer).partition("; ")
     assert first.startswith("The GPU of h200 would be at most ")
     assert first.endswith("x as fast as this CPU at 10,000 linear layers")
     starting = "up to 100 linear layers, the work takes less time there than starting one kernel"
     assert second == (starting if "launch" in roofs else "")
 
 
-def test_only_a_step_that_nothing_measured_has_a_limit(row: Row, elsewhere: Any) -> None:
+def test_a_limit_is_given_only_without_a_measurement(row: Row, elsewhere: Any) -> None:
     counted = {"flops_per_step": 1, "products_bytes_by_working_set": [0.0], "others_bytes_by_working_set": [0.0]}
     plain = [trial | counted for trial in trials(row, "cpu", lambda size: 4e-6 * size)]
     here = [trial | counted for trial in trials(row, "cuda", lambda _: 1e-3)]

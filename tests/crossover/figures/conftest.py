@@ -1,4 +1,4 @@
-"""Fixtures: views of made-up studies, and helpers that read their figures."""
+"""Fixtures: views of made-up studies, and functions that read figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STUDY = "disc_depth"
 
 
 def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
-    """A study's completed file, with the grid of its rows."""
+    """The completed file of a study whose grid is that of these rows."""
     grid = {"size": "sizes", **GRID_KEYS}
     return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
 
@@ -32,7 +32,7 @@ def build_view(
     references: Sequence[Reference] = (),
     **changes: Any,
 ) -> StudyView:
-    """The view of a study from its rows; `changes` replace values of its file."""
+    """The view of a study with these rows; `changes` replace keys of its file."""
     table = pd.DataFrame(rows)
     spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
     tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs, references=references)
@@ -52,23 +52,23 @@ def view_of() -> Callable[..., StudyView]:
 
 
 def labelled(axes: Any) -> dict[str, dict[float, float]]:
-    """The points of each line that the legend names."""
+    """The points of each line with a legend entry."""
     lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
     return {str(line.get_label()): as_points(line) for line in lines}
 
 
 def as_points(line: Any) -> dict[float, float]:
-    """The points as a mapping of x to y."""
+    """The points of a line: y by x."""
     return {float(x): float(y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
 
 
 def marked(axes: Any, marker: str) -> list[tuple[float, float]]:
-    """The points of all lines with a marker."""
+    """The points of all lines with this marker."""
     return [point for line in axes.lines if line.get_marker() == marker for point in as_points(line).items()]
 
 
 def words(axes: Any) -> list[str]:
-    """All texts in a panel."""
+    """The texts in a panel."""
     return [text.get_text() for text in axes.texts]
 
 

@@ -1,4 +1,4 @@
-"""Figures of cells show the tables' numbers: comparison, latency, memory, throughput and time against memory."""
+"""Figures of single cells: comparison, latency, memory, throughput, trade-off, split of a step, and roofline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = Callable[..., dict[str, Any]]
 MB = 10**6
 
 
-def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of: View, row: Row) -> None:
+def test_comparison_has_published_runs_below_the_cells_that_they_match(view_of: View, row: Row) -> None:
     rows = [
         row(precision="fp32", base_rss_bytes=0, peak_rss_bytes=3 * MB),
         row(precision="fp16", status="unsupported", step_time_s=None),
@@ -46,7 +46,7 @@ def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of:
     assert [text for text in words(memory) if text] == ["3.00 MB", "2.00 MB"]
 
 
-def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -> None:
+def test_projected_times_of_runs_are_hollow(view_of: View, row: Row) -> None:
     rows = [row(precision=precision, timed_steps=steps) for precision, steps in {"fp32": 100, "fp64": 10}.items()]
     (axes,) = FIGURES["comparison"].draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
 
@@ -55,14 +55,14 @@ def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -
     assert [face == "white" for face in faces] == [False, True]
 
 
-def test_a_published_result_without_a_size_is_of_none_of_several(view_of: View, row: Row) -> None:
+def test_a_published_run_without_a_size_matches_none_of_several_sizes(view_of: View, row: Row) -> None:
     result = {"device": "cpu", "hardware": "Old C0", "label": "VGG-16", "step_time_s": 2e-3}
     (several,) = FIGURES["comparison"].draw(view_of([row(size=2), row(size=4)], [result])).axes
 
     assert row_names(several)[-1] == "VGG-16, Old C0"
 
 
-def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
+def test_latency_has_a_row_per_method_with_the_error_of_a_mistake(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])
         for trial in (1, 2)
@@ -82,7 +82,7 @@ def test_latency_has_a_box_a_method_and_says_how_far_off_a_mistake_is(view_of: V
     assert axes.get_xlabel() == "latency of a pass (2 trials, 4 passes)"
 
 
-def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: Row) -> None:
+def test_memory_at_one_size_is_a_bar_per_cell_with_its_parts(view_of: View, row: Row) -> None:
     parts = {"parameter_bytes": 4 * MB, "gradient_bytes": 3 * MB, "optimizer_bytes": 0, "activation_bytes": 2 * MB}
     measured = {**parts, "resident_bytes": 0, "other_bytes": MB, "peak_allocated_bytes": 10 * MB}
     rows = [
@@ -106,7 +106,7 @@ def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: R
     assert axes.get_title("left").startswith("GPU (Brand G1) with 80.0 MB")
 
 
-def test_memory_over_size_has_a_line_the_capacity_and_bars_of_the_largest(view_of: View, row: Row) -> None:
+def test_memory_over_size_is_a_line_with_the_capacity_and_a_bar_for_the_largest_size(view_of: View, row: Row) -> None:
     peaks = {("fp32", 2): 10, ("fp32", 4): 60, ("fp16", 2): 5, ("fp16", 4): 30, ("fp32", 8): None, ("fp16", 8): 70}
     rows = [
         row(device="cuda", precision=precision, size=size, device_memory_bytes=80 * MB)
@@ -127,7 +127,7 @@ def test_memory_over_size_has_a_line_the_capacity_and_bars_of_the_largest(view_o
     }
 
 
-def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, row: Row) -> None:
+def test_throughput_rings_the_maximum_and_shows_the_largest_batch(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", batch_size=batch, step_time_s=seconds)
         for batch, seconds in {1: 1e-3, 10: 2e-3, 100: 5e-2}.items()
@@ -172,7 +172,7 @@ def test_trade_off_draws_the_pareto_front(view_of: View, row: Row) -> None:
 SPLIT_STEP = {"split_step_s": 1e-3, "loading_s": 1e-6, "held_s": 1e-3, "working_s": 1e-3, "products_s": 1e-4}
 
 
-def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row: Row) -> None:
+def test_a_time_split_has_the_parts_of_a_step_and_the_gain_by_the_remedy(view_of: View, row: Row) -> None:
     """Three quarters of a GPU step are launch overhead; the rest is unexplained."""
     split = SPLIT_STEP | {"replayed_s": 2.5e-4}
     view = view_of([row(device="cuda", size=2, trial=trial, **split) for trial in (1, 2)])
@@ -187,7 +187,7 @@ def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row
     assert FIGURES["time_split"].applies(view.tables)
 
 
-def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> None:
+def test_a_roofline_has_cells_and_the_roofs_of_their_device(view_of: View, row: Row) -> None:
     work = {"products_bytes_by_working_set": [0.0, 1e6], "others_bytes_by_working_set": [0.0, 1e6]}
     rows = [row(device="cuda", size=size, flops_per_step=size * 10**6, **work) for size in (2, 4)]
     roofs = [

@@ -1,9 +1,10 @@
-"""Figures over size show the tables' numbers: times, speed-ups, precisions, shares, rates and costs."""
+"""Figures over size: times, speed-ups, precisions, shares, rates and costs are those of the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 
+from crossover.config.published_rows import read_published_rows
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import DEVICE_COLOURS
-from crossover.figures.view import StudyView
+from crossover.figures.view import StudyView, on_line, published_table
 from crossover.tables.references import Facts, Reference
 
 from .conftest import as_points, labelled, marked, words
@@ -27,7 +29,7 @@ CPU, GPU = "CPU (Brand C1)", "GPU (Brand G1)"
 
 
 def bands(axes: Any) -> list[tuple[float, float]]:
-    """The lowest and highest y of each shaded interval."""
+    """The lowest and the highest y of each shaded interval."""
     shades = [collection for collection in axes.collections if isinstance(collection, PolyCollection)]
     heights = [path.vertices[:, 1] for shade in shades for path in shade.get_paths()]
     return [(float(y.min()), float(y.max())) for y in heights]
@@ -45,7 +47,7 @@ def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws
     assert axes.get_ylabel() == "time per step"
 
 
-def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: PowerLaws) -> None:
+def test_two_trials_have_a_shaded_interval_and_one_has_none(view_of: View, power_laws: PowerLaws) -> None:
     (one_trial,) = FIGURES["times"].draw(view_of(power_laws(SIZES))).axes
     (two_trials,) = FIGURES["times"].draw(view_of(power_laws(SIZES, trials=2))).axes
 
@@ -55,7 +57,7 @@ def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: Power
     assert bands(two_trials)[0] == pytest.approx((1e-4 / wide, 1e-2 * wide), rel=1e-3)
 
 
-def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
+def test_references_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
     rows = power_laws(SIZES).assign(model_key="key")
     elsewhere = Reference(facts, rows.assign(machine="far", step_time_s=3 * rows["step_time_s"]))
@@ -69,7 +71,7 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
-def test_machines_are_drawn_by_time_or_money_with_their_names_beside(view_of: View, power_laws: PowerLaws) -> None:
+def test_machines_are_drawn_by_time_or_money_with_named_lines(view_of: View, power_laws: PowerLaws) -> None:
     """A step of 1 ms at 0.36 per hour costs 0.1 per million steps."""
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
     rows = power_laws(SIZES).assign(model_key="key")
@@ -87,7 +89,7 @@ def test_machines_are_drawn_by_time_or_money_with_their_names_beside(view_of: Vi
     assert by_money.get_ylabel() == "USD for a million steps"
 
 
-def test_the_crossover_and_the_published_one_are_vertical_lines(view_of: View, power_laws: PowerLaws) -> None:
+def test_measured_and_published_crossovers_are_vertical_lines(view_of: View, power_laws: PowerLaws) -> None:
     view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
     axes = FIGURES["times"].draw(view).axes[0]
 
@@ -112,7 +114,19 @@ def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_
         assert len({look(line) for line in drawn.values()}) == 3
 
 
-def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
+def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path: Path) -> None:
+    """An axis that the source does not state matches every series; so do the x axis and the device."""
+    (tmp_path / "runs.csv").write_text(
+        "# Somebody (2019)\nprotocol,precision,batch_size,size,device,run_time_s\n"
+        "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n"
+    )
+    runs = published_table({"published": {"rows": read_published_rows(tmp_path / "runs.csv")[1]}})
+    line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
+    assert on_line(runs, line, "size")["run_time_s"].tolist() == [1, 4]
+    assert on_line(runs, line | {"size": 2}, "batch_size")["run_time_s"].tolist() == [1, 4, 5]
+
+
+def test_a_study_with_a_run_shows_the_time_of_all_its_steps(view_of: View, power_laws: PowerLaws) -> None:
     run = {"device": "cuda", "hardware": "Old G0", "size": 4, "run_time_s": 7.0}
     (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes
 
@@ -123,7 +137,7 @@ def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, 
     assert axes.get_ylabel().startswith("time for 2,000 steps in s")
 
 
-def test_parameters_have_the_sizes_above(view_of: View, power_laws: PowerLaws) -> None:
+def test_over_parameters_the_upper_axis_has_the_sizes(view_of: View, power_laws: PowerLaws) -> None:
     axes = FIGURES["times"].draw(view_of(power_laws(SIZES), x_axis="parameters")).axes[0]
     axes.figure.canvas.draw()
 
@@ -176,7 +190,7 @@ def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: P
     assert set(labelled(plain)["equally fast"].values()) == {1}
 
 
-def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_laws: PowerLaws) -> None:
+def test_precisions_are_relative_to_the_plain_one_on_the_same_device(view_of: View, power_laws: PowerLaws) -> None:
     plain = power_laws(SIZES)
     half = plain.assign(precision="bf16", step_time_s=plain["step_time_s"] / 4)
     figure = FIGURES["precisions"].draw(view_of(pd.concat([plain, half])))
@@ -186,7 +200,7 @@ def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_l
         assert labelled(axes)["bf16"] == pytest.approx({2: 4, 4: 4, 8: 4})
 
 
-def test_host_share_is_the_mean_with_a_linear_axis(view_of: View, row: Row) -> None:
+def test_host_share_is_the_mean_on_a_linear_axis(view_of: View, row: Row) -> None:
     shares = {1: 0.2, 2: 0.4}
     rows = [row(device="cuda", size=4, trial=trial, host_bound_share=share) for trial, share in shares.items()]
     (axes,) = FIGURES["host_share"].draw(view_of([*rows, row(size=4)])).axes
@@ -197,7 +211,7 @@ def test_host_share_is_the_mean_with_a_linear_axis(view_of: View, row: Row) -> N
     assert axes.get_title("left") == GPU
 
 
-def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row) -> None:
+def test_utilisation_rings_and_labels_the_maximum(view_of: View, row: Row) -> None:
     rows = [
         row(workload="matmul", device="cuda", size=size, flops_per_step=flops, step_time_s=1.0)
         for size, flops in {2: 10**12, 4: 4 * 10**12, 8: 2 * 10**12}.items()
@@ -208,7 +222,7 @@ def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row)
     assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
 
 
-def test_energy_and_money_have_panels_where_they_were_measured(view_of: View, row: Row) -> None:
+def test_energy_and_money_have_separate_panels(view_of: View, row: Row) -> None:
     rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
     joules, money = FIGURES["energy"].draw(view_of(rows, prices={"cuda": 4.0})).axes
     (alone,) = FIGURES["energy"].draw(view_of(rows)).axes

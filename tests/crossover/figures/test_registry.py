@@ -1,4 +1,4 @@
-"""Every kind of figure is registered, is written to files, and is readable for any study."""
+"""Every kind of figure is written to files, and is readable for any study."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.figures.registry import FIGURES, draw_run
+from crossover.figures.style import spaced_out
 from crossover.figures.view import StudyView
 from report_pages import tables_of
 
@@ -27,7 +28,7 @@ def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     return tables_of(rows, studies), studies
 
 
-def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:
+def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100, 4: 10_000}, trials=2))
     wanted = [(STUDY, "times")]
     first = draw_run(tables, studies, tmp_path / "first", wanted)
@@ -39,7 +40,7 @@ def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) 
         assert path.read_bytes() == path_again.read_bytes(), path.name
 
 
-def test_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
+def test_the_figure_of_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100}))
     svg, _, _ = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", "times")])
 
@@ -47,7 +48,7 @@ def test_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
 
 
 def crowded(row: Row) -> list[dict[str, Any]]:
-    """Rows of many settings with long names on two devices; some have no result."""
+    """Trials with many settings and long names on two devices; some have no result."""
     rows = []
     axes = ((2, 400, 80_000), ("cpu", "cuda"), ("fp32", "amp-bf16", "fp16"), ("eager", "cuda-graph"), (1, 2))
     for size, device, precision, execution, trial in product(*axes):
@@ -73,7 +74,7 @@ def laid_out(figure: Figure) -> Figure:
 
 @pytest.fixture(scope="module")
 def crowded_views(row: Row) -> dict[bool, StudyView]:
-    """Views of the crowded study, with a single batch size and with several."""
+    """Views of a crowded study, with a single batch size and with several."""
     published = [
         {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a candidate to train {number}"}
         | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
@@ -120,7 +121,23 @@ def sparse_view(request: pytest.FixtureRequest, row: Row) -> StudyView:
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_a_study_with_little_in_it_has_a_figure(kind: str, sparse_view: StudyView) -> None:
+def test_a_study_with_few_results_has_every_figure(kind: str, sparse_view: StudyView) -> None:
     figure = laid_out(FIGURES[kind].draw(sparse_view))
 
     assert figure.get_suptitle() == "A title"
+
+
+@pytest.mark.parametrize(
+    ("positions", "last", "ticks"),
+    [
+        ([1, 10, 100], (), [1, 10, 100]),
+        # Labels of twenty characters need more space.
+        ([10**n for n in range(20, 26)], (), [10**20, 10**22, 10**24]),
+        # Of two close sizes, the first gets the tick, or that which refinement did not add.
+        ([1, 99, 100], (), [1, 99]),
+        ([1, 99, 100], (99,), [1, 100]),
+        ([], (), []),
+    ],
+)
+def test_labels_of_ticks_do_not_overlap(positions: list[int], last: tuple[int, ...], ticks: list[int]) -> None:
+    assert spaced_out({float(x): str(x) for x in positions}, last) == list(map(float, ticks))

@@ -1,4 +1,4 @@
-"""Figures over batch sizes and over cores, and the map of both axes."""
+"""Figures over batch sizes and over cores, and the map of the speed-up over two axes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def over_cores(row: Row) -> list[dict[str, Any]]:
     ]
 
 
-def test_times_over_batches_have_a_panel_a_size(view_of: View, grid: Any) -> None:
+def test_times_over_batch_sizes_have_a_panel_per_size(view_of: View, grid: Any) -> None:
     figure = FIGURES["times"].draw(view_of(grid, x_axis="batch_size", sizes=SIZES))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{size} linear layers" for size in SIZES]
     cpu = labelled(figure.axes[0])["CPU (Brand C1)"]
@@ -55,7 +55,7 @@ def test_times_over_batches_have_a_panel_a_size(view_of: View, grid: Any) -> Non
     assert figure.axes[-1].get_xlabel() == "samples per batch"
 
 
-def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
+def test_over_cores_the_times_of_the_gpu_are_constant(view_of: View, over_cores: Any) -> None:
     view = view_of(over_cores, x_axis="cpu_threads", cpu_threads=[1, 4])
     (axes,) = FIGURES["times"].draw(view).axes
     shown = labelled(axes)
@@ -69,7 +69,7 @@ def test_over_cores_the_gpu_is_a_level(view_of: View, over_cores: Any) -> None:
     assert all([*points] == sorted(points) for points in labelled(axes).values())
 
 
-def test_a_map_shows_each_speedup_and_the_crossovers(view_of: View, grid: Any) -> None:
+def test_a_map_has_each_speedup_and_the_crossovers(view_of: View, grid: Any) -> None:
     view = view_of(grid, x_axis="size", sizes=SIZES)
     assert FIGURES["map"].applies(view.tables)
     (axes,) = FIGURES["map"].draw(view).axes

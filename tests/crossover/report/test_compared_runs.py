@@ -1,3 +1,5 @@
+"""Runs compared by script, and the gate."""
+
 from __future__ import annotations
 
 import json
@@ -59,7 +61,7 @@ def test_a_run_is_a_folder_or_one_study_of_it(
         assert tables[1]["step_time_s"].tolist() == [2.0, 2.0]
 
 
-def test_what_cannot_be_compared_is_one_line(run: str, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_compared_is_an_error(run: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"study 'tow' was not measured; allowed: one, two$"):
         read_pair(f"{run}:one", f"{run}:tow")
     with pytest.raises(UserError, match="are the same run"):
@@ -140,7 +142,7 @@ def gated(*arguments: str) -> int:
     return compare_runs.main([*arguments, "--fail-on", "slower", "--by", "5%"])
 
 
-def test_the_gate_ends_with_its_status_and_writes_json_and_markdown(
+def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = steady(row, 2, 1.0, torch_version="2.12.0") + steady(row, 3, 1.0, torch_version="2.12.0")
@@ -193,34 +195,34 @@ def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys
         gated(same[0], new, "--calibrate", *same[:4], alien)
 
 
-def test_a_trial_that_is_there_twice_is_refused(row: Row, run: str, tmp_path: Path) -> None:
+def test_a_duplicate_trial_is_an_error(row: Row, run: str, tmp_path: Path) -> None:
     twice = written(tmp_path / "twice", 2 * steady(row, 2, 1.0, study="one"))
-    with pytest.raises(UserError, match="trial 1 of study 'one', size 2, cpu is there twice; allowed: once"):
+    with pytest.raises(UserError, match="trial 1 of study 'one', size 2, cpu is in the table twice; allowed: once"):
         read_pair(f"{run}:one", twice)
 
 
 @pytest.mark.parametrize("text", ["5", "-1%", "five", "nan"])
-def test_a_slowdown_is_a_share(run: str, copy: str, text: str) -> None:
+def test_a_limit_must_be_a_percentage(run: str, copy: str, text: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         compare_runs.main([run, copy, "--fail-on=slower", f"--by={text}"])
     with pytest.raises(SystemExit, match="2"):
         compare_runs.main([run, copy, "--by=5%"])
 
 
-def test_a_mistake_is_no_slowdown(run: str, root: Path) -> None:
+def test_a_user_error_has_another_exit_status_than_a_slowdown(run: str, root: Path) -> None:
     command = [sys.executable, str(root / "scripts/compare_runs.py"), run, f"{run}-none", "--fail-on=slower"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr.startswith("error: ")) == (2, True)
 
 
-def test_runs_without_a_cell_in_common_are_not_called_alike(row: Row) -> None:
+def test_runs_without_common_cells_are_not_compared(row: Row) -> None:
     first, second = (pd.DataFrame(steady(row, 2, 1.0, device=device)) for device in ("cpu", "cuda"))
     text = comparison_text(compare_runs.compare_runs(first, second), first, second)
     assert "no difference" not in text
     assert text.count("not compared: no cell is in both runs") == 2
 
 
-def test_of_many_cells_only_those_that_differ_are_shown(row: Row) -> None:
+def test_of_many_cells_only_differing_ones_are_shown(row: Row) -> None:
     sizes = range(1, MOST_LINES + 2)
     first = pd.DataFrame([trial for size in sizes for trial in steady(row, size, 1.0)])
     comparison = compare_runs.compare_runs(first, first.assign(step_time_s=first["size"].map({7: 2.0}).fillna(1.0)))

@@ -1,4 +1,4 @@
-"""The data in the page for its chart and its table."""
+"""The page's data for its chart and its table of cells."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: i
     assert data["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
 
 
-def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
+def test_cells_have_the_start_up_and_step_time_of_a_job(row: Row) -> None:
     """Start-ups of 0.1 + 0.4 and 0.1 + 0.6 s: the variance of their mean is 0.01 s^2. None if a phase is missing."""
     rows = [
         row(device=device, trial=trial, spent_s=json.dumps({"context": 0.1} | build), first_step_s=1e-3)
@@ -52,7 +52,7 @@ def test_cells_have_what_a_whole_job_takes(row: Row) -> None:
 
 
 @pytest.mark.parametrize(("trials", "signs"), [(1, [-1, 0, 1]), (3, [-1, 1, 1])])
-def test_a_cell_has_the_side_that_is_significantly_ahead(
+def test_cells_have_the_side_that_is_significantly_ahead(
     power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]
 ) -> None:
     """Speed-ups of 0.1, 1.2 and 10: 1.2 is not significant with a single trial, but is with trials 1 % apart."""
@@ -62,7 +62,7 @@ def test_a_cell_has_the_side_that_is_significantly_ahead(
 
 
 @pytest.mark.parametrize("batch", [100, None])
-def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -> None:
+def test_the_time_of_a_published_run_is_divided_by_its_steps(row: Row, batch: int | None) -> None:
     """Three epochs of 200 samples in batches of 100 are six steps; if a source gives no batch size, the study's is
     used.
     """

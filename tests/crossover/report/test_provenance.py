@@ -1,4 +1,4 @@
-"""Provenance: the machines that measured, and the runs that were merged."""
+"""Provenance of merged runs, and differences between machines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_run_with_unreliable_provenance_has_a_caveat(tmp_path: Path, text: str
     assert (run["provenance"] is not None) is (caveat in (None, "other_rows"))
 
 
-def test_only_what_differs_between_machines_is_named(row: Callable[..., dict[str, Any]]) -> None:
+def test_differences_between_machines(row: Callable[..., dict[str, Any]]) -> None:
     def measured(machine: str, torch: str, timed_min_s: float) -> dict[str, Any]:
         packages = {"python": "3.12", "torch": torch, "transformers": "5.17.0"}
         effort = {"blocks_min": 5, "timed_min_s": timed_min_s}

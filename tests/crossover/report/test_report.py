@@ -1,4 +1,4 @@
-"""The report of made-up runs: its content, what it omits, and that users' text is escaped."""
+"""The report of made-up runs: content, wording, and escaping of users' text."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ HOSTILE = "<script>alert(1)</script>|*x*\n"
 
 @pytest.fixture(scope="module")
 def rows(row: Row) -> pd.DataFrame:
-    """Rows over width: the CPU takes 1 us per neuron, the GPU 2 ms, out of memory at the largest; and a flagged single
-    cell.
+    """A study over width and one with a single, flagged cell.
+
+    Over width, the CPU takes 1 us per neuron; the GPU takes 2 ms, and runs out of memory at the largest width.
     """
     widths = [
         row(
@@ -65,13 +66,13 @@ def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
     return write_page(rows, tmp_path_factory.mktemp("page"))
 
 
-@pytest.mark.parametrize(("sizes", "rests_on"), [(4, "one trial per cell"), (11, "one trial at 4 of 11 sizes")])
-def test_a_first_answer_says_what_it_rests_on(rows: pd.DataFrame, sizes: int, rests_on: str) -> None:
+@pytest.mark.parametrize(("sizes", "basis"), [(4, "one trial per cell"), (11, "one trial at 4 of 11 sizes")])
+def test_a_first_answer_states_its_number_of_sizes(rows: pd.DataFrame, sizes: int, basis: str) -> None:
     first = rows[(rows["study"] == "widths") & (rows["trial"] == 1)]
     answers = tables_of(first, {"widths": study()}).answers
     lines = first_answer(answers, measured=4, sizes=sizes, templates=TEMPLATES).splitlines()
     assert lines
-    assert all(line.startswith(f"First answer, from {rests_on}: widths: ") for line in lines)
+    assert all(line.startswith(f"First answer, from {basis}: widths: ") for line in lines)
 
 
 def visible(html: str) -> str:
@@ -101,15 +102,15 @@ def test_the_summary_is_the_accepted_one(page: Page) -> None:
     assert text == golden("summary.md", text)
 
 
-def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_report_names_the_host_that_measured_if_it_is_another(rows: pd.DataFrame, tmp_path: Path) -> None:
     page = write_page(rows, tmp_path, host="login")
     assert "Measured on another host: here." in (page.folder / "summary.txt").read_text().splitlines()
     assert "Measured on another host: <bdi>here</bdi>." in page.path.read_text()
     assert re.search(r"Measured on .*Brand C1.* of here; threads 2", (page.folder / "summary.md").read_text())
 
 
-def test_every_kind_status_doubt_and_reason_has_words() -> None:
-    """The excepted statuses are handled by a template's last branch, or do not affect the wording."""
+def test_every_kind_status_caveat_and_reason_has_a_wording() -> None:
+    """The other statuses do not affect the wording, or have that of a template's last branch."""
     words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= words
     others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
@@ -119,7 +120,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     assert set(REASONS) <= words
 
 
-def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_many_answers_are_summarised(rows: pd.DataFrame, tmp_path: Path) -> None:
     """Five batch sizes, at one of which the GPU takes 1.8 times as long; paybacks are counted separately.
 
     Its start-up is 2.5 s longer, 0.125 ms for each step of the run, and at 4,000 neurons it gains 2 or 0.4 ms per step.
@@ -138,7 +139,7 @@ def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp
     assert "<br>".join(f"5 of 5 series: {words}" for words in (of_steps, of_runs, paid_back)) in summary
 
 
-def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_text_of_users_is_escaped_on_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
     changed = rows.assign(device_name=HOSTILE, hostname=HOSTILE, size_name=HOSTILE, command=HOSTILE)
     page = write_page(changed, tmp_path, HOSTILE)
     html = page.path.read_text()
@@ -150,7 +151,7 @@ def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame
     assert not re.search(r"(?<!\\)<script", markdown)
 
 
-def test_a_partial_report_says_how_much_has_finished(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_partial_report_has_the_finished_part(rows: pd.DataFrame, tmp_path: Path) -> None:
     page = write_page(rows, tmp_path, progress={"trial": (25, 40), "training": (0, 1)})
     sentence = "25 of 40 trials and 0 of 1 training have finished."
     assert f"This report is partial: {sentence}" in page.path.read_text()
@@ -159,7 +160,7 @@ def test_a_partial_report_says_how_much_has_finished(rows: pd.DataFrame, tmp_pat
     assert facts["progress"] == {"trial": [25, 40], "training": [0, 1]}
 
 
-def test_a_note_on_a_device_that_does_not_answer_comes_first(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_note_comes_first(rows: pd.DataFrame, tmp_path: Path) -> None:
     note = "a GPU is there, but its driver does not answer (Unknown Error): restart the machine"
     cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
     studies = {"widths": study()}
@@ -170,9 +171,7 @@ def test_a_note_on_a_device_that_does_not_answer_comes_first(rows: pd.DataFrame,
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
-    rows: pd.DataFrame, tmp_path: Path, finished: bool
-) -> None:
+def test_a_missing_gpu_is_stated_once(rows: pd.DataFrame, tmp_path: Path, finished: bool) -> None:
     page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress=None if finished else {"trial": (12, 40)})
     sentence = "No GPU measured here"
     for name in ("report.html", "summary.md", "summary.txt"):
@@ -181,7 +180,7 @@ def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
 
 
 @pytest.mark.parametrize(("commit", "uncommitted"), [("abc", ""), ("abc-dirty", ", code with uncommitted changes")])
-def test_a_reference_is_named_with_its_torch_and_uncommitted_code(
+def test_a_reference_has_its_version_of_torch_and_uncommitted_changes(
     rows: pd.DataFrame, tmp_path: Path, commit: str, uncommitted: str
 ) -> None:
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
@@ -224,7 +223,7 @@ def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(REPORT_FILES.values())
 
 
-def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_report_on_two_machines_compares_them(rows: pd.DataFrame, tmp_path: Path) -> None:
     slow = rows.assign(machine="laptop", step_time_s=2 * rows["step_time_s"], torch_version="2.12.0")
     html = write_page(pd.concat([rows.assign(machine="h200"), slow]), tmp_path).path.read_text()
     assert "This report holds 2 machines: " in html
@@ -241,7 +240,7 @@ def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
         (0, None),
     ],
 )
-def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_all_are(
+def test_page_summary_and_terminal_have_the_number_of_disturbed_cells(
     rows: pd.DataFrame, tmp_path: Path, flagged: int, sentence: str | None
 ) -> None:
     """Answers do not repeat a flag that most cells have."""
@@ -262,7 +261,7 @@ def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_a
 
 
 @pytest.mark.parametrize(("generated", "rows_text"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
-def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
+def test_trainings_are_summarised_in_a_sentence_and_a_table(
     row: Row, tmp_path: Path, generated: bool, rows_text: str
 ) -> None:
     trial = row()
@@ -282,7 +281,7 @@ def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
         assert sentence in unescape((tmp_path / name).read_text())
 
 
-def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:
+def test_provenance_has_commands_config_sources_and_machines(page: Page) -> None:
     facts = json.loads((page.folder / "provenance.json").read_text())
     assert facts["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
     assert facts["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]

@@ -1,4 +1,4 @@
-"""The row of a study on the first screen, from made-up answers and claims."""
+"""A study's row on the first screen, from made-up answers and claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 
 
 def answer(**columns: Any) -> dict[str, Any]:
-    """An answer with a crossover at 100 (80 to 120) over sizes from 1 to 10,000."""
+    """An answer with a crossover at 100 (80 to 120), for sizes from 1 to 10,000."""
     plain = {
         "kind": "crossover",
         "machine": "here",
@@ -88,15 +88,13 @@ def test_a_bar_is_inconclusive_within_the_interval(
         ({"machine": "elsewhere"}, False),
     ],
 )
-def test_tuned_configurations_have_a_second_line_where_they_change_the_answer(
-    columns: dict[str, Any], shown: bool
-) -> None:
+def test_the_tuned_answer_is_shown_if_it_differs(columns: dict[str, Any], shown: bool) -> None:
     row = row_of([answer(), best(**columns)], [])
     assert (row["tuned"] is not None) is shown
     assert len(row["tuned_bar"]) == (0 if not shown else 1 if "status" in columns else 3)
 
 
-def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> None:
+def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_answer() -> None:
     claims = [
         claim(source="ours", published="1"),
         claim(form="ratio", published="4"),
@@ -104,14 +102,14 @@ def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> No
         claim(published="90 to 110", verdict="reproduced"),
     ]
     row = row_of([answer(series="resident"), answer(series="as published", value=200.0), best()], claims)
-    assert str(WORDS.row_said(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
+    assert str(WORDS.row_text(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
     assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
-    assert str(WORDS.tuned_said(row)) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+    assert str(WORDS.tuned_text(row)) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
 
 
 @pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
-def test_a_published_value_stands_beside_an_answer_on_its_own_device(device: str, published: str | None) -> None:
+def test_an_answer_has_the_published_value_of_its_own_device(device: str, published: str | None) -> None:
     row = row_of(
         [answer(kind="latency", device=device)], [claim(form="ratio_below", where="resident, GPU", published="0.984")]
     )

@@ -1,4 +1,4 @@
-"""Numbers as formatted in the templates."""
+"""Filters of the templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.report.templates import (
 )
 
 
-def test_places_in_several_scales_carry_their_unit_each() -> None:
+def test_positions_on_different_scales_each_have_a_unit() -> None:
     several = "39.6 parameters, 105 parameters, 528 parameters and 195 k parameters"
     assert places_text([39.6, 105, 528, 195_278], "parameters") == several
     assert places_text([100, 10_000], "neurons") == "100 and 10,000 neurons"
@@ -34,10 +34,10 @@ def test_a_single_sample_is_in_the_singular() -> None:
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])
-def test_how_far_a_ratio_is_off(ratio: float, text: str) -> None:
+def test_the_deviation_of_a_ratio_from_1(ratio: float, text: str) -> None:
     assert off_text(ratio) == text
 
 
-def test_markdown_shows_text_literally() -> None:
+def test_text_is_escaped_for_markdown() -> None:
     assert escaped_markdown("a|b *c*\n<d> $e$") == r"a\|b \*c\* \<d\> \$e\$"
     assert in_code("a `b` c") == "`` a `b` c ``"
