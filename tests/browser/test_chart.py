@@ -55,7 +55,9 @@ def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str
         ),
     ],
 )
-def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size: str, over: str, text: str) -> None:
+def test_times_are_interpolated_between_measured_sizes(
+    run: Page, open_page: Open, size: str, over: str, text: str
+) -> None:
     assert readout_at(open_page(run.path), "widths", size, over).startswith(text)
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_screen(run: Page, open_page: Open, width: int) -> None:
+def test_the_page_fits_the_width_of_the_screen(run: Page, open_page: Open, width: int) -> None:
     opened = open_page(run.path)
     opened.page.set_viewport_size({"width": width, "height": 800})
     opened.everything()
@@ -25,7 +25,7 @@ def test_nothing_is_wider_than_the_screen(run: Page, open_page: Open, width: int
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
-def test_axe_finds_nothing_serious(run: Page, open_page: Open, scheme: str, width: int) -> None:
+def test_axe_finds_no_serious_problem(run: Page, open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(run.path, color_scheme=scheme, viewport={"width": width, "height": 900})
     opened.everything()
     assert opened.serious() == []

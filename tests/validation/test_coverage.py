@@ -126,7 +126,7 @@ def test_unequal_spreads_do_not_hide_the_crossover(spread: str) -> None:
 
 
 @pytest.mark.parametrize("crossing", [OUTSIDE[2], OUTSIDE[3], TIE, PLATEAU])
-def test_crossings_are_not_invented(crossing: str) -> None:
+def test_equal_devices_seldom_have_a_crossover(crossing: str) -> None:
     rows = coverage_rows(Case(crossing, "power_laws", "quick"), 100, seed=0)
     claimed = rows[(rows["method"] == "ours") & rows["status"].isin(["bracketed", "reversed", "multiple"])]
     assert claimed["share"].sum() <= 0.02

@@ -15,7 +15,7 @@ def record(folder: Path, name: str, **values: Any) -> None:
     (folder / name).write_text(json.dumps({"log": [f"{values['rule']}.log"], **values}))
 
 
-def test_a_job_lasts_until_its_last_output_is_written(tmp_path: Path) -> None:
+def test_a_job_ends_when_its_last_output_is_written(tmp_path: Path) -> None:
     """The records are of two outputs of one job, a second rule's two jobs, a job of an earlier run, and an unfinished
     one."""
     record(tmp_path, "a", rule="analyse_run", starttime=100, endtime=103)
