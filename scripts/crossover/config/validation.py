@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -195,7 +196,8 @@ def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[s
     kind, value = detail["type"], detail["input"]
     last, above = (path[-1], path[:-1]) if path else ("", [])
     if kind == "missing":
-        return f"{_where(above, locate)}: key '{last}' is missing; {_rule(schema, path)['description']}"
+        description = _rule(schema, path)["description"].removesuffix(".")
+        return f"{_where(above, locate)}: key '{last}' is missing; allowed: {description[0].lower()}{description[1:]}"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = allowed_names(str(last), [*_mapping(_rule(schema, above))["properties"]])
         return f"{_where([*above, shown_text(str(last))], locate, path)}: unknown key; {allowed}"
@@ -207,7 +209,8 @@ def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[s
         allowed += f"; several are a list, [{value}]"
     if kind == "too_short" and not value:
         return f"{where}: the {'list' if isinstance(value, list) else 'mapping'} is empty; allowed: {allowed}"
-    return f"{where}: {shown_value(value)} is not allowed; allowed: {allowed}"
+    shown = json.dumps(value) if value is None or isinstance(value, bool) else shown_value(value)
+    return f"{where}: {shown} is not allowed; allowed: {allowed}"
 
 
 def _where(path: Sequence[str | int], locate: Locator, located: Sequence[str | int] | None = None) -> str:

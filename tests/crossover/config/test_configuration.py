@@ -103,7 +103,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_without_it_changes_
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1 and at most 1000, or null"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
-        ({"datasets": {"higgs": {"csv": {}}}}, "datasets.higgs.csv: key 'signal' is missing; Path of the signal file"),
+        ({"datasets": {"higgs": {"csv": {}}}}, "datasets.higgs.csv: key 'signal' is missing; allowed: path of"),
         ({"datasets": {"mnist": {"folder": "nowhere"}}}, "datasets.mnist.folder: nowhere is not a folder"),
         (
             {"datasets": {"higgs": {"csv": {"signal": "a.csv", "background": "b.csv"}}}},

@@ -32,7 +32,7 @@ def test_a_study_may_change_numbers_of_the_run(folder: Any) -> None:
             "batch_sizes: 2 is not offered by workload 'matmul'",
         ),
         ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: "),
-        ({"workload": None}, "workload: None is not allowed; allowed: a module's name of letters, digits, _ and -"),
+        ({"workload": None}, "workload: null is not allowed; allowed: a module's name of letters, digits, _ and -"),
         ({"timed": False, "quality": {}, "largest_batch": True}, "largest_batch: true, but the study times nothing"),
         (
             {"asks": {"of": {"precision": "tf32"}, "over": {"precision": "fp32"}, "metrics": ["step_time_s"]}},
