@@ -31,7 +31,6 @@ from crossover.config.options import (
 )
 from crossover.config.studies import BatchSearch
 from crossover.config.words import is_cpu
-from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.files import atomic_path
 from crossover.time_limits import note_end
@@ -62,10 +61,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     add_process_options(search)
     search.add_argument("--output", required=True, type=Path, help="JSON file to write")
-    options = parser.parse_args(arguments)
-    if options.workload == NULL:
-        parser.error(f"argument --workload: every batch of '{NULL}' fits; allowed: another workload")
-    return options
+    return parser.parse_args(arguments)
 
 
 def main(arguments: list[str]) -> None:

@@ -23,7 +23,6 @@ from crossover.config.options import (
 )
 from crossover.config.studies import Cell
 from crossover.config.words import COMPUTES_IN, HERE, PRECISIONS
-from crossover.config.workloads import NULL
 from crossover.errors import UserError, one_line_errors
 from crossover.files import atomic_path
 
@@ -50,7 +49,8 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import ProbeJob
     from crossover.measurement.process.reservation import job_fields, reserve
 
-    cell = Cell("roofs", NULL, "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
+    # Of this cell, only the device and the machine matter.
+    cell = Cell("roofs", "matmul", "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
     with reserve(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
         outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))
     if outcome.status != "ok":

@@ -30,7 +30,7 @@ def options(dataset: Path, output: Path, time_limit_s: float = 60) -> list[str]:
     ("extra", "line"),
     [
         (["--device=xpu"], "error: --device: 'xpu' cannot be used here by torch"),
-        (["--workload=null"], "error: --workload: 'null' does not train on resident data with labels; allowed: "),
+        (["--workload=matmul"], "error: --workload: 'matmul' does not train on resident data with labels; allowed: "),
     ],
 )
 def test_a_users_mistake_is_one_line(dataset: Path, tmp_path: Path, extra: list[str], line: str) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 import pandas as pd
 
 from crossover.config.options import new_parser, positive
-from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.frames import write_csv
 from workflow_copy import copy_workflow, write_config
@@ -34,10 +33,11 @@ LAST_LINES = 5
 def make_grid(folder: Path, cells: int) -> None:
     """Copy the workflow to `folder`, with one trial of each of `cells` cells (a multiple of 10)."""
     copy_workflow(folder)
+    (folder / "nothing.py").write_text("def build(size, device, batch_size):\n    return lambda: None\n")
     study = {
         "title": "Cells that do nothing",
         "question": "How much time does the workflow itself take?",
-        "workload": NULL,
+        "model": "nothing.py:build",
         "sizes": list(range(1, cells // BATCH_SIZES + 1)),
         "batch_sizes": list(range(1, BATCH_SIZES + 1)),
         "figures": ["times"],

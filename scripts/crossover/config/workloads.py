@@ -20,8 +20,6 @@ from crossover.errors import UserError, shown_value
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 OWN = "model"
 """The workload of a user's model, which has no module here."""
-NULL = "null"
-"""The workload that does nothing and needs no torch."""
 
 FUNCTIONS = {"build_model": ("build_model(size)", 1), "build": ("build(cell, data, arithmetic)", 3)}
 """The functions that a module must define; for each its signature and its number of arguments."""
@@ -117,8 +115,8 @@ def workload_traits(workload: str) -> Traits:
     """
     if workload == OWN:
         return OWN_TRAITS
-    traits = read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
-    copying = COPYING if "resident" in traits.protocols and workload != NULL else ()
+    traits = read_traits(workload_module(workload))
+    copying = COPYING if "resident" in traits.protocols else ()
     return replace(traits, protocols=(*traits.protocols, *copying))
 
 
@@ -185,8 +183,8 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
     return count
 
 
-def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIONS) -> Traits:
-    """The constants of a workload's module, which must also define `functions`.
+def read_traits(module: Path) -> Traits:
+    """The constants of a workload's module, which must also define FUNCTIONS.
 
     Raises UserError, which names the file and usually the line.
     """
@@ -211,7 +209,7 @@ def read_traits(module: Path, functions: Mapping[str, tuple[str, int]] = FUNCTIO
             f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; see 'A workload of your own' in "
             "docs/how-to/configure.md"
         )
-    for name, (signature, most) in functions.items():
+    for name, (signature, most) in FUNCTIONS.items():
         find_function(module, name, signature, most)
     traits = Traits(**{name.lower(): value for name, value in values.items()})
     low, high = traits.size_range

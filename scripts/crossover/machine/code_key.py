@@ -23,7 +23,6 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crossover.config.models import Model
-from crossover.config.workloads import NULL
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, read_source
@@ -41,7 +40,6 @@ WORK = {
 """The module and function for each kind of job. The measuring process looks them up by name, so that it does not import
 what only other kinds of jobs need.
 """
-NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.process.server"
 """The trial server, from which measuring processes are forked or import functions. The supervising process is not part
@@ -101,18 +99,13 @@ class _Location:
     """The folders with a package's modules; empty for a module that is not a package."""
 
 
-def work_of(kind: str, workload: str) -> tuple[str, str]:
-    """Module and function that do a kind of job for a workload."""
-    return NULL_TRIAL if (kind, workload) == ("trial", NULL) else WORK[kind]
-
-
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
     """The current code of a kind of job for a workload, or for the user's model.
 
     `modules` may be shared between calls as a cache.
     """
     modules = modules or Modules()
-    files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
+    files = modules.imported_by(SERVER, WORK[kind][0]).files
     own_module = "own_function" if model is not None and model.is_function else "own_model"
     module = f"workloads.{workload}" if model is None else own_module
     of_workload = modules.imported_by(f"{MEASUREMENT}.{module}", skipped=files)

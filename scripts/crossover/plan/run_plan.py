@@ -25,7 +25,7 @@ from crossover.config.studies import (
     trained_cells,
 )
 from crossover.config.words import AXES, BASELINE, CPU_THREADS, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
-from crossover.config.workloads import NULL, workload_traits
+from crossover.config.workloads import workload_traits
 from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
@@ -175,7 +175,7 @@ class RunPlan:
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
             for cell in self.cells
-            if threads_of_side(cell.device) is None and cell.workload != NULL
+            if threads_of_side(cell.device) is None
         }
 
     @property
@@ -197,7 +197,7 @@ class RunPlan:
     @cached_property
     def roofs(self) -> list[str]:
         """Paths of the roofs of all devices on which a model is timed, with all cores."""
-        cells = [cell for cell in self.cells if cell.workload != NULL and threads_of_side(cell.device) is None]
+        cells = [cell for cell in self.cells if threads_of_side(cell.device) is None]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
     @property
@@ -276,8 +276,8 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
     """The figures of a run that will have data, each a study and a kind, in the order of the study's file.
 
     Required are: for speed-ups two devices or a reference machine (`held_against`), for a ranking of machines the
-    latter, for a map two devices and axes, for the host's share an accelerator, for precisions several of them, for
-    the split of time and the roofline a model, and for energy prices or trials long enough for its counter.
+    latter, for a map two devices and axes, for the host's share an accelerator, for precisions several of them, and for
+    energy prices or trials long enough for its counter.
     """
     figures = []
     for study in plan.studies:
@@ -292,8 +292,6 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
             "map": accelerated and BASELINE in devices and second_axis(vars(study)) is not None,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
-            "time_split": study.workload != NULL,
-            "roofline": study.workload != NULL,
             "energy": config.prices is not None or long_enough,
         }
         figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]

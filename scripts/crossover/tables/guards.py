@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crossover.config.words import HERE
-from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, Row
 from crossover.tables.rows import collect_rows
@@ -86,15 +85,20 @@ def differing_environments(
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     """Raise UserError if rows of a device come from different environments, or rows of a machine from different hosts.
 
-    Host names may differ if `several_hosts`. Missing columns are not compared. Rows of the `null` workload are compared
-    with each other only, since it does not use torch.
+    Host names may differ if `several_hosts`. Missing columns are not compared.
     """
-    if "workload" in rows.column_names:
-        is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
-        _check_alike(rows.filter(is_null), several_hosts)
-        _check_alike(rows.filter(pc.invert(is_null)), several_hosts)
-    else:
-        _check_alike(rows, several_hosts)
+    columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
+    for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
+        machine, device = group["machine"], group["device"]
+        of_device = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
+        values_of = {column: of_device[column].unique().to_pylist() for column in columns}
+        differing = [f"{name} ({', '.join(map(str, values))})" for name, values in values_of.items() if len(values) > 1]
+        if differing:
+            raise UserError(
+                f"the rows of device '{device}'{_of_machine(machine)} come from different environments: "
+                f"{'; '.join(differing)}; delete the rows of one, or use another results folder"
+                + ("" if several_hosts else f", or {SEVERAL_HOSTS}")
+            )
     check_hosts([rows], several_hosts)
 
 
@@ -127,18 +131,3 @@ def compared_columns(columns: Sequence[str], several_hosts: bool) -> list[str]:
 
 def _of_machine(machine: str) -> str:
     return "" if machine == HERE else f" of machine '{machine}'"
-
-
-def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
-    columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
-    for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
-        machine, device = group["machine"], group["device"]
-        of_device = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
-        values_of = {column: of_device[column].unique().to_pylist() for column in columns}
-        differing = [f"{name} ({', '.join(map(str, values))})" for name, values in values_of.items() if len(values) > 1]
-        if differing:
-            raise UserError(
-                f"the rows of device '{device}'{_of_machine(machine)} come from different environments: "
-                f"{'; '.join(differing)}; delete the rows of one, or use another results folder"
-                + ("" if several_hosts else f", or {SEVERAL_HOSTS}")
-            )

@@ -26,7 +26,6 @@ COUNTS = {
     ("trial", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "trial", "clock/latency", "host/surroundings"},
     ("batch_try", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "search"},
     ("training", "disc_mlp"): {*STEP, "training"},
-    ("trial", "null"): {"clock/timing", "null_trial"},
 }
 """Modules of `measurement` in the key of a kind of job for a workload, in addition to ALWAYS."""
 ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
@@ -149,7 +148,7 @@ def test_the_server_watches_all_files_that_it_has_imported() -> None:
     code = (
         f"import json, sys; sys.path.insert(0, {str(LIBRARY)!r}); "
         "from crossover.measurement.process.server import preload; "
-        "preload('crossover.measurement.trial'); print(json.dumps([name for name in sys.modules]))"
+        "preload(['crossover.measurement.trial']); print(json.dumps([name for name in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = set(json.loads(done.stdout))

@@ -23,13 +23,6 @@ def test_the_error_shows_the_differing_column_with_its_values(column: str) -> No
         check_environments(rows({}, {column: "other"}), several_hosts=False)
 
 
-def test_rows_of_the_null_workload_are_compared_with_each_other_only() -> None:
-    real, null = {"workload": "disc_mlp"}, {"workload": "null", "torch_version": None}
-    check_environments(rows(real, null), several_hosts=False)
-    with pytest.raises(UserError, match=r"hostname \(same, other\)"):
-        check_environments(rows(real, null, {**null, "hostname": "other"}), several_hosts=False)
-
-
 def test_several_hosts_may_differ_only_in_their_names() -> None:
     check_environments(rows({}, {"hostname": "other"}), several_hosts=True)
     with pytest.raises(UserError, match="torch_version"):

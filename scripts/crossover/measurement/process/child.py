@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import ASSERTED, ASSERTION, RefusedError, UserError, one_line_errors
-from crossover.machine.code_key import code_of, work_of
+from crossover.machine.code_key import WORK, code_of
 from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
@@ -141,7 +141,7 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
     another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
-    module, function = work_of(job.kind, job.cell.workload)
+    module, function = WORK[job.kind]
     work = getattr(importlib.import_module(module), function)
     job = replace(
         job,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.workloads import workload_traits
-from crossover.machine.code_key import LIBRARY, MEASUREMENT, NULL_TRIAL, WORK, work_of
+from crossover.machine.code_key import LIBRARY, MEASUREMENT, WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.messages import Inbox, send_order
@@ -112,8 +112,6 @@ class FreshProcess(Child):
 def preloaded_by(job: Job) -> str:
     """The module that the job's server must have imported: by default the trial's, otherwise the workload's
     PRELOADED."""
-    if work_of(job.kind, job.cell.workload) == NULL_TRIAL:
-        return NULL_TRIAL[0]
     name = workload_traits(job.cell.workload).preloaded
     return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
 

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import Model
-from crossover.config.workloads import NULL, OWN
+from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
-from crossover.machine.code_key import LIBRARY, NULL_TRIAL, SERVER, WORK, code_of, digests_of
+from crossover.machine.code_key import LIBRARY, SERVER, WORK, code_of, digests_of
 from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
@@ -193,12 +193,10 @@ def preload(modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
     write_record(Measurement(), Path(os.devnull))
-    code_of("trial", NULL)  # caches the digests of the files
-    if "torch" in sys.modules:
-        from torch import nn, optim, zeros
+    from torch import nn, optim, zeros
 
-        code_of("trial", OWN, model=Model("torch", "nn"))
-        optim.SGD([nn.Parameter(zeros(1))], lr=0.1)  # torch imports much of itself only here
+    code_of("trial", OWN, model=Model("torch", "nn"))  # caches the digests of the files
+    optim.SGD([nn.Parameter(zeros(1))], lr=0.1)  # torch imports much of itself only here
 
 
 def main() -> None:
@@ -207,7 +205,7 @@ def main() -> None:
     environment = dict(os.environ)  # imports may change it
     # Otherwise torch.cuda.is_available opens the GPU, which no fork could then use.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    modules = [preloaded] if preloaded == NULL_TRIAL[0] else list(dict.fromkeys([WORK["trial"][0], preloaded]))
+    modules = list(dict.fromkeys([WORK["trial"][0], preloaded]))
     imported = digests_of(SERVER, *modules)
     gc.disable()  # garbage collections would take a tenth of the import time
     preload(modules)

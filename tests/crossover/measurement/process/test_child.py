@@ -13,7 +13,6 @@ import pytest
 
 from crossover.config.models import Model
 from crossover.config.studies import Cell
-from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import child
@@ -90,7 +89,7 @@ def test_an_error_is_reported_and_a_users_mistake_is_one_line(
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     """A limit of 2 kB on the size of files, which a row exceeds, stands for a full disk."""
-    cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
+    cell = Cell("s", "matmul", "resident", 1, "fp32", "eager", 16, "cpu")
     output = tmp_path / "row.parquet"
     options = [*trial_options(cell, EFFORT), "--isolation=process", f"--output={output}"]
     done = run_script(options, "bash", "-c", 'ulimit -f 2; exec "$@"', "limited")

@@ -1,4 +1,4 @@
-"""Real trial servers, most of which fork trials of the null workload and need no torch."""
+"""Real trial servers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from crossover.config.studies import Cell
-from crossover.config.workloads import NULL
-from crossover.machine.code_key import LIBRARY, NULL_TRIAL
+from crossover.machine.code_key import LIBRARY, WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
@@ -30,7 +28,7 @@ from processes import PATIENCE_S, wait_for
 from trials import read_row, trial_job, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
-PRELOADED = NULL_TRIAL[0]
+PRELOADED = WORK["trial"][0]
 
 
 @pytest.fixture(autouse=True)
@@ -46,14 +44,12 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def job(tmp_path: Path) -> TrialJob:
-    cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
-    return trial_job("", tmp_path / "row.parquet", cell=cell, isolation="server")
+    return trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation="server")
 
 
 @pytest.fixture
-def long_job(tmp_path: Path) -> TrialJob:
-    """A trial with torch that does not end by itself."""
-    job = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation="server")
+def long_job(job: TrialJob) -> TrialJob:
+    """A trial that does not end by itself."""
     return replace(job, effort=replace(job.effort, timed_min_s=1000, timed_max_s=1000))
 
 
@@ -87,7 +83,6 @@ def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
 def test_a_server_that_was_started_early_serves_the_first_trial(
     runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(children.WORK, "trial", NULL_TRIAL)
     for name in THREAD_VARIABLES:
         monkeypatch.setenv(name, "2")
     children.start_early(threads=2)
