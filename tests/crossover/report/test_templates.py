@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from crossover.claims.findings import VERDICTS
 from crossover.report.templates import (
+    environment_of,
     escaped_markdown,
     in_code,
     interval_text,
@@ -41,3 +45,13 @@ def test_the_deviation_of_a_ratio_from_1(ratio: float, text: str) -> None:
 def test_text_is_escaped_for_markdown() -> None:
     assert escaped_markdown("a|b *c*\n<d> $e$") == r"a\|b \*c\* \<d\> \$e\$"
     assert in_code("a `b` c") == "`` a `b` c ``"
+
+
+@pytest.mark.parametrize("source", ["ours", "a published source"])
+def test_every_verdict_on_a_claim_has_words(source: str) -> None:
+    environment = environment_of(Path(__file__).parents[3] / "report")
+    template = environment.from_string('{% import "words.j2" as words %}{{ words.verdict(claim) }}')
+    texts = [template.render(claim={"verdict": verdict, "source": source}).strip() for verdict in VERDICTS]
+    ours = ["✓ holds", "≈ may hold", "✗ does not hold"]
+    published = ["✓ reproduced", "≈ compatible", "✗ differs"]
+    assert texts == [*(ours if source == "ours" else published), "? inconclusive", "– no data"]
