@@ -25,7 +25,7 @@ SAMPLING_INTERVAL_S = 0.001
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
     """Run a function and measure this process's resident memory; returns columns of `Measurement`.
 
-    Without the kernel's high-water mark `VmHWM`, the memory is sampled, which can miss a short peak.
+    If the kernel's high-water mark `VmHWM` cannot be read or reset, the memory is sampled, which can miss a short peak.
     """
     gc.collect()
     trim_heap()

@@ -20,7 +20,7 @@ DRAWING = {
 
 
 class SameDraws(TorchFunctionMode):
-    """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
+    """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
     Torch's default generator on the host stays unchanged. If it has changed afterwards, the model drew numbers that
     this mode could not intercept, for example in compiled code or inside a torch function.
@@ -66,7 +66,7 @@ class SameDraws(TorchFunctionMode):
 
 
 def _on_host(value: Any) -> Any:
-    """Copy a tensor to the host in double precision and contiguous, since device, type and layout affect the draws."""
+    """Copy a tensor to the host; device, layout and floating-point type are fixed, since they affect the draws."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
