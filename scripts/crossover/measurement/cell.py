@@ -87,7 +87,7 @@ def open_cell(job: Job) -> OpenCell:
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # a data loader's pinning thread changes them, and no step runs in that thread
+    if target.device.type != "cpu":  # a data loader's pinning thread changes THREADS, but runs no step
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {

@@ -1,7 +1,7 @@
 """Remedies for a slow step: variants of it without data loading, transfer, launch overhead or too many threads.
 
 The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a batch that is
-ready in host memory, in pinned memory, or on the device, and the step on that batch as one CUDA graph. On a CPU, they
+ready in host memory, in pinned memory, or on the device, and the step on the latter as one CUDA graph. On a CPU, they
 are a batch that is ready, fewer threads, and a larger batch. A remedy that raises an error is skipped.
 """
 
@@ -48,7 +48,7 @@ FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.02
 WORKING_STEPS = (3, 200)
-"""Minimum and maximum number of steps that `working_s` times, about WORKING_S long in all."""
+"""Minimum and maximum number of steps that `working_s` times, otherwise as many as fit into WORKING_S."""
 
 
 def time_remedies(
@@ -186,7 +186,7 @@ class HostCopies(TorchDispatchMode):
 def _on_host_batch(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, the copy of that batch alone, and both with pinned memory if not in use.
+    """The step on a batch in host memory, the copy of that batch alone, and both from pinned memory unless `pinned`.
 
     `pinned` is True if the unmodified step's batch is pinned, `copy_first` if `next_inputs` copies it rather than the
     forward pass.

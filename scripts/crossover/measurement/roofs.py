@@ -48,7 +48,7 @@ HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
 ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
 """Smaller working sets would show launch overhead."""
 CACHES = 2
-"""Largest working set on a CPU, as a multiple of its last-level caches; most of this working set does not fit there."""
+"""Largest working set on a CPU, as a multiple of its last-level caches; a pass finds little of it in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
 
@@ -63,7 +63,7 @@ def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ..
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
-    """Probe the device of the job's cell in this process; returns `ok` and the rows of table `roofs`."""
+    """Probe the device of the job's cell in this process; returns `ok`, no reason, and the rows of table `roofs`."""
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     host = describe_host()

@@ -67,7 +67,7 @@ class LargestBatch:
     largest: int | None = None
     """The largest batch that fitted in each of its tries; None unless the status is `ok`."""
     smallest_failing: int | None = None
-    """The smallest batch that did not fit; None if all did."""
+    """The smallest batch that did not fit, if any."""
     largest_fitting: int | None = None
     """For a stopped search: the largest batch that fitted and is smaller than all that did not."""
     throughput_samples_per_s: float | None = None
@@ -173,8 +173,8 @@ def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, s
     """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
-    model is built. Raises UserError for a missing device or dataset, and UserError and RefusedError as
-    `OpenCell.ending` does; other errors that it raises give the status `invalid`, and their traceback is printed.
+    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do; other errors that
+    `ending` raises give the status `invalid`, and their traceback is printed.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line
@@ -227,8 +227,8 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
     """Time batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
 
-    The number of batches is at most `limit`, and at most the steps of `step_s` that fit into TIMED_MAX_S, but usually
-    at least TIMED_MIN.
+    As many batches are timed as fit into TIMED_MAX_S at `step_s` each, but at least TIMED_MIN, and never more than
+    `limit`.
     """
     batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():

@@ -70,7 +70,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     scores = predict(task.model, inputs[: len(predicted["labels"])], arithmetic)
     cell.check(task)
     if not bool(torch.isfinite(scores).all()):
-        raise InvalidError("the training diverged: the model predicts NaN")
+        raise InvalidError("the training diverged: the model predicts NaN or infinity")
     return {
         "status": "ok",
         "generated_data": has_generated_rows(job.dataset) if job.dataset else None,

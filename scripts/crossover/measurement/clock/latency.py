@@ -2,7 +2,7 @@
 
 The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
 networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
-mistake in that list, a single sample, needs no method: any correct latency is one.)
+mistake in that list, a single sample, needs no method: each correct latency is an example.)
 
 After the warm-up, the methods take turns of up to TURN_STEPS steps, in a shuffled order that is then reversed;
 otherwise a change in the machine's speed would look like the effect of a mistake. Each turn starts after a

@@ -1,4 +1,4 @@
-"""Torch's settings and number of threads, set before a workload is imported, and checks that a task has kept them.
+"""Set torch's settings and number of threads before a workload is imported; check them and a task's device later.
 
 Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so precisions are set explicitly for each
 backend and operation, the leaves in torch's hierarchy of settings.

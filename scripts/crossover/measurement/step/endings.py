@@ -63,9 +63,9 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """Like `early_end`, but if the type or message is not conclusive, the device's free memory decides on `oom`.
+    """Like `early_end`, but for an unclear error, the device's free memory (if known) decides whether it is `oom`.
 
-    If the free memory is unknown, the message decides. Raises UserError for a full /dev/shm.
+    Raises UserError for a full /dev/shm.
     """
     error = original(error)
     if SHARED_MEMORY_FULL.search(str(error)):

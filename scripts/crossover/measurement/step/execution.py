@@ -93,9 +93,9 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a function that counts those of its calls before which graphs were compiled, and raises if too many.
+    """Return a function that raises UnsupportedError if graphs were compiled before too many of its calls.
 
-    The first of them follows the compilation of the first step.
+    One call, after the first step, is expected to find a compilation.
     """
     compiled, recompiled = compiled_graphs(), 0
 

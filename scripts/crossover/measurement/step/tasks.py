@@ -183,7 +183,7 @@ class TrainingTask(GradientTask):
 
 
 class InferenceTask(Task):
-    """An inference pass: evaluation mode, no gradients."""
+    """An inference pass: evaluation mode, and usually no gradients."""
 
     takes_gradients: bool = False
     """Whether the forward pass computes derivatives, for which gradients must be enabled."""
