@@ -35,7 +35,7 @@ class OpenCell:
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
-    """Torch's settings and numbers of threads, which must not change."""
+    """Torch's settings, and on the CPU the numbers of threads, which must not change."""
     board: str | None
     """UUID of the leased GPU, or of the GPU that contains the leased MIG instance; None if unknown."""
     columns: Columns
@@ -68,8 +68,8 @@ class OpenCell:
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
     def ending(self, error: Exception) -> tuple[str, str]:
-        """The status and reason of a trial that an error ended. Raises the error itself if it is the user's mistake or
-        a bug, and RefusedError if that is only clear after a try on the CPU in fp32.
+        """The status and reason of a job that ended with an error. Raises the error itself if it is certainly the
+        user's mistake or occurred in `plain_cell`, and otherwise RefusedError, so that `plain_cell` is tried.
         """
         if (status_and_reason := ending(error, self.target.device)) is not None:
             return status_and_reason
@@ -87,7 +87,7 @@ def open_cell(job: Job) -> OpenCell:
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # a data loader's pinning thread changes them, and no step runs in that thread
+    if target.device.type != "cpu":  # a data loader's pinning thread changes THREADS, but runs no step
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {

@@ -1,8 +1,8 @@
 """Remedies for a slow step: variants of it without data loading, transfer, launch overhead or too many threads.
 
-The time that a remedy saves is the cost of its cause. On an accelerator the batch is first prepared in host memory,
-then pinned, then held on the device, and finally the step on the held batch is replayed as one CUDA graph. On a CPU
-the step runs on a held batch, on fewer threads, and on a larger batch. A remedy that raises an error is skipped.
+The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a batch that is
+ready in host memory, in pinned memory, or on the device, and the step on the latter as one CUDA graph. On a CPU, they
+are a batch that is ready, fewer threads, and a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ ALONE_S = 0.01
 ROUNDS = 3
 """Number of blocks for each method."""
 FEWER_THREADS_S = 0.05
-"""Fewer threads are not tried on steps longer than this, which would take long and gain nothing."""
+"""Fewer threads are not tried on steps longer than this, since that would take long and gain nothing."""
 FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.02
 WORKING_STEPS = (3, 200)
-"""Minimum and maximum number of steps that `working_s` times, about WORKING_S long in all."""
+"""Minimum and maximum number of steps that `working_s` times, otherwise as many as fit into WORKING_S."""
 
 
 def time_remedies(
@@ -56,7 +56,7 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy, interleaved; returns columns of `Measurement`.
 
-    `name` is that of the execution, and `build` makes a new task for a CUDA graph. Changes the weights, allocates
+    `name` is the name of the execution, and `build` makes a new task for a CUDA graph. Changes the weights, allocates
     memory, and raises the errors of the unmodified step.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
@@ -76,12 +76,12 @@ def time_remedies(
 
 
 def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
-    """Move a batch to the device, unless some of its tensors are there already and the others belong on the host."""
+    """Move a batch to the device if the whole batch is on the host; otherwise tensors on the host belong there."""
     return map_tensors(lambda tensor: tensor.to(device), inputs) if _is_on_host(inputs) else inputs
 
 
 def _is_on_host(inputs: Inputs) -> bool:
-    """True if the whole batch is on the host, so that the forward pass copies it."""
+    """True if the whole batch is on the host; on an accelerator, the forward pass then copies it."""
     return all(tensor.device.type == "cpu" for tensor in tensors_of(inputs))
 
 
@@ -102,9 +102,10 @@ def remedies_of(
     batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Method]:
-    """The unmodified step first, then the step with each remedy but a CUDA graph, by column of `Measurement`.
+    """The unmodified step first, then the methods for all remedies except a CUDA graph, by column of `Measurement`.
 
-    `inputs` is a batch of the task, `batch` the same batch on the device, and `copies` were made by `next_inputs`.
+    `inputs` is a batch of the task, `batch` the same batch on the device, and `copies` counts the copies that
+    `next_inputs` made.
     """
     on_batch = _step_with(task, execution, batch)
     methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
@@ -145,12 +146,10 @@ def has_rows(batch: Inputs) -> bool:
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:
-    """Bytes of a dense tensor; 0 for a sparse one."""
     return tensor.nbytes if tensor.layout == torch.strided else 0
 
 
 def is_pinned(tensor: torch.Tensor) -> bool:
-    """True for a dense tensor in pinned memory."""
     return tensor.layout == torch.strided and tensor.is_pinned()
 
 
@@ -187,7 +186,7 @@ class HostCopies(TorchDispatchMode):
 def _on_host_batch(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, the copy of that batch alone, and both with pinned memory unless they use it.
+    """The step on a batch in host memory, the copy of that batch alone, and both from pinned memory unless `pinned`.
 
     `pinned` is True if the unmodified step's batch is pinned, `copy_first` if `next_inputs` copies it rather than the
     forward pass.
@@ -221,7 +220,7 @@ def _on_host_batch(
 
 
 def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
-    """The step on a batch on the device as one CUDA graph, and whether it could be captured; None if not tried.
+    """The step on a batch on the device as one CUDA graph, and whether it could be captured (None if not tried).
 
     `task` must not have run yet, since the state of earlier steps would belong to another stream. Results are not read
     back. A compiled step raises an error if it would be recompiled for this task.
@@ -252,8 +251,8 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
 def _on_larger_batch(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
     """The step on LARGER_BATCH times the rows; empty if its memory would exceed FREE_SHARE of the free memory.
 
-    That memory is LARGER_BATCH times the memory of the step and its batch, for which the peak memory of this process is
-    an upper bound.
+    The estimate is LARGER_BATCH times the memory of the step and its batch, for which the peak memory of this process
+    is an upper bound.
     """
     free_bytes = FREE_SHARE * available_bytes()
     peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")
@@ -287,11 +286,11 @@ class Method:
 
 
 def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
-    """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` each.
+    """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
-    The first method is the unmodified step; others that raise errors are skipped. A block begins with a step that does
-    not count. A step of at least ALONE_S is a block by itself, and the two runs that determined its length count. Every
-    second round is reversed, so that a steady drift affects all methods equally.
+    The first method is the unmodified step; others that raise errors are skipped. A step of at least ALONE_S is a block
+    by itself, and the two runs that determined its length count. Before each other block, a step runs that does not
+    count. Every second round is reversed, so that a steady drift affects all methods equally.
     """
     unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

@@ -30,7 +30,7 @@ REPEATS = 7
 """Number of timed blocks for each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Longest step to probe, in seconds; larger sizes that would exceed it are skipped."""
+"""Longest step to probe, in seconds; larger sizes that would take longer are skipped."""
 
 MOST_BYTES = 10**9
 """Maximum total size of a product's three matrices."""
@@ -48,13 +48,13 @@ HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
 ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
 """Smaller working sets would show launch overhead."""
 CACHES = 2
-"""Ratio of a CPU's largest working set to its last-level caches, of which little can then stay in the caches."""
+"""Largest working set on a CPU, as a multiple of its last-level caches; a pass finds little of it in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
 
 
 def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
-    """The working sets for a CPU with last-level caches of `cache_bytes`, limited by its free memory."""
+    """HOST_WORKING_SETS and larger ones, up to CACHES times the last-level caches or FREE_SHARE of the free memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
     working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
@@ -63,7 +63,7 @@ def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ..
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
-    """Probe the device of the job's cell in this process; returns `ok` and the rows of table `roofs`."""
+    """Probe the device of the job's cell in this process; returns `ok`, no reason, and the rows of table `roofs`."""
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
@@ -177,7 +177,7 @@ def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
 
 
 def _replayed(step: Step, device: torch.device) -> Step:
-    """A step as a replay of a CUDA graph; on other devices the step itself."""
+    """A replay of a step as a CUDA graph; on devices other than CUDA the step itself."""
     if device.type != "cuda":
         return step
     step()  # loads libraries, which cannot be loaded during a capture

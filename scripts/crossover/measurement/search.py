@@ -1,8 +1,8 @@
 """Search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
 A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again, and if it
-fails then, the search goes down. It assumes a threshold above which sizes fail, and near which they may fit or fail at
-random. Only the measuring processes import torch.
+fails then, smaller sizes are tried. The search assumes a threshold above which sizes fail, and near which they may fit
+or fail at random. Only the measuring processes import torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
-"""Maximum duration of the timed batches, estimated from the step before them."""
+"""Maximum duration of the timed batches, judging by the step before them."""
 
 TIMED_MIN = 3
 """Minimum number of timed batches, however long they take."""
@@ -45,7 +45,7 @@ FACTS = (
     "python_version",
     "crossover_version",
 )
-"""Columns of a row that describe code, host and device."""
+"""Columns that describe code, host and device."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LargestBatch:
     largest: int | None = None
     """The largest batch that fitted in each of its tries; None unless the status is `ok`."""
     smallest_failing: int | None = None
-    """The smallest batch that did not fit; None if all did."""
+    """The smallest batch that did not fit, if any."""
     largest_fitting: int | None = None
     """For a stopped search: the largest batch that fitted and is smaller than all that did not."""
     throughput_samples_per_s: float | None = None
@@ -91,9 +91,10 @@ def search_largest(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> LargestBatch:
-    """Search from the batch size of `first` up to `limit`; `attempt` runs a try, `tell` receives a line about it.
+    """Search for the largest batch up to `limit`, starting with the batch size of `first`.
 
-    A batch fits if its try ends as `ok`, and does not fit if it ends as `oom`. Any other status stops the search.
+    `attempt` runs a try, and `tell` receives a line about each try. A batch fits if the status of its try is `ok`, and
+    does not fit if the status is `oom`. Any other status stops the search.
     """
     tries: list[Try] = []
     facts: dict[str, Any] = {}
@@ -135,7 +136,7 @@ def time_largest(
 ) -> LargestBatch:
     """Add the throughput over up to `timed_batches` batches of the largest size, measured in a new process.
 
-    If this fails, the largest size stays, and the reason is added.
+    If the measurement fails, its reason is added instead.
     """
     if result.largest is None or not timed_batches:
         return result
@@ -171,9 +172,9 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
 def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
     """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
 
-    The status is `ok` if the batch fits and `oom` if it does not. Any other error on the CPU in fp32 is `invalid`, and
-    its traceback is printed. `tell` receives `begun` with the FACTS before the model is built. Raises UserError for a
-    missing device or dataset, RefusedError for a step that fails, except on the CPU in fp32.
+    The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
+    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do; other errors that
+    `ending` raises give the status `invalid`, and their traceback is printed.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line
@@ -224,9 +225,10 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 
 
 def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time up to `limit` batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
+    """Time batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
 
-    Their number is how many steps of `step_s` fit into TIMED_MAX_S.
+    As many batches are timed as fit into TIMED_MAX_S at `step_s` each, but at least TIMED_MIN, and never more than
+    `limit`.
     """
     batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
@@ -240,7 +242,7 @@ def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> 
     Sizes are doubled from `start` until a try fails, then bisection finds the largest that fits. If a confirmation
     fails, a size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that double until one fits, then
     bisection finds the largest that does. The number of tries therefore grows with the logarithm of the size. Without a
-    limit the search ends only when a try fails.
+    limit, sizes grow until a try fails.
     """
 
     def fits_times(size: int, times: int) -> bool:

@@ -2,8 +2,9 @@
 
 The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and
 in dropout, which is drawn on the device). The model is trained with the workload's step on resident data; before each
-epoch the resident rows are overwritten in a new order. Rows beyond the last whole batch are not used. The dataset's
-last rows are held out and predicted. The dataset is in random order, and was standardised with these rows included.
+epoch the resident rows are overwritten in a new order. In each epoch, rows beyond the last whole batch are not used.
+The dataset's last rows are held out and predicted. The dataset is in random order; if it is standardised, these rows
+were included.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Number of timed steps, after the first, which loads libraries, from which the time of the training is projected."""
+"""Number of steps from which the time of the training is projected; not the first step, which loads libraries."""
 
 PREDICTED_ROWS = 8192
 """Number of rows per batch of predictions."""
@@ -41,7 +42,7 @@ def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
 
     Lack of memory, an unsupported precision, a time limit that is too short and divergence give a row with a status and
     a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a missing
-    device or dataset.
+    device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -69,7 +70,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     scores = predict(task.model, inputs[: len(predicted["labels"])], arithmetic)
     cell.check(task)
     if not bool(torch.isfinite(scores).all()):
-        raise InvalidError("the training diverged: the model predicts NaN")
+        raise InvalidError("the training diverged: the model predicts NaN or infinity")
     return {
         "status": "ok",
         "generated_data": has_generated_rows(job.dataset) if job.dataset else None,
@@ -97,7 +98,7 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
     """Train for the job's epochs on shuffled batches, and wait for the device; returns the number of steps.
 
-    Raises TooSlowError if all steps would exceed the time limit, projected from the first ones.
+    Raises TooSlowError if, judging by the first steps, the training would exceed the time limit.
     """
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
@@ -127,7 +128,7 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
     """The model's scores of shape (rows, classes), in double precision on the host.
 
-    If a model returns several tensors, the first are the scores. The model stays in evaluation mode.
+    If a model returns a tuple, the scores are its first tensor. The model stays in evaluation mode.
     """
     model.eval()
     parts = []

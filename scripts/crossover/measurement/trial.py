@@ -49,9 +49,9 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    If it runs out of memory, needs an unsupported precision or execution, exceeds the time limit or computes a wrong
-    result, the row has a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises
-    UserError if the device or the dataset is missing, RefusedError if the step fails other than on the CPU in fp32.
+    If the trial runs out of memory, needs an unsupported precision or execution, exceeds the time limit or computes a
+    wrong result, the row has a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises
+    UserError if the device or the dataset is missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
@@ -82,7 +82,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""Number of trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
+"""Maximum number of trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
 
 
 @dataclass
@@ -99,9 +99,9 @@ class Trial:
     watch: Stopwatch = field(init=False)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
-    """Why the numerical check failed; None if it passed or did not run."""
+    """Why the step is wrong, according to the numerical check or the profile; None otherwise."""
     checked: bool = False
-    """True once the numerical check has compared the step's result."""
+    """True once the numerical check has compared the step's result, or if the study leaves the check out."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """The passes that raised an error, as "name: reason"."""
@@ -165,8 +165,8 @@ class Trial:
             self.execution.check_compilations()
 
     def _read_surroundings(self) -> None:
-        """Read the host's and the device's counters while a block of steps runs, since an idle device lowers its
-        clock."""
+        """Read the GPU's state while a block of steps runs, since an idle GPU lowers its clock; add the columns of host
+        and GPU."""
         if not is_cpu(self.job.cell.device):
             for _ in range(self.columns["block_steps"]):
                 self.execution.step()
@@ -180,8 +180,8 @@ class Trial:
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
-        """Run the passes after the timing and add their columns; the row names those that fail. Before each pass,
-        `tell` receives the row so far, in case the process dies.
+        """Run the passes after the timing and add their columns. Before each pass, `tell` receives the row so far, in
+        case the process dies.
         """
         passes = self._passes()
         names = list(passes)
@@ -194,8 +194,8 @@ class Trial:
 
     @contextmanager
     def _keep_time(self, name: str) -> Iterator[None]:
-        """Record an error of the block instead of raising it, so that the measured time is kept; an InvalidError is
-        raised."""
+        """Record an error of the block instead of raising it, so that the measured time is kept; InvalidError and
+        KeyboardInterrupt are raised."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):
@@ -206,8 +206,8 @@ class Trial:
             self.failed_passes.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial by name. The first trial of a cell has all of them; later trials have latencies
-        and, if the step is short, remedies. A plain function has no passes that inspect or change a model.
+        """The passes of this trial by name. Only latencies and, if the step is short, remedies are measured in later
+        trials too.
         """
         first, has_model = self.job.trial == 1, not self.task.is_function
         longest_s = LONGEST_STEP_S if first else LONGEST_TWICE_S
@@ -307,8 +307,6 @@ class Trial:
         }
 
     def _remedies(self) -> Columns:
-        """Time the step with each remedy, interleaved."""
-
         def build_graph_task() -> Task:
             return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
 
@@ -326,12 +324,12 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""How long to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and how long to
-watch the process then."""
+"""Seconds to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and seconds to watch
+the process then."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Return True if this process uses more than half a core although its step has returned."""
+    """Return True if this process keeps more than half of a core busy although its step has returned."""
     sleep(SPIN_S)
     start_ns = cpu_ns()
     sleep(WATCHED_S)
@@ -339,8 +337,8 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down if their sum exceeds the device's work in the
-    profile; empty if it does not. Where the host falls behind the device, an operator's time includes host time.
+    """The times of matrix products and of other operators, scaled down to the device's work in the profile; empty if
+    their sum does not exceed it. Where the host falls behind the device, an operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())
@@ -350,9 +348,8 @@ def limited_to(device_work_s: float | None, work: Columns) -> Columns:
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The step with transfers, or None if it cannot be timed: in training, for a workload without a batch in host
-    memory, and for a CUDA graph, whose replay returns no result to transfer. None also if transfers are part of the
-    cell's step.
+    """The step with transfers. None in training, for a workload without a batch in host memory, for a CUDA graph, whose
+    replay returns no result to transfer, and if the cell's step has transfers already.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None

@@ -1,12 +1,12 @@
 """Latency of single steps, measured correctly and with the common mistakes, interleaved.
 
 The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
-networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (Their fourth
-mistake, a single sample, is any single one of the correct latencies.)
+networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
+mistake in that list, a single sample, needs no method: each correct latency is an example.)
 
-The methods take turns of a few steps, in a shuffled order that is then reversed; otherwise a change in the machine's
-speed would look like the effect of a mistake. Each turn starts after a synchronisation, with a step that does not
-count.
+After the warm-up, the methods take turns of up to TURN_STEPS steps, in a shuffled order that is then reversed;
+otherwise a change in the machine's speed would look like the effect of a mistake. Each turn starts after a
+synchronisation, with a step that does not count.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ Method = Callable[[int], list[float]]
 """Times a number of steps and returns the seconds of each; the device is idle before and after."""
 
 TURN_STEPS = 50
-"""Number of steps in a turn. A deep network fills a GPU's queue within a few of them, and the others find it full."""
+"""Maximum number of steps timed in a row with one method before the next is used. Without synchronisation, a deep
+network fills a GPU's queue within a few of them."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
-    """How many of `steps` steps fit into `longest_s`, but at least one turn."""
+    """Reduce `steps` to the number that fits into `longest_s`, but not below TURN_STEPS."""
     if steps * step_s <= longest_s:
         return steps
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
@@ -45,7 +46,8 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
 def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
     """Measure `steps` latencies with each method, interleaved in an order set by the seed.
 
-    Returns a column for each method, and percentiles with their intervals; few steps give no 95th or 99th.
+    Returns a column for each method, and the percentiles of `latencies_s` with their intervals. A percentile is None if
+    there are too few steps for its interval.
     """
     order, random = list(methods), Random(seed)
     latencies_s: dict[str, list[float]] = {method: [] for method in methods}
@@ -75,7 +77,7 @@ def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
 
 
 def mistaken_methods(step: Step, step_with_transfers: Step | None, watch: Stopwatch) -> dict[str, Method]:
-    """The mistakes that can be made on a warm accelerator, by column; on a CPU they make no difference."""
+    """The methods with mistakes that can be made on a warm accelerator, by column."""
     methods: dict[str, Method] = {"latencies_unsynchronised_s": lambda steps: time_unsynchronised(step, steps, watch)}
     if step_with_transfers:
         methods["latencies_transfer_s"] = lambda steps: time_latencies(step_with_transfers, steps, watch)
@@ -104,7 +106,7 @@ def time_cold(
 ) -> tuple[float, ...]:
     """Seconds of each of the process's first `steps` steps, without warm-up, synchronised one by one.
 
-    Runs only as many steps as fit into `longest_s`, but at least two. Raises TooSlowError if, judging by the second
+    After the second step, the number of steps is reduced by `fitting`. Raises TooSlowError if, judging by the second
     step, these and `later_steps` would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)

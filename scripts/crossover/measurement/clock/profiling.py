@@ -12,7 +12,7 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Slow steps are profiled for about this long, since torch is slow to process the events of a large model."""
+"""Slow steps are profiled for about this many seconds, since torch is slow to process the events of a large model."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""
@@ -24,7 +24,7 @@ class DeviceProfile(NamedTuple):
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """Busy time without transfers (on XPU with them)."""
+    """Busy time, on CUDA without transfers."""
     kernels: float
     """Number of kernels and copies."""
 
@@ -41,7 +41,7 @@ def profile_device(
     transfers: tuple[str, ...] = (COPY_IN,),
     most_steps: int = PROFILED_STEPS,
 ) -> DeviceProfile | None:
-    """Profile a few steps of about `step_time_s`; None if no kernel or copy ran, or for a device not in PROFILED.
+    """Profile a few steps that take about `step_time_s` each; None if nothing ran, or for a device not in PROFILED.
 
     `transfers` are name prefixes of copies that do not count as the device's work.
     """

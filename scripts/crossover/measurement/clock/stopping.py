@@ -13,7 +13,7 @@ T_975_19 = 2.0930240544082634
 """97.5 % quantile of the t distribution with 19 degrees of freedom, for 20 batches."""
 
 STEADY_STEPS = 20
-"""Minimum number of steps in each of the two groups that a warm-up compares."""
+"""Minimum number of steps in each of the two groups that a warm-up compares, before `warmup_long_s`."""
 
 CHECKED_EVERY = 10
 """Number of samples between two checks of a timing's precision."""
@@ -36,7 +36,7 @@ class Course:
 def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
     """True if a warm-up, whose samples are cycles, has enough steps and seconds and is steady.
 
-    In a long warm-up of few slow steps, groups of two are compared.
+    After `warmup_long_s`, two samples are enough for a group, so that a few slow steps may suffice.
     """
     group = max(2, math.ceil(STEADY_STEPS / cycle_steps))
     long_enough = course.steps >= effort.warmup_min_steps and course.seconds >= effort.warmup_min_s
@@ -46,7 +46,7 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 
 
 def timed_enough(course: Course, effort: Effort) -> bool:
-    """True if the timing has reached its cap, or has enough blocks, seconds and precision at a check.
+    """True if the timing has reached `timed_max_s`, or has enough blocks, seconds and precision at a check.
 
     A timing may stop too early in a quiet moment; the spread between trials reveals this.
     """
@@ -62,8 +62,8 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
     """True if a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
     A group is a quarter of the samples, but at least `group`: across 40 short steps, even a clock rate that rises over
-    seconds would look steady. The number of samples grows by 2 to 3 % between two checks, because sorting them after
-    each step would slow the steps down.
+    seconds would look steady. From 64 samples on, their number grows by 2 to 3 % between two checks, because sorting
+    them after each step would slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)

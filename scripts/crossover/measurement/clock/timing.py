@@ -23,7 +23,7 @@ from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Number of steps that the numerical check, the memory pass and the count of operations run."""
+"""Approximate number of steps that the numerical check, the memory pass and the count of operations run."""
 
 PROBES = 2
 """Number of consecutive slow steps that end a trial; a single one may be a stall of the machine."""
@@ -43,15 +43,13 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a trial; tests pass fake ones."""
+    """The clocks of a trial; `mark` and `between_s` are those of an `OpenDevice`. Tests pass fake ones."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
     synchronise: Callable[[], None]
     mark: Callable[[], Any] | None = None
-    """Records a timestamp in the device's queue; None for a device without timestamps."""
     between_s: Callable[[Any, Any], float] | None = None
-    """Device time in seconds between two timestamps that the device has passed."""
     counts: Callable[[], Mapping[str, int]] = dict
     """Reads counters that only rise, by column name, before the first and after the last timed block."""
 
@@ -75,11 +73,11 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
-    Returns columns of `Measurement`, which include the rise of each counter during the timed blocks, and flags from
-    `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`, with one
-    synchronisation before and one after it. No sample is dropped. `ran_s` is the duration of each step that has run
-    already; all but the first count as warm-up. Raises TooSlowError if, judging by the next step, even the shortest
-    trial with `later_steps` after the timing would exceed `time_limit_s`.
+    Returns columns of `Measurement`, which include the increase of each counter during the timed blocks, and flags from
+    `config.words.FLAGS`. A block is a number of whole cycles that took at least `effort.block_min_s` when it was
+    chosen, with one synchronisation before and one after it. No sample is dropped. `ran_s` is the duration of each step
+    that has run already; all but the first count as warm-up. Raises TooSlowError if, judging by the next steps, even
+    the shortest trial with `later_steps` after the timing would exceed `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -126,7 +124,7 @@ def _probe(
 ) -> list[float]:
     """Run one more step, or up to PROBES while they are too slow; returns the seconds of all steps so far.
 
-    Raises TooSlowError if the last step is too slow as well, or if the time limit has passed.
+    Raises TooSlowError if all PROBES steps are too slow, or if the time limit has passed.
     """
     probed_s = list(ran_s)
     while True:
@@ -254,7 +252,7 @@ class Phases:
         self._last_s = clock_s()
 
     def end(self, name: str) -> None:
-        """End the present phase, and name it."""
+        """End the current phase, and name it."""
         now_s = self.clock_s()
         self.spent_s[name] = now_s - self._last_s
         self._last_s = now_s

@@ -1,8 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before and read after (`ru_maxrss` would be inherited from the parent). It does
-not exactly show the memory of tensors: its per-CPU counters lag (by at most 32 MiB on 64 CPUs), and the heap keeps
-freed memory and has gaps (up to 13 MB in most models tried).
+The kernel's high-water mark is reset before and read after (`ru_maxrss` would be inherited from the parent). The mark
+is not exactly the memory of tensors: the kernel's per-CPU counters lag (by at most 32 MiB on 64 CPUs), and the heap
+keeps freed memory and has gaps (up to 13 MB in most models tried).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAMPLING_INTERVAL_S = 0.001
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
     """Run a function and measure this process's resident memory; returns columns of `Measurement`.
 
-    Without the kernel's high-water mark `VmHWM`, the memory is sampled, which can miss a short peak.
+    If the kernel's high-water mark `VmHWM` cannot be read or reset, the memory is sampled, which can miss a short peak.
     """
     gc.collect()
     trim_heap()

@@ -1,9 +1,9 @@
 """A memory limit for a cell, so that the search for its largest batch does not exhaust the machine's memory.
 
-On the CPU the kernel enforces it through RLIMIT_DATA, and torch's allocator raises its usual error. RLIMIT_AS would
-also count reserved addresses, and a CUDA driver reserves more than any machine's memory. The limit is set after torch
-has started its threads, since a failure to load a library or to start a thread ends the process. An allocation that
-bypasses torch's allocator may fail in another way (oneDNN: "could not create a primitive").
+On the CPU the kernel enforces the limit through RLIMIT_DATA, and torch's allocator raises its usual error. RLIMIT_AS
+would also count reserved addresses, and a CUDA driver reserves more than any machine's memory. The limit is set after
+torch has started its threads, since a failure to load a library or to start a thread ends the process. An allocation
+that bypasses torch's allocator may fail with another error (oneDNN: "could not create a primitive").
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: in
 
 
 def limit_host(limit_bytes: int) -> None:
-    """Let the kernel limit this process to `limit_bytes` on top of its present data."""
+    """Let the kernel limit this process to `limit_bytes` on top of its current data; never raises an earlier limit."""
     _start_torch()
     gc.collect()
     trim_heap()  # otherwise the step could reuse freed memory that does not count towards the limit
@@ -47,7 +47,7 @@ def limit_host(limit_bytes: int) -> None:
         lower = min([data_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])
         resource.setrlimit(resource.RLIMIT_DATA, (lower, present[1]))
     if data_bytes is None or not _is_refused(limit_bytes + mmap.PAGESIZE):
-        raise UnsupportedError("a memory limit on the CPU needs a kernel that keeps RLIMIT_DATA, such as Linux")
+        raise UnsupportedError("a memory limit on the CPU needs a kernel that enforces RLIMIT_DATA, such as Linux")
 
 
 def _start_torch() -> None:

@@ -36,7 +36,7 @@ STEPS = 2
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
 ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
-"""Roles of a storage by priority; `outside` is one that existed before the step."""
+"""Roles of a storage by priority; `outside` is for other storages that existed before the step."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Subject:
     model: nn.Module
     optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
-    """Tensors of the dataset on the device."""
+    """Tensors other than the model's that stay on the device between steps."""
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
@@ -89,11 +89,10 @@ def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | N
 def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]) -> dict[str, int]:
     """Split the peak that `measure_memory` returned into parts, by observing one eager step.
 
-    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak minus the parts: temporaries,
-    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak minus the
-    parts' growth: temporaries, workspaces, gaps in the heap; never below 0, although the kernel's counters lag. MPS
-    has no peak and therefore no rest. Errors of the observed step are raised; some steps with derivatives in their
-    forward pass fail.
+    `other_bytes` is the rest of the peak, at least 0. On an accelerator it is the allocated peak minus the parts:
+    temporaries, workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak
+    minus the parts' growth: temporaries, workspaces, gaps in the heap. MPS has no peak and therefore no rest. Raises
+    the observed step's errors; some steps that compute derivatives in their forward pass fail.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -110,9 +109,9 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 
 
 def process_bytes(uuid: str | None) -> int | None:
-    """Memory of this process on an NVIDIA GPU as reported by NVML: context, libraries and allocator together.
+    """Memory of this process on an NVIDIA GPU: context, libraries and allocator together.
 
-    None without an NVIDIA driver, or if process ids are in another namespace (a container).
+    None if NVML reports no memory for this process, as in a container with its own PID namespace.
     """
     with open_gpu(uuid, pynvml) as gpu:
         running = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
@@ -125,9 +124,9 @@ class Split:
     """Memory at the peak of a step, by role."""
 
     columns: dict[str, int]
-    """Bytes by column, such as `parameter_bytes`. Activations are all that is kept for the backward pass, including
-    autocast's copies of weights, and the batch unless it is a view of resident data. Resident are the dataset and the
-    model's buffers."""
+    """Bytes by column, such as `parameter_bytes`. Activations are all tensors saved for the backward pass, including
+    autocast's copies of weights, and the batch unless it is a view of resident data. `resident_bytes` are the resident
+    data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
 
@@ -192,7 +191,7 @@ class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
     `level` reads the device's high-water mark, by default the sum of the live storages. The peak is at the last
-    operation that raised it.
+    operation that raised the level to a new maximum.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -212,7 +211,7 @@ class Ledger:
                 self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
-        """Set the role of storages, unless theirs has a higher priority."""
+        """Give storages a role, unless they have one of higher priority."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 life = self._life_of(part, role)
@@ -220,7 +219,7 @@ class Ledger:
                     life.role = min(life.role, role, key=ROLES.index)
 
     def tick(self) -> None:
-        """End an operation; it becomes the moment of the peak if it raised the level."""
+        """End an operation; it becomes the moment of the peak if it raised the level to a new maximum."""
         level = self._level()
         if level > self._highest:
             self._highest, self.peak_moment = level, self.clock

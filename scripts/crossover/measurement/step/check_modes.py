@@ -20,14 +20,13 @@ DRAWING = {
 
 
 class SameDraws(TorchFunctionMode):
-    """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
+    """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    Torch's own generators stay unchanged. If one has changed afterwards, the model drew numbers that this mode could
-    not intercept, for example in compiled code or inside a torch function.
+    Torch's default generator on the host stays unchanged. If it has changed afterwards, the model drew numbers that
+    this mode could not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor
-    """State of the sequence's generator."""
     drew = False
     """Whether random numbers were drawn since the mode was entered."""
 
@@ -67,7 +66,7 @@ class SameDraws(TorchFunctionMode):
 
 
 def _on_host(value: Any) -> Any:
-    """Copy a tensor to a fixed device, type and layout, since the numbers drawn depend on all three."""
+    """Copy a tensor to the host; device, layout and floating-point type are fixed, since they affect the draws."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
@@ -82,7 +81,7 @@ class RoundingNoise(TorchDispatchMode):
     """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
 
     The effect on the result shows how well the model is conditioned (Monte Carlo arithmetic, Parker 1997). Whole
-    numbers, as in masks and counts, get no noise, since floating point represents them exactly.
+    numbers, as in masks and counts, get no noise, since floating point usually represents them exactly.
     """
 
     def __init__(self, share: float, seed: int) -> None:

@@ -1,7 +1,7 @@
-"""Device, threads and torch's settings: set before a job imports a workload, and checked after its last step.
+"""Set torch's settings and number of threads before a workload is imported; check them and a task's device later.
 
-Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so every setting is set explicitly. Precisions
-are set for each backend and operation, the leaves in torch's hierarchy of settings.
+Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so precisions are set explicitly for each
+backend and operation, the leaves in torch's hierarchy of settings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves, which inductor reads too."""
+"""Precision settings above the leaves; inductor reads them."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
@@ -46,14 +46,14 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Config keys that replace a setting, by a pattern for the setting's name."""
+"""Config keys to use instead of a setting, by a pattern for the setting's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
-    """Return why a task did not run on the leased device; None if it did or if that is unknown.
+    """Return why a task is not on the requested device; None if it is or if that is unknown.
 
-    `uuid` is that of the leased GPU or MIG instance, `board` that of the instance's GPU; torch reports either for an
-    instance.
+    `uuid` identifies the leased GPU or MIG instance, `board` the GPU itself. For an instance, torch reports one or the
+    other.
     """
     device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
     if others := sorted(device_types - {target.device.type}):
@@ -67,14 +67,14 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | 
 
 
 def seed_all(seed: int) -> None:
-    """Seed Python's, NumPy's and torch's generators; a fork inherits their states from the trial server."""
+    """Seed Python's, NumPy's and torch's generators, whose states a fork inherits from the trial server."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the number of threads and all settings; returns the values that `read_switches` must return later."""
+    """Set the number of threads and the settings; returns the values that `read_switches` must return later."""
     torch.set_num_threads(threads)
     # Inductor and `torch.backends.cudnn.flags` read the older settings, which must agree with the new ones.
     with warnings.catch_warnings(action="ignore"):  # torch warns that the older settings are deprecated
@@ -90,8 +90,8 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 def read_switches() -> dict[str, Any]:
     """The current settings and numbers of threads, as plain values.
 
-    Some of them are not set by `set_switches`, but must keep the values of a fresh process. Gradient mode is left out:
-    training fails without gradients, and inference disables them.
+    Those that `set_switches` does not set must keep the values of a fresh process. Gradient mode is left out: training
+    fails without gradients, and inference disables them.
     """
     cuda = torch.backends.cuda
     return _read([*_switches("fp32"), *PARENTS]) | {
@@ -112,7 +112,7 @@ def read_switches() -> dict[str, Any]:
 
 
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
-    """One line on the settings that differ from the expected ones, with what to do; None if all agree."""
+    """A message that names the settings that differ from the expected ones; None if all agree."""
     names = [name for name, value in expected.items() if current[name] != value]
     changed = ", ".join(f"{name} changed from {expected[name]} to {current[name]}" for name in names)
     keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
@@ -121,7 +121,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads settings and threads at each operator, to detect a step that changes a setting and restores it."""
+    """Reads the settings at each operator, to detect a step that changes one and restores it."""
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
@@ -147,6 +147,5 @@ def _read(names: Iterable[str]) -> dict[str, Any]:
 
 @cache
 def _attribute(name: str) -> tuple[Any, str]:
-    """The object and attribute name of a setting."""
     owner, _, key = name.rpartition(".")
     return (attrgetter(owner)(torch.backends) if owner else torch.backends), key

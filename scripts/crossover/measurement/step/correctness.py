@@ -1,13 +1,14 @@
 """The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
 Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
-training's loss, all outputs of an inference) and, after a backward pass, the gradients of all parameters as one vector.
-If double precision would take long for the whole batch, only some rows are compared: a training is run on these rows,
-an inference on the whole batch as timed, provided that its rows do not depend on each other.
+training's loss; an inference's outputs, without integer ones if any is floating-point) and, after a backward pass, the
+gradients of all parameters as one vector. If double precision would take too long for the whole batch, only some rows
+are compared: a training is run on these rows, an inference on the whole batch as timed, provided that its rows do not
+depend on each other.
 
 How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
 of a fresh ResNet by up to 6e-2. If an error exceeds plain rounding, noise is added after each operation of the
-reference, and the error is compared with the effect of the noise.
+reference, and the error is compared with the effect of this noise.
 """
 
 from __future__ import annotations
@@ -40,36 +41,36 @@ ROUNDING = {
     "bf16": 2.0**-7,
     "fp16": 2.0**-10,
 }
-"""Relative noise that simulates rounding: 16 times the rounding error of a number in fp64 and fp32, where each addition
-is rounded, and twice that error in the other precisions, which sum in fp32."""
+"""Relative noise that simulates rounding: 16 times the unit roundoff in fp64 and fp32, where each addition is rounded,
+and twice the unit roundoff in the other precisions, which usually sum in fp32."""
 
 LARGER_NOISE = {"fp64": 8.0, "fp32": 8.0}
 """Factor by which noise is enlarged before an error counts as wrong; 4 in the other precisions. Rounding may change the
 sign of a value before a ReLU, and so its gradient. This is rare, but larger noise reveals its effect."""
 
 NOISE_MARGIN = 3.0
-"""Noise explains an error of up to this multiple of its effect."""
+"""Noise explains an error of up to this multiple of the noise's effect."""
 
 DRAWS_MAX = 2
-"""Maximum number of runs with noise."""
+"""Maximum number of runs with noise of the same size."""
 
 ERROR_MAX = 0.5
 """Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Number of attempts, each with fresh weights and another batch; a result must be wrong in all of them to be wrong."""
+"""Number of attempts, each with fresh weights and the next batch; a result is wrong if it is wrong in all of them."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""The whole batch is compared if the reference takes no longer than this, in seconds."""
+"""If the reference would take longer than this, in seconds, only some rows of the batch are compared, if possible."""
 
 LONGEST_BATCH_S = 5.0
 """Time limit of the reference in seconds, for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
-"""A reference that is faster than this, in seconds, needs little memory."""
+"""A reference that takes no longer than this, in seconds, is assumed to fit into memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -93,9 +94,9 @@ def compare_with_reference(
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare a batch of a task with double precision; leaves fresh weights in the task's model.
+    """Compare a task's step with double precision; leaves fresh weights in the task's model.
 
-    `grown_bytes` runs a function and returns by how much the host's memory grew.
+    `grown_bytes` runs a function and returns by how much the memory of this process grew.
     """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
@@ -123,7 +124,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def run_step(inputs: Any) -> Values:
-        # Some rows of a training would be compiled anew, so they run eagerly; `timed_check` checks the compiled step.
+        # A training on some rows would be compiled anew, so it runs eagerly; `timed_check` checks the compiled step.
         eagerly = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
         with torch.compiler.set_stance("force_eager") if eagerly else nullcontext():
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
@@ -188,12 +189,12 @@ class Part:
     exact: Values | None = None
     """The reference's values, if they have been computed."""
     rows: torch.Tensor | None = None
-    """The rows of the step's outputs that are compared with all outputs of the reference; None: all."""
+    """Indices of the rows of the step's outputs that are compared; None: all."""
     count: int | None = None
     """Number of the batch's rows that are compared; None: all."""
 
     def select(self, values: Values) -> Values:
-        """The step's values that are compared."""
+        """Reduce the step's values to those that are compared."""
         return values if self.rows is None else _rows_of(values, self.rows)
 
 
@@ -209,7 +210,7 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some rows if the reference would take long; raises UncheckedError if neither can be used."""
+    """The whole batch, or some rows if it would take too long; raises UncheckedError if neither can be compared."""
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -259,7 +260,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if outputs have one row per sample, and those of the compared rows stay the same when all others change."""
+    """True if outputs have one row per sample, and the compared rows do not change when all other rows do."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -271,7 +272,7 @@ def _rows_are_independent(
 
 
 def _check_comparable(values: Values, exact: Values) -> None:
-    """Raise UncheckedError if no number is finite or the outputs differ in size, as in a model that selects boxes."""
+    """Raise UncheckedError if no exact value is finite or the outputs differ in size, as those of a detector may."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step returns no numbers to compare")
@@ -288,10 +289,10 @@ def judge(
     rerun_difference: Callable[[], Errors],
     precision: str,
 ) -> Answer:
-    """The verdict: right if noise as large as rounding explains the errors, wrong if larger noise does not.
+    """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
 
     `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
-    `rerun_difference()` that of the step's result in a second run.
+    `rerun_difference()` the relative change of the step's result in a second run.
     """
     advice = "leave this precision out if fp32 is right"
     if precision in LARGER_NOISE:
@@ -346,10 +347,10 @@ def _evaluate(
     inputs: Any,
     *contexts: AbstractContextManager[Any],
 ) -> Values:
-    """A training's loss and gradients, or all outputs of an inference.
+    """A training's loss and gradients, or an inference's outputs, without integer ones if any is floating-point.
 
     The loss is scaled as in the step, and the gradients are scaled back. On overflow the scale is halved, as in the
-    step, and the forward pass is repeated, since a compiled graph cannot go backward twice.
+    step, and the forward pass is repeated, since a compiled graph cannot run backward twice.
     """
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
@@ -367,7 +368,7 @@ def _evaluate(
         for tensor in tensors_of(inputs):
             tensor.grad = None  # a model may require gradients of its inputs
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            # A division would need memory for a second copy of all gradients.
+            # Even a division by 1 would need memory for a second copy of all gradients.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
             return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
@@ -378,7 +379,6 @@ def _has_fractions(tensor: torch.Tensor) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """Convert a nested, quantized or sparse tensor to a dense one."""
     if tensor.is_nested:
         tensor = torch.nested.to_padded_tensor(tensor, 0.0)
     if tensor.is_quantized:
@@ -400,15 +400,15 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """The gradients of a loss for all parameters; zeros for parameters on which it does not depend.
+    """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend.
 
-    The gradients pass through the parameters' `grad`, as reentrant checkpoints require; its values are restored.
+    Reentrant checkpoints need gradients in the parameters' `grad`, whose earlier values are restored afterwards.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]
     for parameter in parameters:
         parameter.grad = None
-    # torch.autograd.backward would run outside of the modes, but checkpointed layers draw random numbers again here.
+    # torch.autograd.backward would suspend SameDraws, but checkpointed layers draw random numbers in the backward pass.
     _engine_run_backward((loss,), (torch.ones_like(loss),), False, False, (), True, True)
     gradients = [torch.zeros_like(p) if p.grad is None else _dense(p.grad) for p in parameters]
     for parameter, gradient in zip(parameters, before, strict=True):
@@ -417,7 +417,7 @@ def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
 
 
 def errors_between(values: Values, exact: Values) -> Errors:
-    """The relative error of each kind of value that can be compared."""
+    """The relative error of each kind of value; kinds that cannot be compared are left out."""
     errors = {name: relative_error(tensors, exact[name]) for name, tensors in values.items()}
     return {name: error for name, error in errors.items() if error is not None}
 
@@ -425,7 +425,7 @@ def errors_between(values: Values, exact: Values) -> Errors:
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
     """Euclidean norm of the difference, relative to that of the exact values.
 
-    Non-finite exact values, as at masked positions, are ignored. None if there are no values, NaN if the sizes differ
+    Non-finite exact values, as at masked positions, are ignored. None if there are no others, NaN if the sizes differ
     or a value is not finite where the exact one is.
     """
     difference = norm = 0.0
@@ -454,7 +454,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Disable dropout in the block, since the two sides of a comparison would draw different numbers.
+    """Disable the dropout of layers in the block, since the two sides of a comparison would draw different numbers.
 
     Layers in evaluation mode drop nothing and stay unchanged, since a change would recompile them.
     """

@@ -13,7 +13,7 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""Clock cycles; 0.1 ms on a GPU at 2.5 GHz, longer at a lower clock. The host launches an operator in less time."""
+"""Takes 0.1 ms on a GPU at 2.5 GHz, and longer at a lower clock. The host usually launches an operator in less time."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class OpenDevice:
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None
-    """Name of the model; None for the CPU."""
+    """None for the CPU."""
     uuid: str | None = None
     memory_bytes: int | None = None
     mark: Callable[[], Any] | None = None
     """Records a timestamp in the device's queue; None for a device without timestamps."""
     between_s: Callable[[Any, Any], float] | None = None
-    """Seconds between two timestamps."""
+    """Seconds between two timestamps that the device has passed."""
     occupy: Callable[[], None] | None = None
-    """Keeps the device busy for 0.1 ms, so that the host gets ahead of it."""
+    """Keeps the device busy for OCCUPIED_CYCLES, so that the host gets ahead of it."""
 
 
 def open_device(kind: str) -> OpenDevice:

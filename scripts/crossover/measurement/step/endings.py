@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
-Any other error is the user's mistake, a bug, or a lack of support by the device, the precision or the execution. The
-message does not show which, so `process.attempts` tries the same step on the CPU in fp32.
+An error without a status is the user's mistake, a bug, or a lack of support by the device, the precision or the
+execution. The message does not show which, so `process.attempts` tries the same step eagerly on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PERHAPS_OUT_OF_MEMORY = re.compile(
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that may mean out of memory, or something else."""
+"""Messages that may mean out of memory or something else."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
@@ -45,7 +45,7 @@ LACKING = re.compile(
 """Messages for an operation or a precision that a device does not support."""
 
 NEARLY_FULL_SHARE = 0.02
-"""Share of free memory below which a device counts as full, since a library's workspace would no longer fit."""
+"""Share of free memory below which a device counts as full, since a library's workspace may no longer fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
@@ -63,7 +63,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """Like `early_end`, but the device's free memory decides whether a doubtful error is `oom`.
+    """Like `early_end`, but for an unclear error, the device's free memory (if known) decides whether it is `oom`.
 
     Raises UserError for a full /dev/shm.
     """
@@ -90,7 +90,7 @@ def free_memory_share(device: torch.device) -> float | None:
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The RefusedError for a step that failed, but may run on the CPU in fp32."""
+    """The RefusedError for a step that failed but may run in `process.jobs.plain_cell`."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))
@@ -107,7 +107,7 @@ def original(error: BaseException) -> BaseException:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message (with the second if the first ends in a colon), or else its type."""
+    """The first line of an error's message (with the second if the first ends in a colon), or else the error's type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 

@@ -24,10 +24,10 @@ CAPTURE_WARMUP_STEPS = 3
 
 COMPARED_BATCHES = 8
 COMPARED_S = 1.0
-"""Maximum number of batches, and seconds, in the check for changing shapes before a compilation or capture."""
+"""Maximum number of batches, and of seconds, in the check for changing batches before a compilation or capture."""
 
 RECOMPILED_MAX = 4
-"""Recompilations allowed after the first step; torch gives up after 8 and runs eagerly."""
+"""Number of recompilations allowed; torch gives up after 8 and runs eagerly."""
 
 READ_BY_HOST_MAX = 4096
 """Maximum number of elements of an integer tensor on the host, such as lengths, that is compared by value."""
@@ -47,9 +47,9 @@ class Execution:
     dynamic_shapes: bool | None = None
     """Whether the step was compiled for changing shapes; None if it is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled again and again; called between steps."""
+    """Raises UnsupportedError for a step that is recompiled again and again; called at each synchronisation."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """The results of a CUDA graph's last replay: a training's loss, an inference's outputs."""
+    """The results of a CUDA graph's last replay (a training's loss, an inference's outputs); None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
@@ -87,15 +87,15 @@ def _compiled(task: Task) -> Execution:
 
 
 def compiled_graphs() -> int:
-    """Number of graphs compiled in this process, without importing dynamo."""
+    """Number of graphs compiled in this process; does not import dynamo."""
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a function that counts between how many of its calls graphs were compiled, and raises if too many.
+    """Return a function that raises UnsupportedError if graphs were compiled before too many of its calls.
 
-    Before the first call, the first step is compiled.
+    One call, after the first step, is expected to find a compilation.
     """
     compiled, recompiled = compiled_graphs(), 0
 
@@ -116,7 +116,7 @@ Signature = tuple[Any, ...]
 
 
 def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
-    """The signature of a task's first batch, and the next differing one (None if all batches agree)."""
+    """The signature of a task's next batch, and the first one after it that differs (None if the next few agree)."""
     first = signature(task.next_inputs(), device)
     deadline_s = time.perf_counter() + COMPARED_S
     for _ in range(COMPARED_BATCHES - 1):
@@ -130,8 +130,8 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, they include the values of short integer tensors elsewhere, such as lengths that the host
-    reads.
+    For a step on `device`, they include the values of short integer tensors on other devices, such as lengths that the
+    host reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -230,10 +230,10 @@ def _batch_change(first: Signature, other: Signature) -> str:
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     """A CUDA graph of the device's work of a step, whose replays read their inputs from `buffers`.
 
-    Raises UnsupportedError for a step that runs eagerly but not in a graph, or differently.
+    Raises UnsupportedError if the step draws random numbers on the host or cannot be captured.
     """
     device = task.arithmetic.device
-    # If a workload accumulates a sum over steps, the sum refers to autograd's graph of the warm-up, which is harmless.
+    # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))

@@ -1,9 +1,9 @@
 """Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
 
 FLOPs are those of matrix products, convolutions and attention, as torch counts them; a multiplication and an addition
-are two. A step with recurrent layers, transforms or decompositions has no count, since torch does not count their
-products. An eager step is counted, with all accumulated batches, forward passes repeated by checkpoints and the
-optimizer's products, so the count does not depend on what a compiler or graph eliminates.
+are two. A step with an operator in UNCOUNTED, such as a recurrent layer or a Fourier transform, has no count. An eager
+step is counted, with all accumulated batches, forward passes repeated by checkpoints and the optimizer's products, so
+the count does not depend on what a compiler or graph eliminates.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def count_work(
 ) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
 
-    `watch` is another mode to run the step in. The counters roughly triple the step's launch time.
+    `watch` is another mode to run the step in.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
     counting: Any = FlopCounterMode(display=False, custom_mapping=_attention_formulas())
@@ -83,9 +83,9 @@ GROUPS = ("products", "others")
 class OperatorWork(TorchDispatchMode):
     """Sums the bytes that operators move, and their times, for products and for other operators.
 
-    An operator moves each of its tensors at least once. Bytes are binned by the operator's working set, since data
-    that fit into a cache move faster. A GPU is kept busy before each operator, so that the host gets ahead and the time
-    is the GPU's.
+    Each operator is assumed to read its inputs and write its outputs once. Bytes are binned by the operator's working
+    set, since data that fit into a cache move faster. A CUDA device is kept busy before each operator, so that the host
+    gets ahead and the time is the device's.
     """
 
     def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
@@ -154,7 +154,7 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     is_view = not changed and all(key[0] in storages for key in outputs)
     leaves = tree_leaves((args, kwargs, results))
     device_types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()}
-    # A copy between host and device passes through the link, not through one memory.
+    # A copy between host and device is limited by the link between them, not by a memory.
     if name in NOT_TOUCHED or is_view or len(device_types) > 1:
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
@@ -188,7 +188,7 @@ def _storage_key(tensor: torch.Tensor) -> tuple[Any, Any]:
 
 
 def _attention_formulas() -> dict[Any, Callable[..., int]]:
-    """Torch's formulas for CUDA's fused attention, by the operators of other devices."""
+    """Torch's formulas for CUDA's fused attention, for the operators of other devices."""
 
     def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
         return int(sdpa_flop_count(query, key, value))
@@ -206,7 +206,7 @@ CALLING_S = 1e-4
 """Seconds of each gap that do not count as host work, since Python takes tens of microseconds to call an operator."""
 
 GAP_STEPS = 5
-"""Number of steps; the minimum counts, since a stall of the machine is not work."""
+"""Number of steps with measured gaps; their minimum is used, since a stall of the machine is not work."""
 
 
 class OperatorGaps(TorchDispatchMode):
@@ -230,10 +230,7 @@ class OperatorGaps(TorchDispatchMode):
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds per step of host work outside of torch's operators, such as an environment, NumPy, a tokenizer or a file.
-
-    The minimum over a few steps.
-    """
+    """Seconds per step of host work outside of torch's operators, such as an environment, NumPy or a tokenizer."""
     seconds: list[float] = []
     for _ in range(GAP_STEPS):
         with OperatorGaps(clock_s) as gaps:

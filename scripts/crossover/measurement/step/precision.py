@@ -18,8 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Maximum number of consecutive updates that a loss scaler may skip. Each halves the scale, which starts at
-2^16; at 2^-14 an overflow has another cause."""
+"""Maximum number of consecutive updates that a loss scaler may skip. Each skipped update halves the scale, which starts
+at 2^16; at 2^-14 an overflow has another cause."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,10 @@ class Arithmetic:
         return torch.autocast(self.device.type, self.autocast_dtype)
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Run the backward pass of a loss, scaled if there is a scaler."""
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Update the weights by the gradients of one or more backward passes."""
+        """Update the weights, unless the scaler finds an overflow."""
         if self.scaler is None:
             optimizer.step()
         else:

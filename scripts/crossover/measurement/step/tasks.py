@@ -1,7 +1,7 @@
 """Tasks: a workload's step, divided into the parts that timing, CUDA graphs and the numerical check need.
 
-A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward`), then the host's
-(`end_step`). If batches are in host memory (`copy_each_step`), it also copies them to the device and the results back.
+A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward`), then the host's work
+(`end_step`). After `copy_each_step`, a step also copies its batch to the device and its results back.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ def to_host(results: Sequence[torch.Tensor]) -> None:
 
 
 Errors = dict[str, float]
-"""Relative errors in the Euclidean norm, by what was compared: `result`, `gradient`."""
+"""Relative errors in the Euclidean norm, by what was compared, such as `result` or `gradient`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's result: right, unless a reason is set."""
+    """The verdict on a step's result: right, unless `wrong` or `unchecked` is set."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
+    """Why the result is wrong."""
     unchecked: str | None = None
     """Why the result could not be judged."""
     rows: int | None = None
@@ -57,11 +58,11 @@ class Task(ABC):
     is_function: bool = False
     """Whether the step is a plain function, without a model."""
     checked_rows: int = 32
-    """Number of rows that the numerical check compares if double precision would take long for the whole batch."""
+    """Number of rows that the numerical check compares if double precision would take too long for the whole batch."""
     batched: bool = True
     """Whether each row of each input is a sample."""
     not_comparable: str | None = None
-    """Why the numerical check is skipped, for a step whose result cannot be reproduced."""
+    """Why the numerical check is skipped; None if it is not."""
     samples_taken: int | None = None
     """Number of samples in all batches so far; None if each batch has the cell's batch size."""
     sample_name: str = "samples"
@@ -73,7 +74,7 @@ class Task(ABC):
     flags: tuple[str, ...] = ()
     """Flags for the row, from `config.words.FLAGS`."""
     copies: bool = False
-    """Whether each step copies its batch from host memory and its results back."""
+    """Whether `copy_each_step` makes each step copy its batch from host memory and its results back."""
     pinned: bool = False
     """Whether the batches that are copied are in pinned memory."""
     host_ids: Collection[int] = frozenset()
@@ -97,7 +98,7 @@ class Task(ABC):
         self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
-        """The next batch on the device, as nested containers; by default always the resident tensors."""
+        """The next batch, usually on the device, as nested containers; by default always the resident tensors."""
         return self.resident
 
     def next_batch(self) -> tuple[Any, ...]:
@@ -116,8 +117,8 @@ class Task(ABC):
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         """The model's results for a batch, all of which are passed to `observe`.
 
-        In training, the first is the loss (a scalar), and it alone is checked. In inference, they are the outputs, and
-        all are checked.
+        In training, the first result is the loss (a scalar), and only the loss is checked. In inference, the results
+        are the model's outputs.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
@@ -146,7 +147,7 @@ class Task(ABC):
         return None
 
     def own_errors(self) -> dict[str, float] | None:
-        """Errors as defined by the workload's source: `max_abs_error`, `max_relative_error` or both."""
+        """Errors as defined by the workload's source, if any: `max_abs_error`, `max_relative_error` or both."""
         return None
 
 
@@ -182,7 +183,7 @@ class TrainingTask(GradientTask):
 
 
 class InferenceTask(Task):
-    """An inference pass: evaluation mode, no gradients."""
+    """An inference pass: evaluation mode, and usually no gradients."""
 
     takes_gradients: bool = False
     """Whether the forward pass computes derivatives, for which gradients must be enabled."""
@@ -198,7 +199,7 @@ class InferenceTask(Task):
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
-        """Run a step with copies of its batch to the device and its results back, which wait for the device."""
+        """Run a step that copies its batch from pageable memory to the device and its results back."""
         results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
         to_host(results)
@@ -217,8 +218,8 @@ def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tens
 def copy_each_step(task: Task, pinned: bool) -> None:
     """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
 
-    From pinned memory, the host does not wait for the batch to be copied; it always waits for the results, which go to
-    pageable memory. Raises UnsupportedError for tensors that cannot be pinned, and for a workload that makes its
+    With pinned memory, the host does not wait until the batch is copied. The host always waits for the results, which
+    go to pageable memory. Raises UnsupportedError for tensors that cannot be pinned, and for a workload that makes its
     batches on the device.
     """
 

@@ -29,7 +29,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Number of steps on each side, enough to reveal state that changes in every second, third or fifth step."""
+"""Number of steps on each side, enough to reveal most state that changes every few steps."""
 
 FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
@@ -82,7 +82,7 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
         # draws the same.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # both kinds of steps have run before, but not with both in memory
+    except Exception as error:  # eager and timed steps have run before, but may not fit into memory together
         cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {cause}")
 

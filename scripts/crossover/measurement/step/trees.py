@@ -87,6 +87,5 @@ def _changed(change: Change, leaf: Any) -> Any:
 
 
 def _can_move(leaf: Any) -> bool:
-    """True for an object with attributes that is moved as a whole, other than a module or a class."""
     movable = isinstance(leaf, UserDict) or callable(getattr(type(leaf), "to", None))
     return movable and hasattr(leaf, "__dict__") and not isinstance(leaf, nn.Module | type)
