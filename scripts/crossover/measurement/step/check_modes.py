@@ -55,14 +55,19 @@ class SameDraws(TorchFunctionMode):
         host_kwargs = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in host_kwargs:
             host_kwargs["device"] = "cpu"
-        if (dtype := host_kwargs.get("dtype")) is not None and dtype.is_floating_point:
-            host_kwargs["dtype"] = torch.float64
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             drawn: torch.Tensor = func(*args, **kwargs)
+            # Without tensors as arguments, the type is that of `dtype` or torch's default.
+            if drawn.is_floating_point() and ("dtype" in kwargs or not _has_tensors(args, host_kwargs)):
+                host_kwargs["dtype"] = torch.float64
             torch.set_rng_state(self.state)
             numbers = func(*tree_map(_on_host, args), **tree_map(_on_host, host_kwargs))
             self.state = torch.get_rng_state()
             return drawn.copy_(numbers)
+
+
+def _has_tensors(*values: Any) -> bool:
+    return any(isinstance(value, torch.Tensor) for value in tree_leaves(values))
 
 
 def _on_host(value: Any) -> Any:

@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 from crossover.measurement.step.check_modes import PERIOD, RoundingNoise, SameDraws
+from crossover.measurement.step.precision import default_dtype
 
 SHARE = 2.0**-10
 
@@ -19,7 +20,7 @@ Draw = Callable[[torch.Tensor], torch.Tensor]
 
 def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
     values = torch.full((4, 2, 3, 3), 0.5, dtype=dtype).to(memory_format=layout)
-    with SameDraws() as draws:
+    with default_dtype(dtype), SameDraws() as draws:
         drawn = torch.cat([draw(values).flatten().double(), draw(values).flatten().double()])
     assert draws.drew
     return drawn
@@ -31,6 +32,9 @@ def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch
         lambda x: torch.rand(9, dtype=x.dtype, device=x.device),
         lambda x: torch.randn(9, dtype=x.dtype, generator=torch.Generator()),
         lambda x: torch.rand_like(x),
+        lambda x: torch.rand(9, device=x.device),  # of torch's default type
+        lambda x: torch.normal(0.0, 1.0, (9,)),
+        lambda x: torch.randn(9, dtype=None, out=x.new_empty(9)),
         lambda _: torch.randint(0, 99, (9,)),
         lambda x: torch.bernoulli(x),
         lambda x: x.new_empty((9, 1)).bernoulli_(0.8),
