@@ -1,4 +1,4 @@
-"""A perceptron with two equal hidden layers (HSF Training, "Machine Learning on GPU", "Run time comparisons").
+"""A perceptron with two hidden layers of equal width (HSF Training, "Machine Learning on GPU", "Run time comparisons").
 
 In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
 accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
