@@ -18,7 +18,7 @@ from crossover.errors import UserError, shown_text
 
 def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The training set in random order: two standardised features, and label 1 for signal. Raises UserError if a CSV
-    file is missing or malformed, or if its `test_share` leaves no rows."""
+    file is missing or malformed, or if `test_share` leaves no rows."""
     if options["csv"]:
         features, labels = _read(options["csv"], options["seed"])
     else:

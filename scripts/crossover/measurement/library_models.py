@@ -96,10 +96,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers has no effect, or if a forward pass fails with the inputs of `_inputs`.
-
-    A RuntimeError is ignored: the meta device may lack an operator, and wrong inputs will fail in the step.
-    """
+    """Raise UserError if the number of layers has no effect, or if the model rejects the inputs of `_inputs`."""
     with torch.device("meta"):
         networks = [_transformers_network(name, layers)]
         inputs = _inputs(networks[0], name, PROBED_ROWS)
@@ -108,7 +105,7 @@ def _check_transformers(name: str, layers: int | None) -> None:
     for network in networks:
         try:
             calls.add(_calls(network, inputs))
-        except RuntimeError:
+        except RuntimeError:  # the meta device may lack an operator; wrong inputs will fail in the step
             break
         except Exception:
             zeros = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
@@ -144,8 +141,8 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
 
 
 def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
-    """Random images of the config's size (default: 224 pixels), or up to 128 random token ids per text. Raises UserError
-    if the config describes neither, or if the model needs further inputs."""
+    """Random images of the config's size (default: 224 pixels), or texts of up to 128 random token ids. Raises
+    UserError if the config describes neither, or if the model needs further inputs."""
     config, main = network.config, network.main_input_name
     needed = inspect.signature(network.forward).parameters
     if main == "pixel_values":

@@ -46,8 +46,8 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
         if batch is None:
             why = f"of {batch_size}: it has fewer rows, or is exhausted; give it more rows, or make it re-iterable"
             if epoch > 1:
-                why = f"in epoch {epoch}: its data can be read only once; make it re-iterable"
-            raise UserError(f"{shown}: its loader gave no batch {why}")
+                why = f"in epoch {epoch}: it can be read only once; make it re-iterable"
+            raise UserError(f"{shown}: its data gave no batch {why}")
 
 
 def _split(batch: Any, collated: bool) -> Batch:
@@ -145,8 +145,7 @@ def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[to
 
 
 def _names(model: nn.Module, inputs: Any) -> list[str]:
-    """The names of a model's inputs: the keys of a dict, the arguments of `forward` for a tuple, the fields of an
-    object."""
+    """The names of a model's inputs: keys of a dict, arguments of `forward` for a tuple, fields of an object."""
     if hasattr(inputs, "keys"):
         return [str(key) for key in inputs.keys()]  # noqa: SIM118 - not every such object iterates over its keys
     if type(inputs) is tuple:

@@ -1,7 +1,7 @@
 """A user's plain function as a workload: called with a device, it returns the step to time on that device.
 
-Results of the step on an accelerator are compared with those of a step on the CPU. Both usually have the same data,
-since the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
+Results of a step on an accelerator are compared with those of a step on the CPU. Both usually get the same data, since
+the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class FunctionTask(Task):
         tolerance = self.user_step.tolerance
         if difference(results, repeated, tolerance) is not None:
             return Answer(
-                unchecked="built twice, the function returns different results: it draws unseeded random numbers"
+                unchecked="built twice, the function returns different results; it may draw unseeded random numbers"
             )
         if device == "cpu":
             return Answer()

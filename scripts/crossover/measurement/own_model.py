@@ -176,7 +176,7 @@ def _as_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
     is_names = isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host)
     parts = {
-        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or none"),
+        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or None"),
         "loss": (callable(step.loss), "a function of the model's output, and of the targets if there are any"),
         "optimizer": (callable(step.optimizer) or _is_optimizer(step.optimizer), OPTIMIZER),
         "run": (callable(step.run), "a function of model, inputs, targets and optimizer"),
@@ -299,7 +299,6 @@ class _OwnTask(Task):
             self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
 
     def place(self, batch: Batch) -> Batch:
-        """The batch on the device, except the parts that the Step's `host` names."""
         return self._changed(self.arithmetic.place, batch)
 
     def _changed(self, change: Change, batch: Batch) -> Batch:
@@ -408,7 +407,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             groups = getattr(optimizer, "param_groups", [])
             trained = {id(parameter) for group in groups for parameter in group["params"]}
             if groups and trained.isdisjoint(map(id, parameters)):
-                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it from these")
+                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it from them")
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
                 # Moves state that was created on the host, such as Adagrad's, to the device.
                 optimizer.load_state_dict(optimizer.state_dict())

@@ -73,7 +73,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise UserError(
-            f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
+            f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, but fp32 numbers are at most 3.4e+38; "
             f"change such values ({len(infinite)} rows), or leave the column out"
         )
     return numbers

@@ -26,7 +26,7 @@ MILLI = 1e-3
 MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""Upper bound of a CPU package's power. If a counter's range could be exceeded within a window, energy is unknown."""
+"""Upper bound of a CPU package's power. If a counter could exceed its range within a window, energy is unknown."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def plain_cell(cell: Cell) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The fields of all jobs. Relative paths start at the working directory, which parent and measuring process share."""
+    """The fields of all jobs. Parent and measuring process share a working directory, where relative paths start."""
 
     kind: ClassVar[str]
 

@@ -96,8 +96,8 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has cores that its step may not use, as happens in exclusive jobs. The CPU would
-    look slow if only a part of it were timed.
+    """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have. The CPU
+    would look slow if only a part of it were timed.
 
     Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
     Slurm, in a job on several nodes, or if Slurm does not answer.

@@ -64,7 +64,6 @@ class DiscTraining(TrainingTask):
         return self.criterion(output, labels), errors
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum loss and errors on the device, without waiting for it."""
         loss, errors = results
         self.accumulated_loss += loss
         self.errors += errors

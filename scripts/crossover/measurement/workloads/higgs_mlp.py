@@ -87,7 +87,6 @@ class AsPublished(_HiggsTraining):
         return tuple(map(self.arithmetic.place, batch))
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Read accuracy and loss back, which waits for the device."""
         loss, accuracy = results
         self.accuracies.append(accuracy.item())
         self.history.append(loss.item())
@@ -110,7 +109,6 @@ class Resident(_HiggsTraining):
         return inputs
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum accuracy and loss on the device, without waiting for it."""
         loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()

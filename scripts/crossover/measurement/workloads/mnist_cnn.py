@@ -176,11 +176,9 @@ class AsPublished(_MnistTraining):
         return images, labels
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Keep the loss until the end of the step."""
         self.loss = results[0].detach()
 
     def end_step(self) -> None:
-        """Read the loss back, which waits for the device."""
         self.running_loss += self.loss.item()
         super().end_step()
 
@@ -207,7 +205,6 @@ class Resident(_MnistTraining):
         return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum the loss on the device, without waiting for it."""
         self.loss_sum += results[0].detach()
 
 
