@@ -51,8 +51,7 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated` is True if torch's collation, which turns tuples into lists,
-    made the batch."""
+    """Inputs and targets of a loader's batch; `collated` is True if torch's collation has turned tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch

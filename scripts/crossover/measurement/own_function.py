@@ -71,8 +71,7 @@ class OwnFunction:
 
 
 def checked_step(returned: Any, where: str) -> Step:
-    """The return value of the user's function as a Step without a model; raises a UserError that begins with `where`
-    if it is anything else."""
+    """The return value of the user's function as a Step without a model; raises UserError for anything else."""
     if isinstance(returned, nn.Module) or (
         isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
     ):
@@ -145,8 +144,7 @@ class FunctionTask(Task):
 
     def _wait_for_results(self, returned: Any) -> None:
         """Wait for results that are computed in the background, such as JAX's arrays. Later steps wait only if the
-        first step returns such results. Raises UserError if the first step returns a coroutine or other unfinished
-        work.
+        first step returns such results. Raises UserError for a coroutine or other unfinished work.
         """
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):

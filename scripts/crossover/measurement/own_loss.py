@@ -35,8 +35,7 @@ class ClassLabels:
 
     @classmethod
     def of_targets(cls, targets: Any) -> ClassLabels | None:
-        """The range of a batch's labels; None if it has none, for example because its targets are not whole
-        numbers."""
+        """The range of a batch's labels; None if no targets are whole numbers other than IGNORED_LABEL."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
         targets = targets.long()  # torch cannot compute the minimum of uint16

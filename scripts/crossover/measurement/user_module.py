@@ -55,8 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """File and line of the user's code in an error's traceback, preferably in the model's file; the model's name if
-    there is none."""
+    """File and line of the user's code in an error's traceback, preferably in the model's file, or else the model."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -146,8 +145,7 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 
 def takes_batch_size(model: Model) -> bool:
-    """Return True if the user can choose the batch size: the function takes it, the samples come from a table, or the
-    model is a library's."""
+    """Return True if the user can choose the batch size."""
     return model.origin in LIBRARIES or model.table is not None or _count_of_arguments(_named(model)) > 1
 
 

@@ -55,11 +55,10 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters, and return those whose increase the caller computes; called right before and right after
-        the timed blocks.
+        """Read all counters right before or after the timed blocks; return those whose increase the caller computes.
 
-        Energy is read closest to the blocks and the host's counters next to it, so that they include as little as
-        possible of the other readings.
+        Energy is read closest to the blocks, and the host's counters next to it, so that neither includes the reading
+        of the GPU's counters.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()

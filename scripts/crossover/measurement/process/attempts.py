@@ -63,8 +63,7 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
 
 def _run(job: Job) -> Outcome:
     """Run a job in a fork of the trial server if the job requests that and the server is available, otherwise in a
-    fresh process. The process has its own folder for temporary files, which is removed. Raises ChildFailedError as
-    `supervise` does.
+    fresh process. Removes the process's folder for temporary files. Raises ChildFailedError as `supervise` does.
     """
     with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "TMPDIR": folder}

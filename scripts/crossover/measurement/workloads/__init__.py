@@ -50,8 +50,7 @@ def ignore(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
-    """The module or object that builds a cell's model and task; an object, for a user's model, sends messages by
-    `tell`."""
+    """The module, or for a user's model an object that sends messages by `tell`, to build a cell's model and task."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.

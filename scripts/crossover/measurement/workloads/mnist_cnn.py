@@ -133,8 +133,7 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Let the kernel end this worker with its parent, on Linux; torch's own check misses a parent that died before the
-    check began."""
+    """Let the kernel end this worker with its parent; torch's own check misses a parent that died before the check."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
