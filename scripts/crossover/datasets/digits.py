@@ -1,10 +1,10 @@
 """Images of handwritten digits: scikit-learn's, of 8 x 8 pixels, and MNIST's training set.
 
 With 1,797 rows, `digits` (Alpaydin and Kaynak, UCI, 1998) is the largest classification dataset that comes with
-scikit-learn. Holding out half of its rows resolves a percentage point of accuracy.
+scikit-learn. With half of its rows held out, an accuracy of 97 % has a 95 % CI of +-1.1 percentage points.
 
-If the config does not name the folder of MNIST's files, scikit-learn's digits are enlarged to MNIST's shape, type and
-number, since run time depends only on these.
+If the config does not name the folder of MNIST's files, scikit-learn's digits are enlarged and varied to give images of
+MNIST's shape and type, by default as many, since run time depends only on these.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ UNSIGNED_BYTES = 8
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
 LARGEST_ANGLE = 12.0
-"""Maximum rotation of a generated digit in degrees, to either side."""
+"""Maximum rotation of a generated digit in degrees, in each direction."""
 LARGEST_SHIFT = 2.0
 """Maximum shift of a generated digit in pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
-"""Number of images that are computed at once, in tens of MB."""
+"""Number of images that are computed at once, which takes tens of MB."""
 
 
 def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -79,7 +79,7 @@ def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
 
 
 def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Enlarge images of shape (digits, 8, 8) to (digits, 28, 28), with an empty margin around a box of 20 x 20."""
+    """Enlarge images from (digits, 8, 8) to (digits, 28, 28), with an empty margin around a box of 20 x 20 pixels."""
     from scipy import ndimage
 
     zoom = DIGIT_SIDE / digits.shape[-1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 SQUARED_RADIUS = 1 / (2 * math.pi)
-"""With a quarter of the disc in the square, an eighth of the points are positive."""
+"""A quarter of the disc lies in the square, so that about an eighth of the points have label 1."""
 
 
 def make_disc(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:

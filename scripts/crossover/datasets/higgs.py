@@ -1,7 +1,7 @@
 """Transverse momenta of two leptons in Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
 The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
-shape, number and class balance are generated, since run time depends only on these.
+shape, and by default in the same number and class balance, are generated, since run time depends only on these.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crossover.errors import UserError, shown_text
 
 def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The training set in random order: two standardised features, and label 1 for signal. Raises UserError if a CSV
-    file is missing or malformed."""
+    file is missing or malformed, or if `test_share` leaves no rows."""
     if options["csv"]:
         features, labels = _read(options["csv"], options["seed"])
     else:

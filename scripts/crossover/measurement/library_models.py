@@ -1,6 +1,7 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs.
+A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs. If that fails,
+the forward pass usually runs on the CPU.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LONGEST_REASON = 200
 OWN_FILE = "build it in your own file"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
-"""The config keys for the number of layers in a separate decoder."""
+"""Keys of a config for the number of layers in a separate decoder."""
 
 
 def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
@@ -68,7 +69,7 @@ NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
 @cache
 def _classes(library: str, name: str, pixels: int) -> int | None:
     """Number of classes for which a model returns scores; None if it has another kind of output. Raises UserError if it
-    does not accept images of that size.
+    does not accept images of that size, or if it returns a list.
     """
     make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
     try:
@@ -86,8 +87,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """The model of a config's class, with `size` layers, or with the config's default if `size` is the config's
-    name."""
+    """The model for a config class, with `size` layers, or with the default number if `size` is the config's name."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
     _check_transformers(name, layers)
     network = _transformers_network(name, layers)
@@ -96,8 +96,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers has no effect, or if the model needs inputs other than those of
-    `_inputs`."""
+    """Raise UserError if the number of layers has no effect, or if the model rejects the inputs of `_inputs`."""
     with torch.device("meta"):
         networks = [_transformers_network(name, layers)]
         inputs = _inputs(networks[0], name, PROBED_ROWS)
@@ -142,8 +141,8 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
 
 
 def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
-    """Random images or texts with the shape that a model's config describes. Raises UserError if it describes neither,
-    or if the model needs further inputs."""
+    """Random images of the config's size (default: 224 pixels), or texts of up to 128 random token ids. Raises
+    UserError if the config describes neither, or if the model needs further inputs."""
     config, main = network.config, network.main_input_name
     needed = inspect.signature(network.forward).parameters
     if main == "pixel_values":

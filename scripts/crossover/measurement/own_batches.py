@@ -25,8 +25,8 @@ COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """Yield the Step's batches endlessly; a Dataset is shuffled anew in each epoch. Raises a UserError that begins with
-    `shown` if an epoch has no batch.
+    """Yield the Step's batches endlessly; a map-style Dataset is shuffled anew in each epoch. Raises a UserError that
+    begins with `shown` if a Dataset has fewer rows than a batch, or if an epoch has no batch.
     """
     loader = step.inputs
     if isinstance(loader, Dataset):
@@ -46,12 +46,12 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
         if batch is None:
             why = f"of {batch_size}: it has fewer rows, or is exhausted; give it more rows, or make it re-iterable"
             if epoch > 1:
-                why = f"in epoch {epoch}: its data can be read only once; make it re-iterable"
-            raise UserError(f"{shown}: its loader gave no batch {why}")
+                why = f"in epoch {epoch}: it can be read only once; make it re-iterable"
+            raise UserError(f"{shown}: its data gave no batch {why}")
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated` says that torch's collation has turned tuples into lists."""
+    """Inputs and targets of a loader's batch; `collated` is True if torch's collation has turned tuples into lists."""
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -72,7 +72,7 @@ def is_list_of_dicts(values: Any) -> bool:
 def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """A function that counts the samples of a batch: the Step's `samples`, or the length of the part that has
+    """A function that counts the samples of a batch: by the Step's `samples`, or else by the length of a part that has
     `batch_size` rows in the first batch. Raises a UserError that begins with `shown` if no part has that many.
     """
     samples = step.samples
@@ -102,7 +102,7 @@ def sample_counter(
 
 
 def sample_counts(batch: Batch) -> list[int]:
-    """The numbers of samples that a batch may have: the lengths of its lists, packed sequences, graphs and tensors."""
+    """Possible numbers of samples in a batch: lengths of lists and tensors, numbers of packed sequences and graphs."""
     lists = [length for part in batch for length in _lists(part)]
     leaves = tree_leaves(batch, is_leaf=lambda value: isinstance(value, PackedSequence))
     packed = [int(leaf.batch_sizes[0]) for leaf in leaves if isinstance(leaf, PackedSequence)]
@@ -130,8 +130,8 @@ def _second_lengths(batch: Batch) -> list[int]:
 
 
 def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
-    """A function that returns those tensors of the inputs that the Step's `host` names. Raises a UserError that begins
-    with `shown` for a name that the inputs do not have.
+    """A function that returns the tensors in the inputs named by the Step's `host`. Raises a UserError that begins with
+    `shown` if the inputs do not have one of these names.
     """
     names = (step.host,) if isinstance(step.host, str) else tuple(step.host)
     allowed = _names(step.model, first[0]) if names else []
@@ -144,7 +144,7 @@ def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[to
 
 
 def _names(model: nn.Module, inputs: Any) -> list[str]:
-    """The names of a model's inputs: the keys of a dict, the arguments for a tuple, the fields of an object."""
+    """The names of a model's inputs: keys of a dict, arguments of `forward` for a tuple, fields of an object."""
     if hasattr(inputs, "keys"):
         return [str(key) for key in inputs.keys()]  # noqa: SIM118 - not every such object iterates over its keys
     if type(inputs) is tuple:

@@ -1,7 +1,7 @@
-"""A user's plain function as a step, which runs unchanged on the device for which it was built.
+"""A user's plain function as a workload: called with a device, it returns the step to time on that device.
 
-Its results on an accelerator are compared with those of the same function built for the CPU. Both have the same data,
-since they are built from the same seed and random tensors are drawn on the host.
+Results of a step on an accelerator are compared with those of a step on the CPU. Both usually get the same data, since
+the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from crossover.measurement.workloads import Tell
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
 TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: HALF_TOLERANCE}
-"""Largest relative difference that is allowed between results, by dtype; 0 for whole numbers and booleans."""
+"""Largest relative difference that is allowed between results, by dtype; 0 for others, such as whole numbers."""
 
 
 class OwnFunction:
@@ -52,7 +52,7 @@ class OwnFunction:
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
-        """Call the user's function for a device and return its Step; raises UserError with file and line if that
+        """Call the user's function for a device and return its Step; raises UserError with file and line if the call
         fails."""
         cell, model = self.cell, self.model
         size = model.argument(cell.size)
@@ -71,7 +71,7 @@ class OwnFunction:
 
 
 def checked_step(returned: Any, where: str) -> Step:
-    """The return value of the user's function as a Step without a model; a UserError begins with `where`."""
+    """The return value of the user's function as a Step without a model; raises UserError for anything else."""
     if isinstance(returned, nn.Module) or (
         isinstance(returned, tuple) and any(isinstance(part, nn.Module) for part in returned)
     ):
@@ -100,13 +100,13 @@ def checked_step(returned: Any, where: str) -> Step:
 
 
 class FunctionTask(Task):
-    """Calls the user's function and discards its result."""
+    """Runs the step of a user's plain function and discards its result."""
 
     is_function = True
 
     def __init__(self, step: Step, builder: OwnFunction, arithmetic: Arithmetic) -> None:
         self.user_step, self.builder = step, builder
-        threadpool_limits(torch.get_num_threads())  # the threads of the libraries of NumPy and SciPy
+        threadpool_limits(torch.get_num_threads())  # limits the BLAS and OpenMP libraries of NumPy and SciPy
         self.waits_for_results: bool | None = None
         """True if the step's results are computed in the background; None before the first step."""
         self.samples_taken: int = 0
@@ -135,7 +135,7 @@ class FunctionTask(Task):
             if self.waits_for_results is not False:
                 self._wait_for_results(returned)
         except Exception:
-            with as_user_error(self.builder.model):  # entered in each step, it would take as long as a short step
+            with as_user_error(self.builder.model):  # not around each step, where it would take as long as a short one
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -143,8 +143,8 @@ class FunctionTask(Task):
         return ()
 
     def _wait_for_results(self, returned: Any) -> None:
-        """Wait for results that are computed in the background, as JAX does. Later steps wait only if the first step
-        returns such results. Raises UserError if the first step returns something that is yet to be computed.
+        """Wait for results that are computed in the background, such as JAX's arrays. Later steps wait only if the
+        first step returns such results. Raises UserError for a coroutine or other unfinished work.
         """
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
@@ -161,10 +161,10 @@ class FunctionTask(Task):
             wait()
 
     def check(self) -> Answer:
-        """Compare the results of a first step with those of the same function built for the CPU.
+        """Compare the results of a first step with those of a first step on the CPU.
 
-        The function is built anew for this, since a later step may depend on earlier ones, and twice on the device,
-        which shows whether its results are reproducible.
+        The user's function is called anew for each, since a later step may depend on earlier ones, and twice for the
+        device, which shows whether results are reproducible.
         """
         model = self.builder.model
         if not model.checked:
@@ -178,7 +178,7 @@ class FunctionTask(Task):
         tolerance = self.user_step.tolerance
         if difference(results, repeated, tolerance) is not None:
             return Answer(
-                unchecked="built twice, the function returns different results: it draws unseeded random numbers"
+                unchecked="built twice, the function returns different results; it may draw unseeded random numbers"
             )
         if device == "cpu":
             return Answer()
@@ -193,7 +193,7 @@ class FunctionTask(Task):
 
 
 def pending_kind(returned: Any) -> str | None:
-    """The kind of an object that is yet to be computed, such as a generator; None for a result."""
+    """The kind of a returned object that represents unfinished work, such as "a coroutine"; None for a result."""
     if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
         return "a coroutine"
     if isinstance(returned, Iterator):
@@ -207,7 +207,7 @@ def pending_kind(returned: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Result:
-    """An array that a step returned, and the largest relative difference that its dtype allows."""
+    """An array that a step returned, and the largest relative difference that its type allows."""
 
     values: np.ndarray
     tolerance: float
@@ -267,8 +267,8 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
 
 
 def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
-    """Euclidean norm of the difference divided by that of `expected`; infinite if a value is finite in only one of
-    them."""
+    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (NaN to NaN too),
+    otherwise infinite if that norm is 0 or if a differing value is not finite."""
     kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
     first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

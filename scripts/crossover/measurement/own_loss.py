@@ -18,7 +18,7 @@ IGNORED_LABEL = -100
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """The range of the class labels."""
+    """The range of class labels."""
 
     least: int
     most: int
@@ -35,7 +35,7 @@ class ClassLabels:
 
     @classmethod
     def of_targets(cls, targets: Any) -> ClassLabels | None:
-        """The range of a batch's labels; None if its targets are not whole numbers."""
+        """The range of a batch's labels; None if no targets are whole numbers other than IGNORED_LABEL."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
         targets = targets.long()  # torch cannot compute the minimum of uint16
@@ -66,11 +66,11 @@ def outputs_of(output: Any) -> list[torch.Tensor]:
 
 
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The loss that the output contains, or else a default loss:
+    """The loss, or the sum of several losses, that the output contains, or else a default loss:
 
     - cross entropy if the targets are whole numbers
     - mean squared error for other targets
-    - the output's mean square without targets, which costs about as much
+    - the output's mean square if there are no targets
 
     Raises UserError if the model has too few outputs for `labels`, ValueError if no default loss applies.
     """
@@ -107,7 +107,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
 
 
 def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
-    """The losses in a dict of outputs, which are the scalars that require gradients."""
+    """The losses in a dict of outputs: the scalars that require gradients."""
     values = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
     losses = [value for value in values if value.dim() == 0 and value.requires_grad]
     if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in values):

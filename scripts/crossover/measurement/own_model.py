@@ -75,10 +75,10 @@ class OwnModel:
         return task
 
     def _user_step(self) -> Step:
-        """Call the user's function and return its Step; raises UserError with file and line if it fails."""
+        """Call the user's function and return its Step; raises UserError with file and line if the call fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        # The default dtype that the user's file sets applies to the user's code only.
+        # A default dtype set by the user's code ends with the call; `build` sets it again for a task of that dtype.
         with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
             try:
                 returned = call_user(
@@ -105,7 +105,7 @@ class OwnModel:
 
 
 _default_dtypes: dict[Model, torch.dtype] = {}
-"""Torch's default dtype as set by each model's file."""
+"""Torch's default dtype after the last call of each model's function."""
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -113,8 +113,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of model, loss and optimizer if the user's function has returned the same weights
-    before."""
+    """The step, with copies of model, loss and optimizer if the user's function has returned their weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -124,7 +123,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # a compiled forward pass would use the weights of the first model
+        for module in model.modules():  # a compiled forward pass would use the weights of the original
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -150,7 +149,8 @@ class ModelWithLoss(nn.Module):
 
 
 def module_of(step: Step, mode: str) -> nn.Module:
-    """The module that a task moves and casts: the model, and for a training also its loss if that has weights."""
+    """The module that a task moves and casts: the model, with its loss in a training without `run` if the loss has
+    weights."""
     model: nn.Module = step.model
     if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -176,7 +176,7 @@ def _as_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
     is_names = isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host)
     parts = {
-        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or none"),
+        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or None"),
         "loss": (callable(step.loss), "a function of the model's output, and of the targets if there are any"),
         "optimizer": (callable(step.optimizer) or _is_optimizer(step.optimizer), OPTIMIZER),
         "run": (callable(step.run), "a function of model, inputs, targets and optimizer"),
@@ -188,8 +188,8 @@ def _as_step(returned: Any, where: str) -> Step:
 
 
 def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` gives for each name
-    whether the Step's value is allowed, and in words what is; None is always allowed."""
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` maps each name to whether
+    its value is allowed and a description of the allowed values; None is always allowed."""
     for name, (is_allowed, allowed) in parts.items():
         value = getattr(step, name)
         if value is not None and not is_allowed:
@@ -197,7 +197,7 @@ def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -
 
 
 def counts_samples(step: Step) -> bool:
-    """Return True if a Step's `samples` is a function or a positive number."""
+    """Return True if a Step's `samples` is a function or a positive whole number."""
     return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
@@ -234,8 +234,8 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls the user's function; messages describe this
-    as `call`. Raises UserError with file and line if the import or the call fails.
+    """Import the user's module and return the result of `make`, which calls the user's function; `call` shows that call
+    in messages. Raises UserError with file and line if the import or the call fails.
     """
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
@@ -255,9 +255,8 @@ def as_user_error(
 ) -> Iterator[None]:
     """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
 
-    `failure` describes what failed. The error stays as the cause, since the device may be to blame, which
-    `process.attempts` finds out by a step on the CPU. With `is_mistake`, for code that uses no device, the cause is
-    dropped.
+    The UserError keeps the error as its cause, since the device may be to blame, which `process.attempts` finds out by
+    a step on the CPU. With `is_mistake`, for code that uses no device, it has no cause.
     """
     try:
         yield
@@ -300,7 +299,6 @@ class _OwnTask(Task):
             self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
 
     def place(self, batch: Batch) -> Batch:
-        """The batch on the device, except its parts that the Step's `host` names."""
         return self._changed(self.arithmetic.place, batch)
 
     def _changed(self, change: Change, batch: Batch) -> Batch:
@@ -349,7 +347,7 @@ class _OwnTask(Task):
 
 
 def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
-    """Return True if the first dimension of every tensor of a batch counts samples."""
+    """Return True if a batch consists of dense tensors whose first dimension is the batch size, apart from scalars."""
     tensors = tensors_of(batch)
     plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
     simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))
@@ -357,10 +355,11 @@ def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if the user's model or all its inputs have a precision other than the measured one, otherwise None."""
+    """A note if parts of the user's model, or all its inputs, are in fp64, bf16 or fp16 and another precision is
+    measured; otherwise None."""
     of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
     of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
-    if len(of_inputs) > 1:  # a loader makes doubles of Python numbers
+    if len(of_inputs) > 1:  # torch's collation turns Python floats into float64
         of_inputs = set()
     for subject, dtypes in {"the model is": of_model, "its inputs are": of_inputs}.items():
         if torch.complex128 in dtypes:
@@ -400,14 +399,15 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The Step's optimizer, by default SGD; raises UserError if it trains other parameters or needs a closure."""
+        """The Step's optimizer, by default SGD; raises UserError if it trains none of these parameters or needs a
+        closure."""
         shown = self.spec.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
             groups = getattr(optimizer, "param_groups", [])
             trained = {id(parameter) for group in groups for parameter in group["params"]}
             if groups and trained.isdisjoint(map(id, parameters)):
-                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it from these")
+                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it from them")
             if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
                 # Moves state that was created on the host, such as Adagrad's, to the device.
                 optimizer.load_state_dict(optimizer.state_dict())
@@ -425,8 +425,8 @@ class OwnTraining(_OwnTask, TrainingTask):
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run` if it has that argument; otherwise run the forward pass under autocast,
-        or raise UnsupportedError if the precision needs a loss scaler."""
+        """Pass `amp` to the Step's `run` if it has that argument; otherwise, in a precision with autocast, run the
+        forward pass under autocast, or raise UnsupportedError if the precision needs a loss scaler."""
         arithmetic = self.arithmetic
         if len(positional(run)) > 4:  # more than model, inputs, targets and optimizer
             self.amp = (arithmetic,)
@@ -456,7 +456,7 @@ class OwnTraining(_OwnTask, TrainingTask):
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
-    """A forward pass under autocast, whose outputs are cast to fp32 for the loss outside of it."""
+    """A forward pass under autocast, with outputs in fp32 for a loss computed outside of autocast."""
 
     @wraps(forward)
     def autocasting(*inputs: Any, **named_inputs: Any) -> Any:

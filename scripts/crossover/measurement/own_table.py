@@ -31,7 +31,7 @@ class TableSamples(TensorDataset):
 def samples_of(table: Table) -> TableSamples:
     """The rows of a table. Whole numbers, booleans and strings as targets become classes, in sorted order.
 
-    Raises UserError if the table has no rows, or if a column contains other, missing or infinite values.
+    Raises UserError if the table has no rows, or if a column contains missing, infinite or unsupported values.
     """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
@@ -60,7 +60,7 @@ def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32. Raises a UserError that begins with `where` for other, missing or infinite values."""
+    """A column as float32. Raises a UserError that begins with `where` if it has other values than finite numbers."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
@@ -72,7 +72,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise UserError(
-            f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
+            f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, but fp32 numbers are at most 3.4e+38; "
             f"change such values ({len(infinite)} rows), or leave the column out"
         )
     return numbers
@@ -86,7 +86,7 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
 
 
 def _kind(column: pa.ChunkedArray) -> str:
-    """The content of a column that is not numeric: its first text that is no number, with the row, or its type."""
+    """Describe a column that is not numeric: by its first text that is not a number, or by its type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))

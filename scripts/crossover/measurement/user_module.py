@@ -1,8 +1,8 @@
 """The user's code: import its module, call the function that builds the model, and locate errors in it.
 
-Imports are resolved in Python's standard library first, then in the folder of the user's file, the working folder, this
-library's folder, and among installed packages. A user's `queue.py` therefore shadows no module of Python, while a copy
-of a package beside the user's file is preferred to the installed one.
+Imports are resolved in Python's standard library first, then in the folder of the user's file, the working directory,
+this library's folder, and among installed packages. A user's `queue.py` therefore shadows no module of Python, while a
+copy of a package beside the user's file is preferred to the installed one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from crossover.measurement.own_loss import kind_of
 from crossover.measurement.step.conditions import changes, read_switches
 
 FOLDERS: list[Path] = []
-"""The folder of the user's file, and the working folder."""
+"""The folder of the user's file, if the model comes from a file, and the working directory."""
 
 GUARD = 'put script code under `if __name__ == "__main__":`'
 
@@ -45,7 +45,7 @@ WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
 def cause_of(error: BaseException) -> str:
-    """The first line of an error's message, and the remedy if it is known."""
+    """An error's message in one line, with the remedy if it is known."""
     lines = str(error).strip().splitlines() or [""]
     text = lines[0]
     if WORKER in str(error):  # the message follows the worker's traceback
@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """File and line at which the user's code raised an error, in the model's file if its traceback includes that."""
+    """File and line of the user's code in an error's traceback, preferably in the model's file, or else the model."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -109,7 +109,7 @@ def _missing(name: str) -> str:
 
 
 def _advice_on_package(error: BaseException, model: Model) -> str:
-    """Advice to name a file as a module of its package, if its relative imports fail; empty for other errors."""
+    """Advice to name a file as a module of its package, for a failed relative import; empty for other errors."""
     if model.file is None or "attempted relative import" not in str(error):
         return ""
     file = model.file
@@ -124,7 +124,7 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """A function that calls the user's function with size and batch size, or with as many of them as it takes."""
+    """A function of size and batch size that calls the user's function with as many of them as that takes."""
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
@@ -145,7 +145,7 @@ def call_function(model: Model, size: int | str, **axes: Any) -> Any:
 
 
 def takes_batch_size(model: Model) -> bool:
-    """Return True if the user can choose the batch size: the function takes it, or the samples come from a table."""
+    """Return True if the user can choose the batch size."""
     return model.origin in LIBRARIES or model.table is not None or _count_of_arguments(_named(model)) > 1
 
 
@@ -169,7 +169,7 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
-    """Number of the arguments size and batch size that a function takes."""
+    """How many of the arguments size and batch size a function takes, from 0 to 2."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled functions may have no signature
@@ -180,17 +180,15 @@ def _count_of_arguments(function: Callable[..., Any]) -> int:
 
 
 def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The positional arguments of a function."""
+    """The arguments of a function that can be passed by position, without `*args`."""
     parameters = inspect.signature(function).parameters.values()
     return [argument for argument in parameters if argument.kind <= argument.POSITIONAL_OR_KEYWORD]
 
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """Import the user's module; raises UserError if the import fails or changes a setting of torch.
-
-    The module may set torch's default dtype, which `own_model` applies only to the user's code.
-    """
+    """Import the user's module; raises UserError if the import fails or changes a setting of torch, except the default
+    dtype, which `own_model` handles."""
     search_in(*([model.file.parent] if model.file else []), Path.cwd())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
@@ -205,7 +203,7 @@ def _module(model: Model) -> ModuleType:
 
 
 def _import_file(file: Path) -> ModuleType:
-    """Import a file as a module that has the file's name, unless another module has it."""
+    """Import a file as a module of the same name, unless another module has that name."""
     is_taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
     spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if is_taken else file.stem, file)
     assert spec is not None

@@ -101,14 +101,14 @@ class TestLoaders:
     def test_data_that_can_be_read_only_once_are_one_line(self) -> None:
         batches = batches_of(step(Stream(9)), 4, "here")
         assert [next(batches)[0].tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-        with pytest.raises(UserError, match="here: its loader gave no batch in epoch 2: its data can be read only"):
+        with pytest.raises(UserError, match="here: its data gave no batch in epoch 2: it can be read only"):
             next(batches)
 
     @pytest.mark.parametrize(
         "loader", [Stream(3), DataLoader(TensorDataset(rows(3)), batch_size=4, drop_last=True), DataLoader(Stream(0))]
     )
     def test_a_first_epoch_without_a_batch_is_one_line(self, loader: Any) -> None:
-        with pytest.raises(UserError, match="its loader gave no batch of 4: it has fewer rows"):
+        with pytest.raises(UserError, match="its data gave no batch of 4: it has fewer rows"):
             next(batches_of(step(loader), 4, "net.py:build"))
 
     def test_inputs_that_are_a_tuple_are_several_arguments(self) -> None:

@@ -201,7 +201,7 @@ def test_a_batch_whose_rows_are_not_samples_is_compared_whole(build: Build) -> N
         (LINEAR.format("optimizer=lambda: 1"), "its optimizer fails: TypeError"),
         (
             LINEAR.format("optimizer=torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=1)"),
-            "its optimizer has none of the model's parameters; make it from these",
+            "its optimizer has none of the model's parameters; make it from them",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_whole_numbers_booleans_and_texts_become_classes_in_sorted_order(
         ("count", ("kind",), "column 'kind' contains text, 'dog' in row 1; allowed: numbers; convert it"),
         ("count", ("holed",), "column 'holed' has 1 of 3 rows without a value; fill or remove them"),
         ("holed", ("count",), "column 'holed' has 1 of 3 rows without a value"),
-        ("count", ("endless",), "column 'endless' contains inf in row 3, and fp32 ends at 3.4e+38; change such"),
+        ("count", ("endless",), "column 'endless' contains inf in row 3, but fp32 numbers are at most 3.4e+38"),
         ("count", ("day",), "column 'day' contains date32[day]; allowed: numbers"),
         ("day", ("count",), "column 'day' contains date32[day]; allowed: numbers, true and false, or texts"),
     ],
@@ -113,7 +113,7 @@ def test_categories_become_classes_in_the_order_of_their_names(tmp_path: Path) -
     ("values", "message"),
     [
         ([[1, 2], [3, 4]], "column 'a' contains list<element: int64>; allowed: numbers"),
-        ([1e300, 1.0], "column 'a' contains 1e+300 in row 1, and fp32 ends at 3.4e+38"),
+        ([1e300, 1.0], "column 'a' contains 1e+300 in row 1, but fp32 numbers are at most 3.4e+38"),
         (pd.array([True, None], dtype="boolean"), "column 'a' has 1 of 2 rows without a value"),
     ],
 )

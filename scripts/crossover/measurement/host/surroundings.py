@@ -26,7 +26,7 @@ MILLI = 1e-3
 MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""Upper bound of a CPU package's power. If its counter could wrap twice within a window, there is no energy."""
+"""Upper bound of a CPU package's power. If a counter could exceed its range within a window, energy is unknown."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters; called right before and right after the timed blocks. Returns the counters whose increase
-        is a column.
+        """Read all counters right before or after the timed blocks; return those whose increase the caller computes.
 
-        Energy is read closest to the blocks, then the host's counters, so that neither includes the other readings.
+        Energy is read closest to the blocks, and the host's counters next to it, so that neither includes the reading
+        of the GPU's counters.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -141,8 +141,8 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if a counter may have wrapped
-    twice."""
+    """Energy of all CPU packages between two readings; None without counters, or if it may exceed a counter's
+    range."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
@@ -151,8 +151,8 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement` for a number of synchronised steps. All are None without a counter, for a window
-    under 10 s, or if other programs used the device (`shared`)."""
+    """Energy columns of `Measurement` for some steps. All are None without a counter, for a window under 10 s, or if
+    other programs used the device (`shared`)."""
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

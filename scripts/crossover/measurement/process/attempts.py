@@ -23,8 +23,8 @@ TRY_MIN_S = 10.0
 def measure(job: RowJob) -> Outcome:
     """Run a trial or a training and write its row atomically.
 
-    An invalid trial is measured once more if the cause may be temporary. Raises ChildFailedError if the measuring
-    process ended with an error, which it has printed.
+    An invalid trial is measured once more if the cause may be temporary. Raises ChildFailedError as `run_supervised`
+    does.
     """
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
@@ -41,8 +41,8 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     """Run a job in a measuring process; if its step fails, try the step on the CPU in fp32.
 
     The job is `unsupported` if the step runs there. If the try does not finish, the job is `unsupported` if the error's
-    message is typical of a device without support, otherwise `invalid`. Raises ChildFailedError if the measuring
-    process ended with an error, which it has printed, or if the step fails on the CPU too.
+    message is typical of a device without support, otherwise `invalid`. Raises ChildFailedError as `supervise` does, or
+    if the step fails on the CPU too.
     """
     start_s = clock()
     outcome = _run(job)

@@ -82,14 +82,15 @@ def copy_heap() -> None:
 def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Run a job and send the parent its last message; raises UserError for the user's mistakes.
 
-    A job whose step fails other than on the CPU in fp32 ends as REFUSED, and the parent finds out why.
+    If a step fails on another device than the CPU or in another precision than fp32, the last message has the status
+    REFUSED, and the parent finds out why.
     """
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     keep_torch_quiet()
     try:
-        if isinstance(job, RowJob):  # the user's code may change the working folder
+        if isinstance(job, RowJob):  # the user's code may change the working directory
             job = replace(job, output=str(Path(job.output).absolute()))
         confine(job.cpus)  # before any thread starts, since a thread inherits its parent's CPUs
         if job.isolation == "server":
@@ -102,7 +103,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         if not isinstance(error, Exception):
             kind = type(error).__name__
             raise UserError(
-                f"{model}: its step ends the program ({kind}: {error}); remove the call that does"
+                f"{model}: its step ends the program ({kind}: {error}); remove the call that ends it"
             ) from error
         if ASSERTED in str(error):
             raise UserError(f"{model}: {ASSERTION}") from error
@@ -128,7 +129,7 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:
-    """Run a job with the current code; returns its row, or for a search or a probe its status, reason and result.
+    """Run a job with the current code; returns its row, or for a try or a probe its status, reason and result.
 
     `tell` receives the job's messages:
 

@@ -28,7 +28,7 @@ START_LIMIT_S = 120.0
 """Maximum time for the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""Maximum time until the server answers an order; a server that takes longer hangs."""
+"""Maximum time until the server answers an order; a server that takes longer is considered to hang."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started and that outlive it. Without a reference to them, Python would warn that they
@@ -75,7 +75,7 @@ class Child(ABC):
         """How the process ended; None if it still runs after `wait_s`."""
 
     def kill(self) -> None:
-        """End the process and everything that it started, wait until it is gone, and close the descriptors."""
+        """End the process and its process group, wait until it is gone, and close the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -245,7 +245,7 @@ def start_early(threads: int) -> None:
 def entry(module: str) -> list[str]:
     """The command that runs `main` of a module of this package in a new Python process.
 
-    With -P, Python does not import from the working folder, which may contain a `queue.py`.
+    With -P, Python does not import from the working directory, which may contain a `queue.py`.
     """
     package = __name__.rpartition(".")[0]
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {package}.{module} import main; main()"

@@ -31,7 +31,7 @@ def plain_cell(cell: Cell) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The fields of all jobs. Paths are relative to the working folder, which parent and measuring process share."""
+    """The fields of all jobs. Parent and measuring process share a working directory, where relative paths start."""
 
     kind: ClassVar[str]
 
@@ -107,7 +107,7 @@ class TrainingJob(RowJob):
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """A try to run a few steps of a cell, which shows whether its batch size fits into memory. Writes no file."""
+    """A try to run a few steps of a cell, which shows whether they succeed and fit into memory. Writes no file."""
 
     kind = "batch_try"
 
@@ -141,7 +141,7 @@ class Outcome:
     facts: dict[str, Any]
     """The columns known so far, for a row that is not written yet."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe; for a trial, the values that its command prints."""
+    """The result of a try or a probe; for a trial, the values that its command prints; for a REFUSED job, the error."""
     transient: bool = False
     """True for an invalid trial whose cause may be temporary."""
 

@@ -57,7 +57,7 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
     """Send an order to the trial server: a `job`, and the `environment`, `folder` and descriptors of its process."""
     data = json.dumps(order).encode() + b"\n"
-    with suppress(OSError):  # the server may have answered before it closed the connection
+    with suppress(OSError):  # the server may have closed the connection, perhaps after an answer
         sent = socket.send_fds(connection, [data], descriptors)
         connection.sendall(data[sent:])
 

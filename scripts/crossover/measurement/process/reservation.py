@@ -26,11 +26,11 @@ SLURM_LIMIT_S = 10
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that are reserved for a command."""
+    """The resources reserved for a command."""
 
     threads: int
     uuid: str | None
-    """The leased GPU; None if the device is not a GPU."""
+    """The leased GPU; None if the device is not a GPU or has no UUID."""
     lease_wait_s: float | None
     """Time spent waiting for a turn on the host and for a GPU."""
     cpus: list[int] | None
@@ -42,9 +42,10 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     """Reserve a device while the block runs; `holder` is shown to commands that wait for it.
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
-    for all usable cores (for a GPU, its share by `cpus_of_gpus`); a device such as cpu-4 sets its own number. The
+    for all usable cores (for a GPU, its share by `cpus_of_gpus`); the name of a device such as cpu-4 overrides it. The
     affinity of this process, which a trial server inherits, does not change. A signal or a failed measuring process
-    ends the program with the status that a shell expects. Raises UserError as `check_whole_node` does.
+    ends the program with the status that a shell expects. Raises UserError as `check_whole_node`, `host_turn` and
+    `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -95,8 +96,8 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job owns a core that its step may not use, as an exclusive job may. The CPU would
-    look slow if only a part of it were timed.
+    """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have. The CPU
+    would look slow if only a part of it were timed.
 
     Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
     Slurm, in a job on several nodes, or if Slurm does not answer.

@@ -93,7 +93,7 @@ class Server:
         self.children: dict[int, socket.socket] = {}
 
     def serve(self) -> None:
-        """Serve until idle for `IDLE_S`, or until the code has changed."""
+        """Serve until idle for `IDLE_S`, or until the code has changed and no child is left."""
         idle_since = time.monotonic()
         while self.children or (time.monotonic() - idle_since < IDLE_S and not self.outdated):
             for key, _ in self.selector.select(timeout=1.0):

@@ -30,7 +30,7 @@ TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ChildFailedError(Exception):
-    """The child ended with an error, which it has printed if `exit_code` is set."""
+    """The job failed without an outcome. If `exit_code` is set, the measuring process has printed the error."""
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ def supervise(
     """Wait until a child ends, or end it `time_limit_s` after its message `begun`; returns the job's outcome.
 
     A trial that ends during a pass after its timing keeps its columns so far, and its reason names the pass. Raises
-    ChildFailedError if the child ended with an error, ChildLostError if it is not known how it ended.
+    ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)

@@ -4,13 +4,13 @@ A workload's module has four literal constants, which are read without importing
 
 - SIZE_NAME: what the size counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
-- DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`
+- DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`, or None
 - PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`, for which the tensors in
   its task's `resident` are moved to host memory
 
 Optional constants are SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (every size is a multiple of it),
-VARIANTS (in addition to the plain one), CLASSES (of the dataset's labels) and PRELOADED (a module of this package that
-takes long to import).
+VARIANTS (all of them, including `plain`), CLASSES (the number of classes of the dataset's labels) and PRELOADED (a
+module of this package that takes long to import).
 
 The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
 a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is likewise read without
@@ -50,7 +50,7 @@ def ignore(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
-    """The module or object that builds a cell's model and task; for a user's model it sends messages by `tell`."""
+    """The module, or for a user's model an object that sends messages by `tell`, to build a cell's model and task."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
@@ -60,7 +60,7 @@ def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
 
 
 def build_model(cell: Cell) -> nn.Module:
-    """A cell's model with fresh weights, on the host."""
+    """A cell's model with fresh weights, on torch's default device."""
     model: nn.Module = workload_code(cell).build_model(cell.size)
     return model
 

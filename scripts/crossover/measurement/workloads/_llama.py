@@ -22,7 +22,7 @@ with _left_out("sklearn", "scipy", "pandas"):
 
 LAYERS, HEADS, HEAD_WIDTH, VOCABULARY = 8, 8, 64, 8192
 LONGEST = 32768
-"""Number of tokens in the longest context."""
+"""Maximum number of tokens in a sequence."""
 SHAPE = {
     "hidden_size": HEADS * HEAD_WIDTH,
     "num_attention_heads": HEADS,
@@ -53,8 +53,8 @@ class Rotary(nn.Module):
 
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
-    """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed. A
-    cache of one sequence serves all sequences of a batch, since they have the same context.
+    """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed. With
+    one sequence in the cache, all sequences of a batch have its context.
     """
 
     is_compileable = True
@@ -82,12 +82,12 @@ class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformer
         return self.context
 
     def get_mask_sizes(self, query: int | torch.Tensor, *_layer: Any, **_options: Any) -> tuple[int, int]:
-        """Number of tokens to attend to, and the first of them."""
+        """Number of tokens to attend to, and the index of the first."""
         return self.context + (query if isinstance(query, int) else len(query)), 0
 
 
 class Llama(nn.Module):
-    """(batch, new) tokens, which follow `context` cached ones -> (batch, vocabulary) logits of the last."""
+    """(batch, new) tokens, which follow `context` cached ones -> (batch, vocabulary) logits of the next token."""
 
     keys: torch.Tensor
     values: torch.Tensor

@@ -3,8 +3,8 @@
 
 A plain loop does the work of the source's Trainer: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
 random tokens with random labels. The Trainer's gradient clipping and learning rate schedule are omitted. With 24
-layers the model is bert-large-uncased. Attention is torch's fused kernel, which stores less for the backward pass than
-the source's.
+layers the model has the shape of bert-large-uncased. Attention is torch's fused kernel, which stores less for the
+backward pass than the source's.
 
 The variants combine `accumulate` (gradient accumulation, one sequence at a time), `checkpoint` (activations of each
 layer are recomputed in the backward pass) and `adafactor` (torch's Adafactor, whose state is two vectors per matrix),

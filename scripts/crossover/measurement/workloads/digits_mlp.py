@@ -1,6 +1,6 @@
-"""A perceptron with two equal hidden layers on images of 8 x 8 pixels, which trains well in seconds.
+"""A perceptron with two hidden layers of equal width on images of 8 x 8 pixels, which trains well in seconds.
 
-A step is forward, backward and SGD on data resident on the device, in the dataset's (random) order.
+A step is forward, backward and SGD on resident data, in the dataset's (random) order.
 """
 
 from __future__ import annotations

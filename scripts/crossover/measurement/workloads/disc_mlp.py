@@ -1,8 +1,8 @@
 """A classifier of points whose layers double in width (Penny Xu, "When to use GPU for training?", 2019).
 
 With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD; the loss and the
-number of errors are summed on the device. At the end of each epoch the source prints both sums and thereby waits for
-the device; here the text is formatted but not printed.
+number of errors are summed on the device. At the end of each epoch the source prints both, for which it waits for the
+device; here the text is formatted, with the same wait, but not printed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class DiscTraining(TrainingTask):
         return self.criterion(output, labels), errors
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum loss and errors on the device, without waiting for it."""
         loss, errors = results
         self.accumulated_loss += loss
         self.errors += errors

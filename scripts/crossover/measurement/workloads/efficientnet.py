@@ -52,7 +52,7 @@ def build_model(side: int) -> nn.Module:
 
 
 def _draw_weights(model: nn.Module, side: int) -> None:
-    """Draw weights as torchvision does, and set the batch norms to normalise random images to a mean square of 1.
+    """Draw convolutions as torchvision does, and set the batch norms to normalise random images to a mean square of 1.
 
     transformers draws the batch norms' weights around 0, so that the eleventh block outputs only zeros. With the
     initial statistics, which match no input, fp16 would compute zeros too. With zeros, a GPU draws less power and

@@ -3,7 +3,7 @@
 The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
 after a layer norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the
 vocabulary. The optimizer is SGD, which works in every cell: Adam would divide by zero in pure fp16, where its epsilon
-rounds to 0, and a CUDA graph would need another Adam than eager steps do.
+rounds to 0, and a CUDA graph needs Adam with `capturable=True`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small enough to converge at every width, since the curvature grows with the width."""
+"""Small, since the curvature grows with the width: training converges at every width."""
 
 
 class Block(nn.Module):
@@ -68,7 +68,7 @@ class Training(TrainingTask):
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Squared distance between a token's output and its target, averaged over tokens but not over the width, since
-        the gradients would underflow in pure fp16."""
+        gradients of that average would underflow in pure fp16."""
         hidden, targets = inputs
         return ((model(hidden) - targets).square().sum(dim=-1).mean(),)
 

@@ -1,4 +1,4 @@
-"""A perceptron with two equal hidden layers (HSF Training, "Machine Learning on GPU", "Run time comparisons").
+"""A perceptron with two hidden layers of equal width (HSF Training, "Machine Learning on GPU", "Run time comparisons").
 
 In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
 accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
@@ -87,7 +87,6 @@ class AsPublished(_HiggsTraining):
         return tuple(map(self.arithmetic.place, batch))
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Read accuracy and loss back, which waits for the device."""
         loss, accuracy = results
         self.accuracies.append(accuracy.item())
         self.history.append(loss.item())
@@ -110,7 +109,6 @@ class Resident(_HiggsTraining):
         return inputs
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum accuracy and loss on the device, without waiting for it."""
         loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()

@@ -25,7 +25,7 @@ PRELOADED = "_llama"
 
 
 class Answering(Llama):
-    """(batch, tokens of the prompt and of the answer without its last) -> (batch, vocabulary) logits of the last."""
+    """(batch, tokens of the prompt and of the answer except its last) -> (batch, vocabulary) logits of that last."""
 
     def __init__(self) -> None:
         super().__init__(0, 0)

@@ -1,6 +1,4 @@
-"""Decoding with a small Llama: one token per sequence, after a context whose keys and values are cached. All steps do
-the same work, since each overwrites the token's position in the cache.
-"""
+"""Decoding with a small Llama: one token per sequence, after a context whose keys and values are cached."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A small convolutional network on images of digits (leolui2004/tensorcore, 2022).
 
-In protocol `as_published` two worker processes transform and collate shuffled images one by one; each step moves a
+In protocol `as_published` two worker processes transform shuffled images one by one and collate them; each step moves a
 batch to the device and reads the loss back, and each epoch restarts the workers, whose memory is not measured. In
 protocol `resident` the same arithmetic runs on normalised images that stay on the device, in whole batches and in the
 dataset's order, and the loss is summed there, without loading or synchronisation.
@@ -37,7 +37,7 @@ DECAY = 0.8
 """Factor on the learning rate after each epoch."""
 
 MEAN, DEVIATION = (0.1307,), (0.3081,)
-"""Mean and standard deviation of MNIST's pixels, which are from 0 to 1."""
+"""Mean and standard deviation of MNIST's pixels, scaled to values from 0 to 1."""
 
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
@@ -115,8 +115,8 @@ class _MnistTraining(TrainingTask):
         self.scheduler = StepLR(self.optimizer, step_size=1, gamma=DECAY)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, which is moved to the device here, as in the source. The float32 images are then
-        freed before the backward pass under autocast, and do not raise its peak."""
+        """Cross entropy of a batch, which is moved to the device here, as in the source. Under autocast, the float32
+        images are then freed before the backward pass and do not raise peak memory."""
         images, labels = inputs
         weight = next(model.parameters())
         outputs = model(images.to(weight.device, weight.dtype))
@@ -133,7 +133,7 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Let the kernel end this worker with its parent; torch's own check misses a parent that died before it began."""
+    """Let the kernel end this worker with its parent; torch's own check misses a parent that died before the check."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -175,11 +175,9 @@ class AsPublished(_MnistTraining):
         return images, labels
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Keep the loss until the end of the step."""
         self.loss = results[0].detach()
 
     def end_step(self) -> None:
-        """Read the loss back, which waits for the device."""
         self.running_loss += self.loss.item()
         super().end_step()
 
@@ -206,7 +204,6 @@ class Resident(_MnistTraining):
         return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum the loss on the device, without waiting for it."""
         self.loss_sum += results[0].detach()
 
 

@@ -4,7 +4,7 @@ The source times both passes on 16 resident images and discards the gradients. T
 have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, the
 stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The backward pass starts from a cross
 entropy with random labels rather than from random numbers as in the source, which does not change the work. The
-source's ResNet-200 and VGG are omitted, since transformers has no models of these sizes.
+source's ResNet-200 and VGG are omitted.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 
 layers, three in larger ones."""
 
 BLOCK_SHARE = 0.2
-"""Initial weight with which a block's output is added to its input. With torch's 1, gradients double from block to
-block in training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
+"""Initial weight of the last batch norm in each block. With the default of 1, gradients double from block to block in
+training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:

@@ -61,7 +61,7 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
     ("error", "line"),
     [
         (RuntimeError(ASSERTION), "net.py:build: an assertion failed on the GPU: usually labels lie outside"),
-        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); remove the call that does"),
+        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); remove the call that ends it"),
         (ZeroDivisionError("a bug"), "a bug"),
     ],
 )
