@@ -35,7 +35,11 @@ from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
-TOLERANCES = {np.float64: 1e-6, np.complex128: 1e-6, np.float32: 1e-3, np.complex64: 1e-3, np.float16: HALF_TOLERANCE}
+TOLERANCES = {
+    **dict.fromkeys((np.float64, np.complex128, np.longdouble, np.clongdouble), 1e-6),
+    **dict.fromkeys((np.float32, np.complex64), 1e-3),
+    np.float16: HALF_TOLERANCE,
+}
 """Largest relative difference that is allowed between results, by dtype; 0 for others, such as whole numbers."""
 
 

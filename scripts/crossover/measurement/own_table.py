@@ -64,7 +64,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
-        raise UserError(f"{where} contains {_kind(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
+        raise UserError(f"{where} contains {_kind(column)}; allowed: {allowed}; convert it, or use another column")
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)  # a missing number becomes NaN
     _check_present(column, int(np.isnan(values).sum()), where)
     with np.errstate(over="ignore"):
@@ -73,7 +73,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
     if len(infinite):
         raise UserError(
             f"{where} contains {values[infinite[0]]:g} in row {infinite[0] + 1}, but fp32 numbers are at most 3.4e+38; "
-            f"change such values ({len(infinite)} rows), or leave the column out"
+            f"change such values ({len(infinite)} rows), or use another column"
         )
     return numbers
 
@@ -81,7 +81,7 @@ def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> n
 def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
     if missing:
         raise UserError(
-            f"{where} has {missing} of {len(column)} rows without a value; fill or remove them, or leave the column out"
+            f"{where} has {missing} of {len(column)} rows without a value; fill or remove them, or use another column"
         )
 
 

@@ -133,6 +133,7 @@ def test_results_that_cannot_be_compared_are_not_checked(function: str, text: st
 @pytest.mark.parametrize(
     ("value", "array", "tolerance"),
     [
+        (np.longdouble(0.5), 0.5, 1e-6),
         (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0], 3e-2),
         (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]], 1e-3),
         (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]], 1e-6),
