@@ -33,7 +33,7 @@ def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch
         lambda x: torch.randn(9, dtype=x.dtype, generator=torch.Generator()),
         lambda x: torch.rand_like(x),
         lambda x: torch.rand(9, device=x.device),  # of torch's default type
-        lambda x: torch.normal(0.0, 1.0, (9,)),
+        lambda _: torch.normal(0.0, 1.0, (9,)),
         lambda x: torch.randn(9, dtype=None, out=x.new_empty(9)),
         lambda _: torch.randint(0, 99, (9,)),
         lambda x: torch.bernoulli(x),
