@@ -30,7 +30,7 @@ OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"
 """Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking. Two are compared by their crossover; two CPUs have none."""
+"""Minimum number of sides in a ranking, unless these are two CPUs; two other sides are compared by their crossover."""
 
 
 def line_axes(x_axis: str) -> list[str]:
@@ -129,7 +129,7 @@ def shown_column(row: Row) -> str:
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides that are not significantly behind the first at any point of a range, with the ends of the range."""
+    """Sides that are not significantly behind the first-ranked one in a range, with the ends of the range."""
 
     sides: frozenset[Side]
     low: float
@@ -139,8 +139,8 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, in ascending order along the x axis.
 
-    Points at which no side is significantly behind are left out. A range continues as long as at least one side is
-    among the first at all of its points.
+    Points at which no side is significantly behind are left out. A range continues as long as a side is among the first
+    at all of its points.
     """
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):
