@@ -231,8 +231,8 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells. Column `side` has the device as measured, such as `cpu-1`; for every CPU, column `device` has
-    `cpu`.
+    """The candidate cells, with the device as measured, such as `cpu-1`, in column `side`, and `cpu` for every CPU in
+    column `device`.
     """
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])

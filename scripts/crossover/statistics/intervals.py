@@ -101,7 +101,7 @@ def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """The mean of a sample, its squared standard error (NaN for one value), and the degrees of freedom of this error."""
+    """The mean of a sample, its squared standard error (NaN for one value), and the error's degrees of freedom."""
 
     mean: float
     variance: float

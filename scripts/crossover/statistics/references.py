@@ -88,9 +88,7 @@ def host_spread(execution: str) -> float:
 
 
 def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
-    """The trials, with the times on `machines` as if the speed-up of their hosts were at this quantile of a standard
-    normal distribution over hosts.
-    """
+    """The trials, with the times on `machines` changed by `quantile` standard deviations of the speed-up over hosts."""
     factors = [
         math.exp(quantile * min(SPEEDUP_SPREAD, host_spread(execution))) if machine in machines else 1.0
         for machine, execution in zip(trials["machine"], trials["execution"], strict=True)

@@ -69,8 +69,8 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
-    """Seconds to move the bytes of a step, at the bandwidth of each operator's working set; NaN if unknown. Element i of
-    the list has the bytes of operators that touch 2^i to 2^(i+1) bytes.
+    """Seconds to move the bytes of a step, at the bandwidth of each operator's working set; NaN if unknown. Element i
+    of the list has the bytes of operators that touch 2^i to 2^(i+1) bytes.
     """
     if bytes_by_working_set is None or not roofs.working_sets:
         return math.nan
