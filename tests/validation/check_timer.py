@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
-import torch
 from pairs import check_cell, dataset_file, pair_table
 from torch.utils.benchmark import Timer
 

@@ -77,8 +77,7 @@ def _launch_floor(n: Floats) -> Floats:
 
 
 def _cache_knee(n: Floats) -> Floats:
-    """The CPU slows down around size 300, where data exceed its cache; the GPU's time has a constant and a linear part.
-    """
+    """The CPU slows down around size 300, where data exceed its cache; the GPU's time is linear, with an offset."""
     return np.log(n) + 0.8 / 6 * np.log1p((n / 300) ** 6) - np.log1p(n / 1000)
 
 

@@ -154,7 +154,6 @@ class Device(CandidatesAtSizes):
 
 
 def _is_timed(trials: pd.DataFrame) -> pd.Series:
-    """Mask of the ok trials with a time."""
     return (trials["status"] == "ok") & trials["step_time_s"].notna()
 
 

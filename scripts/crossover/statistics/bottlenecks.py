@@ -1,8 +1,8 @@
 """Bottleneck of a step, from the gain of each remedy and from the roofs of its device.
 
-Each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the saved times and the
-remaining work of the device add up to the whole step. This work is explained by the device's measured bandwidth or
-peak, or unexplained.
+On an accelerator, each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the saved
+times and the remaining work of the device add up to the whole step. This work is explained by the device's measured
+bandwidth or peak, or unexplained.
 
 If no CUDA graph was replayed, the GPU's idle time during a step on a batch held on the device replaces the time that
 the graph would save. The idle time is host work if a graph cannot capture the step; otherwise it is launch overhead,
@@ -49,7 +49,7 @@ Seconds = Mapping[str, float]
 """TIMES and OF_FIRST of a trial; NaN where one was not measured."""
 
 PIN_ENOUGH = 1.05
-"""Minimum gain of pinned memory to be the remedy for copies; otherwise the remedy is a batch held on the device."""
+"""Minimum gain for pinned memory to be the remedy for copies; otherwise the remedy is a batch held on the device."""
 
 
 class RoofTimes(NamedTuple):

@@ -113,7 +113,6 @@ def _crossing(advantages: Advantages) -> Crossover:
 
 
 def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
-    """The fields `caveat` and `caveat_at`; empty without sizes."""
     return {"caveat": word, "caveat_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
@@ -165,7 +164,6 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
 
 
 def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Crossover:
-    """The crossover without a significant change of sign."""
     signs = {float(sure[index]) for index in decided}
     beyond = [
         size

@@ -136,7 +136,6 @@ def gate_of(
 
 
 def _verdict(low: float, high: float, limit: float) -> str:
-    """The verdict at the limit, from the interval of a ratio."""
     most = 1 + limit
     if high < 1 / most:
         return SLOWER

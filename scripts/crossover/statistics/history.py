@@ -77,8 +77,8 @@ def _changes(logs: Floats, tests: int) -> list[int]:
 
 
 def _stretches(runs: int) -> list[tuple[int, int]]:
-    """Start and end of each segment to compare with the rest; the segment and what is left before it and after it, if
-    anything, have at least LEAST_RUNS runs.
+    """Start and end of each segment to compare with the rest. The segment, and any runs left before or after it, are at
+    least LEAST_RUNS.
     """
     return [
         (start, end)

@@ -29,7 +29,7 @@ COLD = "latencies_cold_s"
 """The first steps of a process. All other methods take turns with the correct one."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The only mistake that lowers the mean, since it omits part of the time; the others raise it."""
+"""The only mistake that lowers the mean, since part of the time is omitted; the other mistakes raise the mean."""
 
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 

@@ -102,7 +102,6 @@ def _mean(cell: Row, name: str) -> SampleMean:
 
 
 def _per_step(cell: Row) -> dict[str, float | None]:
-    """The measured costs per step, with their intervals."""
     columns: dict[str, float | None] = {}
     for name in OF_STEPS.values():
         if cell[name.format("")] is not None:

@@ -1,6 +1,6 @@
 """Start-up of jobs, and the number of steps after which the side with the faster steps is ahead in total time.
 
-A job of n steps takes `startup_s + n * step_s`. Both are averaged arithmetically, unlike ratios, since they are summed.
+A job of n steps takes `startup_s + n * step_s`. Both times are averaged arithmetically, since they are summed.
 """
 
 from __future__ import annotations

@@ -31,7 +31,6 @@ REMEDIES = {
 """The remedy for each kind of problem, the most urgent first; those for flags are in FLAGS."""
 
 CELL_FLAGS = ("trials_differ", "above_roof")
-"""Flags of whole cells."""
 
 MOST_NAMED = 4
 """Maximum number of values of an axis that an entry lists."""

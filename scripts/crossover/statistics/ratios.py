@@ -103,7 +103,7 @@ def sign_of(row: Mapping[str, Any]) -> float:
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and the CPUs of other machines if `compare_across`."""
+    """Each accelerator against the CPU sides of its machine, and CPUs of other machines as `compare_across` says."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):

@@ -48,7 +48,7 @@ def compare_with_references(
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval also covers the
-    crossover of unscaled steps. Both are widened by the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
+    crossover of unscaled steps, and the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)

@@ -89,7 +89,6 @@ def plan_refinement(
 
 
 def _bracket(crossover: Crossover) -> tuple[int, int] | None:
-    """The sizes that bracket a single crossover; None without one."""
     if crossover.status not in REFINED or crossover.bracket is None:
         return None
     low, high = (round(end) for end in crossover.bracket if end is not None)
