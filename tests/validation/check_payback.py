@@ -76,7 +76,6 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    """The ends of an interval; 0 or infinity for an open end."""
     return interval.low or 0.0, math.inf if interval.high is None else interval.high
 
 

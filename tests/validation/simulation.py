@@ -151,7 +151,6 @@ class Machine:
         self.samples = dict(sorted(self.samples.items()))
 
     def _draw_spreads(self, sizes: Sequence[float]) -> None:
-        """Draw the standard deviations between trials at sizes not measured before."""
         spread, reach = self.spread, math.log(self.spread.over_sizes) / 2
         disturbed = self.generator.choice(sizes) if spread.disturbed > 1 and not self.samples else None
         for size in sizes:

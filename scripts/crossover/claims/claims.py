@@ -100,7 +100,6 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
 
 
 def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    """The x axis and its unit for a claim about a crossover; empty for other claims, or without crossovers."""
     lines = of_study(crossovers, claim.study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
@@ -162,7 +161,6 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
 
 
 def _places(line: pd.Series, points: Sequence[float]) -> str | None:
-    """Points on the x axis as text, with their unit; None without points."""
     if not len(points):
         return None
     return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"

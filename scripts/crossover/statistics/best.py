@@ -59,9 +59,7 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """For each size with a time: the fastest candidate, its trials corrected for selection bias, and the chance of
-        each candidate with a time to be the fastest.
-        """
+        """By size: the fastest candidate, its trials corrected for selection bias, and each candidate's chance."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:

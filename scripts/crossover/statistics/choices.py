@@ -30,9 +30,7 @@ from crossover.statistics.intervals import (
 
 POINTS = 601
 REACH = 6.0
-"""The distribution of the minimum is integrated at POINTS values, up to REACH times the largest standard error below
-and above the smallest mean.
-"""
+"""Half width of the range of integration around the smallest mean, in units of the largest standard error."""
 
 SHRINKAGE = 4
 """Degrees of freedom of the pooled spread when it is combined with a cell's; chosen by simulation."""
@@ -45,9 +43,8 @@ class Choice:
     """The cell with the smallest mean, compared with others."""
 
     chosen: int
-    """The index of the cell with the smallest mean."""
     baseline: int
-    """The index of the cell with which the chosen one is compared."""
+    """The index of the cell with which cell `chosen` is compared."""
     ratio: Interval
     """Time of the baseline over time of the chosen cell, with its simultaneous 95 % interval."""
     leads: bool

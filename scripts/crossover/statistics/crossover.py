@@ -41,7 +41,6 @@ class Crossover:
     caveat: str | None = None
     """One of CAVEATS in `crossover.tables.registry`."""
     caveat_at: tuple[float, ...] = ()
-    """The sizes to which the caveat refers."""
     slower_up_to: float | None = None
     """The largest size at which the contender is significantly slower, corrected for the number of sizes."""
     faster_from: float | None = None

@@ -20,14 +20,10 @@ MOST_WRONG = 0.025
 """Maximum probability that any size of a series has a significant sign in the wrong direction."""
 
 LEVEL = 0.96
-"""Confidence level of the 95 % set before refinement, which costs a percentage point since it chooses sizes by the
-data.
-"""
+"""Level of the 95 % set before refinement, which costs a percentage point since it chooses sizes by the data."""
 
 STEPS = 32
-"""Number of steps in which a gap between two sizes is searched for an end of the set, before the end is computed to
-1e-10 of the gap.
-"""
+"""Steps in which a gap is searched for an end of the set, which is then computed to 1e-10 of the gap."""
 
 WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
@@ -47,8 +43,7 @@ class Advantages:
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR
-    """The contender, if the same cell is compared at every size; its error is not included in `variance` and `fourth`.
-    """
+    """The contender, if the same cell is compared at every size; `variance` and `fourth` do not include its error."""
 
     @property
     def has_intervals(self) -> bool:

@@ -70,9 +70,7 @@ class Calibration:
     """Differences between runs of identical code."""
 
     significant: float
-    """Largest significant difference of a cell between two of the runs, as a share: the distance of 1 from the cell's
-    simultaneous interval; 0 if none is significant.
-    """
+    """Largest distance of a simultaneous interval from 1 between two of the runs, as a share; 0 if all contain 1."""
     measured: float
     """Largest slowdown of a cell from one of the runs to another, as a share, significant or not."""
     outlier: str | None

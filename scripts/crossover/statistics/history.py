@@ -17,8 +17,7 @@ LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
 """The columns that identify a line: a cell on the same hardware."""
 
 LEAST_RUNS = 2
-"""Minimum number of runs at a level, since a single outlying run may be a disturbance; `compare_runs.py` tests one run.
-"""
+"""Minimum number of runs at a level; a single outlying run may be a disturbance, and `compare_runs.py` tests it."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -99,7 +99,6 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
 
 
 def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
-    """The trials with samples of both a mistake and the correct method."""
     return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
 
 

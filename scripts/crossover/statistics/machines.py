@@ -96,7 +96,6 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
 
 
 def _mean(cell: Row, name: str) -> SampleMean:
-    """The mean logarithm of a cost per step over the trials of a cell."""
     mean = SampleMean.of_interval(interval_of(cell, name), cell["trials"])
     return mean.widened(host_spread(cell["execution"])) if cell["origin"] == "reference" else mean
 

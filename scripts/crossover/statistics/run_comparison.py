@@ -73,7 +73,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; without known differences, none if code_key agrees."""
+    """The parts of a cell's code that differ or are not recorded; none if code_key agrees."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
