@@ -1,4 +1,4 @@
-"""Simulate crossovers of each device at its best, for the coverage of their interval."""
+"""Simulate crossovers of devices at their best, for the coverage of their interval."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
 """How candidates differ: not at all, by some percent, or so that their order changes with size. With NO_DEVICE, all
 candidates of both devices take the same time."""
 GAP_SD, MOST_TILT = 0.03, 0.3
-"""Standard deviation of the differences between candidates in ln(seconds), and their maximum change per ln(size)."""
+"""Standard deviation of a candidate's offset in ln(seconds), and the maximum change of the offset per ln(size)."""
 FIRST: Candidate = ("0",)
 """The first candidate of each device, which is in the study's grid."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
-"""Sizes at which the true crossover is searched for."""
+"""Sizes among which the true crossover is searched for."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ class Devices:
     case: BestCase
     generator: np.random.Generator
     near: float = 0.0
-    """The size where both devices' first candidates take the same time."""
+    """The size at which both devices take the same time, apart from the offsets of their candidates."""
     offsets: tuple[Floats, ...] = ()
-    """For each device, gap and tilt of its candidates and the size without a tilt, of shape (candidates, 3)."""
+    """For each device, the offsets of its candidates, of shape (candidates, 3): a gap in ln(seconds), its change per
+    ln(size), and the ln(size) at which there is no change."""
     spreads: tuple[Floats, ...] = ()
     """For each device, the standard deviation between the trials of each candidate, in ln(seconds)."""
     measured: tuple[dict[int, dict[Candidate, Floats]], ...] = field(default_factory=lambda: ({}, {}))
@@ -96,7 +97,7 @@ class Devices:
         return logs
 
     def crossings(self) -> Floats:
-        """The sizes at which the devices' true fastest times cross; empty if these are equal."""
+        """The sizes at which the devices' true fastest times cross."""
         best = [self.true_logs(device, FINE).min(axis=0) for device in (0, 1)]
         ahead = best[0] - best[1] > 0
         sizes: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]

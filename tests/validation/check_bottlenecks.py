@@ -30,7 +30,7 @@ SIZES_MS = (2, 4, 8)
 WANTED = 0.95
 
 CAUSES = {"sleep": "loader", "decode": "loader", "pageable": "transfer", "pinned": "transfer", "act": "host"}
-"""The bottleneck that a part causes, if it is not named like the part."""
+"""The bottleneck that a part causes, unless both have the same name."""
 
 VARIANTS = {
     "cpu": (
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu", type=device, choices=list(VARIANTS), help=DEVICE_CHOICES)
     parser.add_argument(
-        "--variants", nargs="+", choices=sorted({*VARIANTS["cpu"], *VARIANTS["cuda"]}), help="some of the steps"
+        "--variants", nargs="+", choices=sorted({*VARIANTS["cpu"], *VARIANTS["cuda"]}), help="steps (default: all)"
     )
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
     options = parser.parse_args(arguments)
@@ -80,7 +80,7 @@ def planted(variant: str, device: str) -> set[str]:
 
 
 def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
-    """The bottlenecks of planted steps on a device; takes minutes."""
+    """The bottlenecks found in planted steps on a device, one row per variant and size."""
     roofs, script = folder / "roofs.json", plant(folder, PLANTED_STEPS.read_text())
     _run(script.with_name("probe_roofs.py"), f"--device={device}", f"--output={roofs}")
     rows = []

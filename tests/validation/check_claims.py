@@ -40,11 +40,11 @@ CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "ex
 
 @dataclass(frozen=True)
 class ClaimCase:
-    """One setting to simulate, in which the claim is true, or both devices take the same time."""
+    """One setting to simulate: the claim is true, or both devices take the same time."""
 
     truth: str
     shape: str
-    """The shape of the curve, one of SHAPES."""
+    """The shape of the curve, one of SHAPES; empty without a crossover."""
     trials: int
 
 

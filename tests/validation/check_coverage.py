@@ -43,6 +43,6 @@ def main(arguments: list[str]) -> None:
     print(shares.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
     bracketed = best[best["status"] == "bracketed"].groupby(["differ", "candidates", "effort", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
-    print("Candidates and devices that all take the same time: how they come out")
+    print("Candidates and devices that all take the same time: share of each status")
     equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
     print(equal.set_index(["candidates", "effort", "status"])[["share", "chance"]].round(3).to_string())

@@ -2,9 +2,9 @@
 
     python tests/validation isolation --devices cpu cuda --minutes=8
 
-The table has the standard deviation of the logarithm of the step time with both methods and the ratio of these, and
-the ratio of the step times. An interrupted check can be continued, and extended with more minutes or pairs. Other
-options, such as --timed-max-s=1, are passed on to measure_cell.py.
+The table has the standard deviation of the logarithm of the step time with each method, their ratio, and the ratio of
+the step times. An interrupted check can be continued, and extended with more minutes or pairs. Other options, such as
+--timed-max-s=1, are passed on to measure_cell.py.
 """
 
 from __future__ import annotations

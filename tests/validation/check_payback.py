@@ -51,8 +51,8 @@ def payback_cases() -> Iterator[PaybackCase]:
 
 
 def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row: shares of simulations with a payback and with an open interval, coverage, and median half width on the
-    log scale."""
+    """One row: the share of simulations with a payback and, among these, the coverage of the interval, the share of
+    open intervals, and the median half width on the log scale."""
     generator = np.random.default_rng([seed, case.trials, *(int(100 * x) for x in (case.spread, case.speedup))])
     covariance = case.spread**2 * np.array([[1, case.correlation], [case.correlation, 1]])
 
@@ -76,7 +76,6 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    """The ends of an interval, 0 and infinity where it is open."""
     return interval.low or 0.0, math.inf if interval.high is None else interval.high
 
 

@@ -24,16 +24,16 @@ from crossover.tables.registry import SERIES_AXES
 
 SERIES = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
-"""Statuses that give the size of a crossover, or say that it lies below or above all sizes."""
+"""Statuses that give the size of a single crossover, or say that it lies below or above all sizes."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
-    """One row per series and ordered pair of machines, if the series has a single crossover on the second machine.
+    """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
     `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket): 0 or
-    infinity if it is open, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds` says
-    whether they enclose the size `measured` on the second machine; it is missing without a prediction.
+    infinity for an open end, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds`
+    says whether they enclose the size `measured` on the second machine; it is missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
@@ -79,5 +79,5 @@ def main(arguments: list[str]) -> None:
     print(table.to_string(index=False, float_format="{:.4g}".format))
     predicted = table.dropna(subset="holds")
     is_open = (predicted["predicted_low"] == 0) ^ (predicted["predicted_high"] == math.inf)
-    counts = f"{is_open.sum()} open to one side; {len(table) - len(predicted)} more predict nothing"
-    print(f"{predicted['holds'].sum()} of {len(predicted)} hold, {counts}")
+    counts = f"{is_open.sum()} have an open end; no prediction for {len(table) - len(predicted)} more series"
+    print(f"{predicted['holds'].sum()} of {len(predicted)} predictions hold, {counts}")

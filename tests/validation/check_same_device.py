@@ -1,9 +1,9 @@
-"""Run the whole workflow on one device under two names, `cpu` and `cuda`, and count its conclusions.
+"""Run the whole workflow on one device under two names, `cpu` and `cuda`, and count the statuses of its crossovers.
 
     python tests/validation same_device FOLDER --device=cpu --batches=34
 
 No significant difference is expected. A series is one workload at one batch size, over its sizes. The same command
-resumes an interrupted run. A machine without a GPU needs --device=cpu.
+resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIZES = {"disc_mlp": [2, 3, 4, 5], "higgs_mlp": [8, 32, 64, 128], "digits_mlp": 
 
 
 def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) -> None:
-    """Copy the workflow to `folder`, with one study per workload and the measuring scripts replaced."""
+    """Copy the workflow to `folder`, with one study per workload, and with same_device.py as its measuring scripts."""
     copy_workflow(folder)
     studies = {
         f"null_{workload}": {
@@ -64,13 +64,13 @@ def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, help="folder of the copy; an existing one is resumed")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device that is measured")
-    parser.add_argument("--batches", default=34, type=positive, help="batch sizes of each workload")
-    parser.add_argument("--sizes", default=4, type=positive, help="sizes of each workload, at most 4")
+    parser.add_argument("--batches", default=34, type=positive, help="number of batch sizes of each workload")
+    parser.add_argument("--sizes", default=4, type=positive, help="number of sizes of each workload, at most 4")
     parser.add_argument("--effort", default="quick")
     options = parser.parse_args(arguments)
     if not options.folder.exists():
         prepare(options.folder, options.device, options.batches, options.sizes, options.effort)
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "--resources", "gpu=1", "--quiet", "all"]
     if status := subprocess.run(command, cwd=options.folder, check=False).returncode:
-        raise UserError(f"{options.folder}: the run ended with status {status}; run this again to go on")
+        raise UserError(f"{options.folder}: the run ended with status {status}; run the same command again")
     print(conclusions(options.folder / "results").to_string(index=False))

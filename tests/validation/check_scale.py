@@ -47,7 +47,7 @@ def make_grid(folder: Path, cells: int) -> None:
 
 
 def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:
-    """Run a grid made by `make_grid`; returns wall time, CPU time and peak memory, one row per step of the run."""
+    """Run a grid made by `make_grid`; returns one row per step of the run, with wall time, CPU time and peak memory."""
     table = "results/measurements.parquet"
     steps = {
         "dry-run": ["--dry-run"],

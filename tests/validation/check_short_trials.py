@@ -3,9 +3,9 @@
     python tests/validation short_trials --devices cpu cuda --minutes=8
 
 After the short timing, a process warms up for two more seconds and times for one. The ratio of the two times, short
-over long, shows whether the warm-up of a short trial is long enough. As both are from one process, it does not contain
-the spread between processes. The table also has the standard deviations of both logarithms. An interrupted check can be
-continued, and extended with more minutes or pairs.
+over long, shows whether the warm-up of a short trial is long enough. As both times are from one process, the ratio does
+not contain the spread between processes. The table also has the standard deviations of both logarithms. An interrupted
+check can be continued, and extended with more minutes or pairs.
 """
 
 from __future__ import annotations

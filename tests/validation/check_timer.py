@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
-import torch
 from pairs import check_cell, dataset_file, pair_table
 from torch.utils.benchmark import Timer
 
@@ -50,7 +49,6 @@ def three_methods(
     for turn in range(rounds):
         order = methods[turn % 3 :] + methods[: turn % 3]
         yield {name: method() for name, method in order}
-        torch.set_num_threads(threads)  # the timer restores the number set before
 
 
 def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
@@ -66,7 +64,7 @@ def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
 
 
 def harness_cost_s(watch: Stopwatch) -> float:
-    """Time in s that the harness adds to a step, from blocks of empty steps, as many as STEP_S long ones in a block."""
+    """Time in s that the harness adds to a step, from blocks of as many empty steps as steps of STEP_S fill a block."""
     steps = round(EFFORT.block_min_s / STEP_S)
     return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(500)) / steps
 

@@ -1,6 +1,6 @@
 """Run Snakemake and show the parts of its wall time, from its records of jobs and the phases of trials.
 
-Other options are passed on to Snakemake, such as in wall_time --results=results/quick --configfile config/quick.yaml.
+Other options are passed on to Snakemake, as in wall_time --results=results/quick --configfile config/quick.yaml.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def job_seconds(records: Path, since: float) -> dict[str, float]:
 def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], timed_s: float) -> pd.DataFrame:
     """One row for each `part` of a run, with its `seconds` and its `share` of the wall time in percent.
 
-    `phases` is the column `spent_s` of its trials, `timed_s` the sum of their timings. Shares add up to more than 100
-    if jobs ran in parallel.
+    `phases` is the column `spent_s` of its trials, `timed_s` the sum of their timings. The part of Snakemake is what
+    jobs leave of the wall time, which is negative if many ran in parallel.
     """
     spent: dict[str, float] = {}
     for text in phases:

@@ -131,7 +131,7 @@ def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossov
 
 
 def _first_root(sizes: Floats, advantage: Floats) -> float | None:
-    """The first change of sign from behind to ahead, on a straight line in the logarithms."""
+    """The first size at which the contender overtakes the baseline, by linear interpolation of the logarithms."""
     changes = np.flatnonzero((advantage[:-1] <= 0) & (advantage[1:] > 0))
     if not len(changes):
         return None
@@ -173,7 +173,7 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
     """An estimate's status, whether its interval contains a true crossing (`covered`), relative half width and error.
 
-    For a tie at an end, `covered` says whether a true crossing lies beyond its bound.
+    For a tie at one end of the range, `covered` says whether a true crossing lies beyond the bound.
     """
     judgement: dict[str, object] = {"status": estimate.status, "covered": np.nan, "half_width": np.nan, "error": np.nan}
     if estimate.status == "bracketed" and estimate.size is not None and len(true):

@@ -1,6 +1,6 @@
 """Measure pairs of trials, one with each of two methods, and compare the methods in tables.
 
-Each trial is the same command as in a run. The pairs are kept in a file, so that an interrupted check can be continued.
+The pairs are kept in a file, so that an interrupted check can be continued.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def dataset_file(workload: str, folder: Path) -> Path | None:
 
 
 def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()) -> list[str]:
-    """Options of measure_cell.py for each cell, one string each, with `more` at the end; makes datasets in `folder`."""
+    """Options of measure_cell.py for each cell, one string each, with `more` at the end; makes missing datasets."""
     datasets = [dataset_file(cell.workload, folder) for cell in cells]
     return [
         shlex.join([*axis_options(vars(cell)), *([f"--dataset={path}"] if path else []), *more])
@@ -66,7 +66,7 @@ def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()
 
 
 def measure_trial(options: Sequence[str]) -> dict[str, Any]:
-    """Measure one trial and return its row; raises UserError unless its status is `ok`."""
+    """Measure one trial with the command of a run, and return its row; raises UserError unless its status is `ok`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "row.parquet"
         command = [sys.executable, str(SCRIPT), *options, f"--output={path}"]
@@ -83,7 +83,7 @@ def pair_options(description: str | None, cells: Mapping[str, object], default: 
     """The options of a check that measures pairs of trials: devices, cells, and limits."""
     parser = new_parser(description)
     parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
-    parser.add_argument("--cells", nargs="+", default=default, choices=cells, help="cells to measure on each")
+    parser.add_argument("--cells", nargs="+", default=default, choices=cells, help="cells to measure on each device")
     parser.add_argument("--pairs", default=40, type=positive, help="maximum number of pairs of each cell")
     parser.add_argument("--minutes", default=8, type=positive, help="start no pair after this many minutes")
     return parser
@@ -98,8 +98,8 @@ def collect_pairs(
 ) -> pd.DataFrame:
     """Measure `pairs` pairs of each trial in rounds, while `has_time`, and write all to `path` after each pair.
 
-    `trials` are options of measure_cell.py, one string each. If `path` has fewer pairs of the same trials, they are
-    kept; otherwise the check starts again.
+    `trials` are strings that `measure_pair` gets as words. If `path` has fewer pairs of the same trials, they are kept;
+    otherwise the check starts over.
     """
     plan = [*trials] * pairs
     samples = _kept(path, plan)

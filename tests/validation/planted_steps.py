@@ -95,7 +95,7 @@ def build_model(_size: int) -> Parts:
 
 
 class Planted(InferenceTask):
-    not_comparable = "its work is repeated for its time alone"
+    not_comparable = "its results are discarded"
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         device, self.part_s = arithmetic.device, cell.size / 1000

@@ -1,6 +1,6 @@
-"""Stands in for a measuring script in a run that compares a device with itself.
+"""Replacement for a measuring script in a run that compares a device with itself.
 
-Runs the real script, which is `real_NAME.py` in the same folder, on the device named in the file `same_device`. The row
+It runs the real script, `real_NAME.py` in the same folder, on the device named in the file `same_device`. The output
 then names the device that the job requested.
 """
 

@@ -43,14 +43,14 @@ class Spread:
     sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
     """Range of each side's standard deviation between trials."""
     over_sizes: float = 1.0
-    """Each cell's standard deviation is multiplied by a random factor; the largest is this many times the smallest."""
+    """Each cell's standard deviation is multiplied by a random factor, at most this many times the smallest one."""
     exponent: float = 0.0
     """The standard deviation is also multiplied by (size / MIDDLE)^exponent."""
     disturbed: float = 1.0
     """The standard deviation at one of the sizes measured first is also multiplied by this factor."""
     drift: tuple[float, float] = (0.0, 0.0)
-    """Range of the random walk's steps, by which all times change from round to round; its mean over the first rounds
-    is 0.
+    """Range of the standard deviation of a random walk's steps, by which all times change from round to round; the
+    walk's mean over the first rounds is 0.
     """
     drifts_together: bool = False
     """Whether both sides follow the same random walk."""
@@ -72,12 +72,12 @@ SPREADS: Mapping[str, Spread] = {
 
 
 def _launch_floor(n: Floats) -> Floats:
-    """The GPU's time is that of its launches up to a size; the CPU's is a power law."""
+    """The GPU's time is constant up to a size of about 1500, where launches dominate; the CPU's is a power law."""
     return 1.3 * np.log(n) - np.log1p((n / 1500) ** 1.5)
 
 
 def _cache_knee(n: Floats) -> Floats:
-    """The CPU slows down at size 300, where data exceed its cache; the GPU's time has a constant and a linear part."""
+    """The CPU slows down around size 300, where data exceed its cache; the GPU's time is linear, with an offset."""
     return np.log(n) + 0.8 / 6 * np.log1p((n / 300) ** 6) - np.log1p(n / 1000)
 
 
@@ -96,7 +96,7 @@ def _tile_steps(n: Floats) -> Floats:
 
 
 def _bending(n: Floats) -> Floats:
-    """The ratio grows faster and faster."""
+    """The slope over ln(size) grows with size."""
     return 0.25 * np.log(n) + 0.05 * np.log(n) ** 2
 
 
@@ -151,7 +151,6 @@ class Machine:
         self.samples = dict(sorted(self.samples.items()))
 
     def _draw_spreads(self, sizes: Sequence[float]) -> None:
-        """Draw the standard deviations between trials at sizes not measured before."""
         spread, reach = self.spread, math.log(self.spread.over_sizes) / 2
         disturbed = self.generator.choice(sizes) if spread.disturbed > 1 and not self.samples else None
         for size in sizes:
@@ -217,9 +216,9 @@ def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats
 
 
 def simulation_options(doc: str, arguments: Sequence[str], simulations: int, output: str) -> argparse.Namespace:
-    """Parse the options of a check that simulates cases; `doc` is its docstring, the rest are defaults."""
+    """Parse the options of a check that simulates cases; `doc` is its docstring, the last two are defaults."""
     parser = new_parser(doc)
-    parser.add_argument("--simulations", default=simulations, type=positive, help="of each case")
+    parser.add_argument("--simulations", default=simulations, type=positive, help="number for each case")
     parser.add_argument("--seed", default=0, type=seed)
     parser.add_argument("--processes", default=os.cpu_count(), type=positive)
     parser.add_argument("--output", default=Path(output), type=Path)

@@ -92,8 +92,8 @@ def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[.
 
 
 def test_the_interval_contains_the_true_crossover() -> None:
-    """With a coverage of 95 %, fewer than 61 of 70 simulations occur about once in 250 times. Without the correction,
-    the smallest mean is too low.
+    """With a coverage of 95 %, at most 60 of 70 intervals contain it about once in 400 times. Without the correction
+    for selection bias, the smallest mean is too low.
     """
     rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")

@@ -18,8 +18,7 @@ from check_claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_r
     ids=str,
 )
 def test_at_most_5_percent_of_true_claims_differ(case: ClaimCase) -> None:
-    """Of 100 claims with the true value at an end of the range, or with equal sides, at most 5 % plus 3 standard
-    errors.
+    """The limit for 100 claims is 5 % plus 3 standard errors.
 
     Without the correction for 11 sizes, 17 % of the claims with equal sides would differ.
     """

@@ -106,7 +106,7 @@ def test_the_common_methods_without_noise(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(("shape", "effort"), [("launch_floor", "quick"), ("cache_knee", "default")])
 def test_the_interval_contains_the_true_crossover(shape: str, effort: str) -> None:
-    """With a coverage of 95 %, fewer than 66 of 75 simulations occur about once in 250 times."""
+    """With a coverage of 95 %, at most 66 of 75 intervals contain it about once in 80 times."""
     rows = coverage_rows(Case(INSIDE, shape, effort), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.8

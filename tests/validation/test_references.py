@@ -62,6 +62,7 @@ def test_a_series_without_a_prediction_does_not_hold(machine: Any) -> None:
 def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
-    assert capsys.readouterr().out.endswith("\n2 of 2 hold, 0 open to one side; 0 more predict nothing\n")
+    counts = "2 of 2 predictions hold, 0 have an open end; no prediction for 0 more series"
+    assert capsys.readouterr().out.endswith(f"\n{counts}\n")
     with pytest.raises(UserError, match="name two or more with the same study"):
         check_references.main([str(tmp_path / "a")])

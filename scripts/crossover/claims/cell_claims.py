@@ -53,7 +53,7 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
 def ratio_of_sides(
     of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
 ) -> tuple[Interval, int]:
-    """The metric of a side over that of the other, and the smaller number of ok trials; errors as in `check_ratio`."""
+    """The ratio of the metrics of both sides, and the smaller number of ok trials; errors as in `check_ratio`."""
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
     if of_rows.index.equals(over_rows.index):
@@ -68,8 +68,8 @@ def ratio_of_sides(
 
 
 def _with_right_samples(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """The trials of a side. If it compares the correct latencies with those of a mistake, they get the samples that
-    table `latencies` compares with that mistake.
+    """The trials of a side. If the correct latencies are compared with those of a mistake, the trials get the samples
+    that table `latencies` compares with that mistake.
     """
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
@@ -122,7 +122,7 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
     """A metric by trial, in the unit of its column: the mean of a list, NaN for a missing value. Raises NoFindingError
-    if all values are missing or one is 0.
+    if all values are missing or one is not above 0.
     """
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
@@ -150,9 +150,9 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
     """Compare the difference of each accelerator and precision from the CPU in fp32 with the limit.
 
     The finding is that of the decisive cell, by MOST_DECISIVE, then by the size of the difference. Unsupported
-    precisions are left out, and any other failed training gives `no_data`. The CPU in other precisions counts only if
-    `where` pins the device. Raises NoFindingError without data, and for trainings on generated rows, since these do not
-    show the quality on real rows.
+    precisions are left out, and any other failed training makes its cell `no_data`. The CPU in other precisions counts
+    only if `where` pins the device. Raises NoFindingError without data, and for trainings on generated rows, since
+    these do not show the quality on real rows.
     """
     trained = form.study or study
     trainings = of_study(quality, trained)

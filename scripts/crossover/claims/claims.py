@@ -21,7 +21,7 @@ from crossover.text import listed, place_text
 def check_claims(
     claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """One row per claim and machine on which its study was measured; a row with machine HERE if it was not measured.
+    """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
     A claim has the keys of config/schema.yaml and `study`. Only the measurements, crossovers and quality of `tables`
     are used. `steps_per_run` has the steps of the published run by study. Raises UserError if a claim is malformed or
@@ -58,7 +58,7 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines with measurements or trainings for a claim; HERE without any."""
+    """The machines with measurements or trainings for a claim; HERE if there are none."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -100,7 +100,6 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
 
 
 def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    """The x axis and its unit for a claim about a crossover; empty for other claims, or without measurements."""
     lines = of_study(crossovers, claim.study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
@@ -108,16 +107,17 @@ def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
 
 
 AT_MOST_ONE = ("bracketed", "incomplete")
-"""Statuses with at most one crossing."""
+"""Statuses for which at most one crossing was found."""
 
 
 def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
     """Compare the crossover of a series with the claimed range: by its 95 % set, or without a set by the sizes with a
     significant difference.
 
-    Without a set, a claim is contradicted by an accelerator that is significantly slower at or above the range, or
-    faster at or below it. If there is at most one crossing, it lies between a significantly slower and a significantly
-    faster size. Raises NoFindingError without data, and UserError if several series are selected.
+    Without a set, a claim is contradicted by an accelerator that is significantly slower at or above the upper end of
+    the range, or faster at or below the lower end. If there is at most one crossing, it lies between a significantly
+    slower and a significantly faster size. Raises NoFindingError without data, and UserError if several series are
+    selected.
     """
     line = _single_line(crossovers, study, form)
     status = str(line["status"])
@@ -161,7 +161,6 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
 
 
 def _places(line: pd.Series, points: Sequence[float]) -> str | None:
-    """Points on the x axis, with its unit."""
     if not len(points):
         return None
     return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"

@@ -93,8 +93,8 @@ def judge(
 
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     """True if an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0. A
-    range that starts at 0 has no width on the log scale; then True if the ends of the interval differ by more than a
-    factor of TOO_WIDE.
+    range that starts at 0 has no width on the log scale, so the interval is then too wide if its upper end is more than
+    TOO_WIDE times its lower end.
     """
     if least == 0:
         return high > TOO_WIDE * low
@@ -104,7 +104,7 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
 
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows with the pinned values; raises NoFindingError for the first value that no row has."""
+    """The rows with all pinned values; raises NoFindingError for the value that leaves no row."""
     for axis, value in axes.items():
         values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         table = table[(values == value).fillna(False).astype(bool)]
@@ -114,7 +114,7 @@ def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def check_single(rows: pd.DataFrame, study: str, where: Mapping[str, Any], free: str = "") -> None:
-    """Raise UserError if rows differ in an axis other than `free`, since a claim must pin it."""
+    """Raise UserError if rows differ in an axis other than `free`, since a claim must pin all others."""
     loose = [axis for axis in AXES if axis != free and axis in rows.columns and rows[axis].nunique(dropna=False) > 1]
     if loose:
         raise UserError(f"study '{study}': claims: {several_cells(where, loose)}")

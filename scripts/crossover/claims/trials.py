@@ -28,8 +28,8 @@ def trials_of_claims(
     """The numbers of the trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios,
     and a decision for each such claim. Deterministic metrics get no further trials.
 
-    The cells get as many trials as the sizes within a crossover's bracket. Claims have the key `study`; the other
-    arguments are by study, as for `crossover.statistics.refinement.plan_stage`.
+    The cells get as many trials as the sizes within a crossover's bracket. Claims have the key `study`; `refinements`,
+    `trials` and `steps_per_run` are by study.
     """
     wanted: dict[Cell, list[int]] = {}
     decisions = []

@@ -1,7 +1,7 @@
 """Devices at their best: the fastest candidate of each device at each size, and comparisons of these.
 
-A candidate is a combination of execution, precision and variant, and for a CPU the number of cores. The candidates of a
-study have precisions of one accuracy class.
+A candidate is a combination of execution, precision and variant, and for a CPU the number of cores. The precisions of a
+study's candidates count as equally accurate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; for a CPU, `device` includes its number of cores, as in `cpu-1`."""
+"""The columns that identify a candidate; the `device` of a CPU on fewer cores includes their number, as in `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
@@ -34,10 +34,10 @@ def best_axes(x_axis: str) -> list[str]:
 
 
 BEST = "best"
-"""Value of `pair` and `execution` in rows about devices at their best."""
+"""Value of `pair`, `execution` and, if variants differ, `variant` in rows about devices at their best."""
 
 CANDIDATE_MARGIN = 1.1
-"""Maximum time of a candidate in play, as a multiple of the fastest candidate's."""
+"""Maximum time of a candidate in play, as a multiple of the time of the fastest candidate."""
 
 CandidatesByStudy = Mapping[str, Candidates]
 Candidate = tuple[str, ...]
@@ -49,7 +49,7 @@ class CandidatesAtSizes:
     """The candidates of a device, each measured at some points of the x axis."""
 
     logs: Mapping[int, Mapping[Candidate, Floats]]
-    """ln(seconds) of the ok trials of each candidate by size; empty if none is ok."""
+    """ln(seconds) of ok trials, by size and candidate; an empty array if none is ok."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -59,9 +59,7 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """For each size with a time: the fastest candidate, its trials corrected for selection bias, and each
-        candidate's chance of being the fastest.
-        """
+        """By size: the fastest candidate, its trials corrected for selection bias, and each candidate's chance."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
@@ -70,8 +68,8 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size. If it was not measured there, the
-        nearest smaller and larger sizes at which it was measured count.
+        """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size or, if the candidate was not measured
+        there, at the nearest smaller or larger size at which it was.
         """
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
@@ -92,8 +90,8 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at each complete size, corrected for selection bias; empty
-        where all trials failed.
+        """ln(seconds) of the fastest candidate's trials at each size that `is_complete`, corrected for selection bias;
+        empty where all trials failed.
         """
         return {
             size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
@@ -102,11 +100,11 @@ class CandidatesAtSizes:
         }
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """The numbers of a candidate's trials at a size."""
+        """The numbers of a candidate's trials at a size, which are all ok and counted from 1."""
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """The numbers from 1 to `trials` of the missing trials of candidates in play, by candidate and size."""
+        """The numbers, up to `trials`, of the trials that candidates in play lack, by candidate and size."""
         return {
             (candidate, size): missing
             for size, candidates in self.logs.items()
@@ -140,8 +138,8 @@ class Device(CandidatesAtSizes):
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of the fastest candidate at each complete size, with times corrected for selection bias; where all
-        trials failed, one of them without a time.
+        """The trials of the fastest candidate at each size that `is_complete`, with times corrected for selection bias;
+        where all trials failed, one failed trial.
         """
         parts = []
         for size, logs in self.best_logs().items():
@@ -154,7 +152,6 @@ class Device(CandidatesAtSizes):
 
 
 def _is_timed(trials: pd.DataFrame) -> pd.Series:
-    """Mask of the ok trials with a time."""
     return (trials["status"] == "ok") & trials["step_time_s"].notna()
 
 
@@ -205,7 +202,7 @@ def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axe
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
-    """Drop the trials of cells that were measured only as candidates, since no other comparison uses them."""
+    """Drop the trials of cells outside of their study's grid, which were measured only as candidates."""
     if not candidates:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
@@ -231,8 +228,8 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells, with the device that is compared in column `device`; for a CPU, column `side` also has the
-    number of cores, as in `cpu-1`.
+    """The candidate cells, with the device as measured, such as `cpu-1`, in column `side`, and `cpu` for every CPU in
+    column `device`.
     """
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])

@@ -1,12 +1,12 @@
 """Bottleneck of a step, from the gain of each remedy and from the roofs of its device.
 
-Each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the gains and the remaining
-work of the device add up to the whole step. That work is explained by the device's measured bandwidth or peak, or
-unexplained.
+On an accelerator, each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the saved
+times and the remaining work of the device add up to the whole step. This work is explained by the device's measured
+bandwidth or peak, or unexplained.
 
-If no CUDA graph was replayed, the GPU's idle time in the profile of a step on a batch held on the device replaces the
-graph's gain. It is host work if a graph cannot capture the step; otherwise it is launch overhead, minus the host's work
-between operators.
+If no CUDA graph was replayed, the GPU's idle time during a step on a batch held on the device replaces the time that
+the graph would save. The idle time is host work if a graph cannot capture the step; otherwise it is launch overhead,
+apart from the host's work between operators.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
 
 NEAR = 1 / 3
-"""Minimum share of the device's work that a roof must explain to count as its cause."""
+"""Minimum share of the device's work that a roof must explain to count as the cause of that work."""
 
 LEAST = 0.2
-"""Minimum share of a step for a second cause to be reported."""
+"""Minimum share of a step for a second cause to be reported, or for host work to exclude a CUDA graph as a remedy."""
 ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum share of a step that must remain for a prediction, since a short remainder runs with cold caches after a long
-wait.
+"""Minimum share of a step that must remain after a remedy for its gain to be predicted, since a short remainder runs
+with cold caches after a long wait. It does not apply to CUDA graphs.
 """
 
 TIMES = (
@@ -49,27 +49,24 @@ Seconds = Mapping[str, float]
 """TIMES and OF_FIRST of a trial; NaN where one was not measured."""
 
 PIN_ENOUGH = 1.05
-"""Minimum gain for pinned memory to be the remedy for copies; otherwise it is to keep the batch on the device."""
+"""Minimum gain for pinned memory to be the remedy for copies; otherwise the remedy is a batch held on the device."""
 
 
 class RoofTimes(NamedTuple):
-    """Minimum seconds of a step's work on its device; NaN if the device was not probed."""
+    """Minimum seconds of a step's work on its device; NaN if unknown."""
 
     memory_s: float
     products_memory_s: float
     """The part of `memory_s` for matmuls, convolutions and attention."""
     compute_s: float
     launch_s: float
-    """Launching the step's kernels within one CUDA graph."""
+    """Time of as many tiny kernels as the step has, launched as one CUDA graph."""
     gaps_s: float
-    """The gaps between these kernels."""
+    """The part of `launch_s` in which no kernel runs."""
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns BOTTLENECKS to cells whose remedies were tried.
-
-    `cells` has the columns of ROOF_TIMES; `measurements` has one row per trial.
-    """
+    """Add the columns BOTTLENECKS, filled for cells whose remedies were tried; `cells` has the columns ROOF_TIMES."""
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
     roofs = {
@@ -118,7 +115,7 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # Loading takes no longer than it does alone; a larger difference is noise, which is large in a long step.
+    # In a step, loading takes no longer than alone; a larger difference is noise, which is large in a long step.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
     parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
@@ -154,7 +151,7 @@ def _operators_s(seconds: Seconds) -> float:
 
 
 def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains them, separately for products and other operators."""
+    """Seconds of the device's work by the roof that explains it; products and other operators are judged separately."""
     operators_s, products_s, others_s = _operators_s(seconds), _or_0(seconds["products_s"]), _or_0(seconds["others_s"])
     if not operators_s:
         return {"unexplained": work_s}
@@ -172,7 +169,7 @@ def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str,
 
 
 class Remedy(NamedTuple):
-    """Seconds of a step before a remedy, after it, and as predicted, for the same number of samples."""
+    """Seconds of a step before a remedy, after it, and as predicted for after it, for the same number of samples."""
 
     name: str
     before_s: float
@@ -210,11 +207,11 @@ def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy
 def _overhead_s(
     work_s: float, host_s: float, held_s: float, seconds: Seconds, roofs: RoofTimes, *, is_compiled: bool
 ) -> float:
-    """Seconds of call overhead in a CPU step; `work_s` is the time of its operators and of the host's work.
+    """Seconds of call overhead in a CPU step; `work_s` is the time of the step on the best number of threads.
 
-    The overhead is the part of a step that does not grow with the batch, minus host work and the time to move its
-    weights. If no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by
-    one.
+    The overhead is the part of a step that does not grow with the batch, minus host work and the minimum time to move
+    the step's bytes. If no larger batch was tried, it is the excess of an eager step over host work and the sum of its
+    operators, timed one by one.
     """
     work_s -= host_s
     operators_s = _operators_s(seconds)

@@ -53,8 +53,8 @@ def summarise(
 
     `first_points` has, by study, the axis along which refinement adds points and the points of the first grid. A cell
     at another point is marked as refined; in a study without an entry, no cell is. `prices` is as for `hourly_price`.
-    `origin` is one of ORIGINS. A cell is `ok` if all its trials are. Otherwise it has the status of the first trial
-    that is not ok, and its time comes from the ok trials.
+    `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
+    the status of the first trial that is not ok, and its time comes from the ok trials.
     """
     # With arrays, ten thousand cells take as long as a few hundred with pandas.
     columns = {
@@ -133,8 +133,9 @@ def _scaled(interval: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial with the lower median peak. On the CPU, which has no allocator
-    with a peak, it is the sum of the parts or, without parts, the growth of the process.
+    """The peak memory and its parts, all from the trial with the lower median peak; empty if no trial has a peak. On
+    the CPU, whose allocator records no peak, the peak is the sum of the parts or, without parts, the growth of the
+    process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):

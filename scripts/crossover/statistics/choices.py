@@ -1,7 +1,7 @@
 """The fastest of several cells that do the same work, the significance of its lead, and its selection bias.
 
 With k cells, the k - 1 intervals of the fastest cell against the others are simultaneous (Bonferroni): the probability
-of calling it faster than a cell that is at least as fast is at most 2.5 %.
+of calling the chosen cell faster than one that is at least as fast is at most 2.5 %.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
 "The optimizer's curse", 2006). The expectation of this bias, over means drawn from normal distributions around the
@@ -30,7 +30,7 @@ from crossover.statistics.intervals import (
 
 POINTS = 601
 REACH = 6.0
-"""Range, in standard errors around the smallest mean, over which the distribution of the minimum is integrated."""
+"""Half width of the range of integration around the smallest mean, in units of the largest standard error."""
 
 SHRINKAGE = 4
 """Degrees of freedom of the pooled spread when it is combined with a cell's; chosen by simulation."""
@@ -43,9 +43,8 @@ class Choice:
     """The cell with the smallest mean, compared with others."""
 
     chosen: int
-    """The index of that cell."""
     baseline: int
-    """The index of the cell with which it is compared."""
+    """The index of the cell with which cell `chosen` is compared."""
     ratio: Interval
     """Time of the baseline over time of the chosen cell, with its simultaneous 95 % interval."""
     leads: bool
@@ -73,7 +72,7 @@ class Fastest:
     logs: Floats
     """ln(seconds) of its trials, corrected for selection bias; only their mean and spread are meaningful."""
     selection_bias: float
-    """Selection bias in ln(seconds); 0 where no cell has two trials."""
+    """Selection bias in ln(seconds); 0 if no cell has two trials."""
     chances: Floats
     """For each cell, the probability that it has the smallest mean in new trials."""
 
@@ -81,7 +80,7 @@ class Fastest:
 def fastest(cells: Sequence[Floats]) -> Fastest:
     """The fastest of several cells, from ln(seconds) of their trials, at least one each.
 
-    If the choice is uncertain, the spread of the corrected trials is at least the shrunk one.
+    If the choice is uncertain, the spread of the corrected trials is at least that of `_spreads`.
     """
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())
@@ -108,7 +107,7 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
     """The probability that each of several normal means is the smallest, and the selection bias.
 
-    The selection bias is E[mean of the chosen cell] - E[smallest draw].
+    The selection bias is E[mean of the cell with the smallest draw] - E[smallest draw].
     """
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0

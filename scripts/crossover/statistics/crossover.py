@@ -29,7 +29,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the connected part of the 95 % set around the crossover; None if open or unknown."""
     high: float | None = None
-    """Upper end. With `edge_tie`, there is only one end, a measured size: a crossover can only lie below `high`, or
+    """Upper end. With `edge_tie`, at most one end is known, a measured size: a crossover can lie only below `high`, or
     only above `low`.
     """
     bracket: tuple[float | None, float | None] | None = None
@@ -41,18 +41,17 @@ class Crossover:
     caveat: str | None = None
     """One of CAVEATS in `crossover.tables.registry`."""
     caveat_at: tuple[float, ...] = ()
-    """The sizes to which the caveat refers."""
     slower_up_to: float | None = None
-    """The largest size at which the contender is significantly slower, simultaneously over all sizes."""
+    """The largest size at which the contender is significantly slower, corrected for the number of sizes."""
     faster_from: float | None = None
-    """The smallest size at which it is significantly faster."""
+    """The smallest size at which the contender is significantly faster, likewise."""
     unsure: tuple[float, ...] = ()
     """Sizes without a significant difference."""
 
 
 @dataclass(frozen=True)
 class _Zero:
-    """A zero of the curve, and the indices of the sizes around it; sizes with L = 0 may lie between them."""
+    """A zero of the curve, and the indices of the nearest sizes with L other than 0 below and above it."""
 
     log_size: float
     below: int
@@ -67,7 +66,7 @@ def estimate_crossover(
     *,
     constant: bool = False,
 ) -> Crossover:
-    """Estimate the size above which `contender` is faster than `baseline`, with its 95 % set.
+    """Estimate the size at which `contender` and `baseline` take the same time, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
     size is used if both sides have a time. If a side has fewer than two sizes with two trials, there is no interval,
@@ -113,7 +112,6 @@ def _crossing(advantages: Advantages) -> Crossover:
 
 
 def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
-    """The fields `caveat` and `caveat_at`; empty without sizes."""
     return {"caveat": word, "caveat_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
@@ -154,8 +152,8 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros between two significant signs. It lies within the
-    measured range; due to rounding, it may reach an end of the range.
+    """The ends of the connected part of the 95 % set around the zeros between two significant signs. This part lies
+    within the measured range; only rounding can make it reach an end of the range.
     """
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
@@ -165,7 +163,6 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
 
 
 def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Crossover:
-    """The crossover without a significant change of sign."""
     signs = {float(sure[index]) for index in decided}
     beyond = [
         size
@@ -189,8 +186,8 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
     """The crossover with a tie at one end of the range, bounded by the last significant size before the tie; with ties
-    at both ends, unbounded. The 95 % set would end closer to the tie, but the curve in the last gap depends on sizes on
-    one side only.
+    at both ends, unbounded. The 95 % set would end closer to the tie, but no size beyond the last gap constrains the
+    curve there.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

@@ -1,7 +1,7 @@
 """The contender's advantage as a function of size: its mean and error at each measured size, and a curve through these.
 
 Between sizes the curve is PCHIP (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
-interpolants", 1984), which neither overshoots nor adds a crossing between two sizes of one sign.
+interpolants", 1984), which neither overshoots nor adds a crossing between two sizes with the same sign.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MOST_WRONG = 0.025
 """Maximum probability that any size of a series has a significant sign in the wrong direction."""
 
 LEVEL = 0.96
-"""Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
+"""Level of the 95 % set before refinement, which costs a percentage point since it chooses sizes by the data."""
 
 STEPS = 32
-"""Steps between two sizes at which the set is evaluated before its ends are computed to 1e-10 of the gap."""
+"""Steps in which a gap is searched for an end of the set, which is then computed to 1e-10 of the gap."""
 
 WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
@@ -41,9 +41,9 @@ class Advantages:
     variance^2 / fourth.
     """
     incomplete: tuple[float, ...]
-    """Sizes at which a side is missing."""
+    """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR
-    """The contender, if the same cell is compared at every size; not included in `variance` and `fourth`."""
+    """The contender, if the same cell is compared at every size; `variance` and `fourth` do not include its error."""
 
     @property
     def has_intervals(self) -> bool:
@@ -51,15 +51,15 @@ class Advantages:
         return has_intervals(self.variance + self.shared.variance)
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of the intervals of L, from `variance` and `fourth` without those of `shared`."""
+        """Half widths of the intervals of L, from `variance` and `fourth`, to which those of `shared` are added."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        The level at each size is MOST_WRONG / sizes on either side (Bonferroni), but at least as strict as with three
-        sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more counts as
-        significant.
+        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), but at least as strict as with
+        three sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more
+        counts as significant.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)

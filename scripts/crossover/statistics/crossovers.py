@@ -34,7 +34,7 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """One row for each series, pair and cost with values; headline pairs always have a row for time.
+    """Table `crossovers`: one row per series, pair and cost with values; headline pairs always have a row for time.
 
     `prices` is as for `hourly_price`. `candidates` are those of the studies that compare devices at their best, and
     `runs` are the steps per run, both by study.
@@ -55,8 +55,8 @@ def with_costs(
 ) -> pd.DataFrame:
     """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
-    A cost is NaN if the status is not ok, if the counter of the energy did not change, if the machine has no price, or
-    if the study has no `steps_per_run`. A price is for the whole machine, so all CPU sides have the same price.
+    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and
+    the time of a run without `steps_per_run`. A price is for the whole machine, so all CPU sides have the same price.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -81,8 +81,8 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points. Points at which x or y is NaN or not above 0 are ignored.
-    Returns None for None, or without points.
+    """Log-log interpolation from x to y, exact at the points and constant beyond them; None for None or without points.
+    Points at which x or y is NaN or not above 0 are ignored.
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
@@ -157,7 +157,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat for a side that has times but no value of the cost; None if both have it."""
+    """The caveat for a side that has times but no value of the cost; None without such a side."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

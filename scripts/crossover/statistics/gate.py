@@ -1,7 +1,7 @@
 """Test whether a run is slower than an earlier one, cell by cell, with a family-wise error rate of 5 %.
 
 If only trials varied, identical runs would fail the gate in at most one of forty comparisons. Runs also vary by
-temperature, memory layout and other tenants, so `calibrate` derives the limit from runs of identical code.
+temperature, memory layout and other tenants, so `calibrate` measures how much runs of identical code differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENVIRONMENTS = {
 }
 """The columns that must agree for runs to have the same hardware and torch."""
 COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
-"""What must be the same in both runs, unless its change is tested."""
+"""What must be the same in both runs, unless it is `allowed` to differ."""
 
 LEAST_IDENTICAL = 5
 """Minimum number of runs for calibration. In simulations, another pair of runs exceeds the limit from five runs in 5 %
@@ -70,18 +70,16 @@ class Calibration:
     """Differences between runs of identical code."""
 
     significant: float
-    """Largest amount by which the simultaneous interval of a cell excludes 1 between two of the runs, as a share; 0 if
-    none excludes 1.
-    """
+    """Largest distance of a simultaneous interval from 1 between two of the runs, as a share; 0 if all contain 1."""
     measured: float
-    """Largest slowdown of a cell between two of the runs, as a share, significant or not."""
+    """Largest slowdown of a cell from one of the runs to another, as a share, significant or not."""
     outlier: str | None
     """Name of the run without which `significant` would be much smaller; None if there is none."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The result of a gate, with its limit, cells and differences between the runs."""
+    """The result of a gate."""
 
     outcome: str
     """One of EXIT_STATUSES."""
@@ -136,7 +134,6 @@ def gate_of(
 
 
 def _verdict(low: float, high: float, limit: float) -> str:
-    """The verdict at the limit, from the interval of a ratio."""
     most = 1 + limit
     if high < 1 / most:
         return SLOWER
@@ -148,8 +145,8 @@ def _verdict(low: float, high: float, limit: float) -> str:
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """`compare_runs` with intervals that are simultaneous over all cells; cells with few trials share their variances.
 
-    Column `detectable` is the smallest slowdown, as a multiple of the limit, that the gate detects with probability
-    POWER.
+    Column `detectable` is the minimum detectable effect at power POWER: the ratio of a cell's time to its time at the
+    limit of the gate.
     """
     comparison = compare_runs(first, second)
     judged = comparison.index[comparison["ratio_low"].notna()]
@@ -175,7 +172,7 @@ def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[Sample
 
 
 def calibrate(runs: Mapping[str, pd.DataFrame], by: float = 0.0) -> Calibration:
-    """The differences between identical runs, given by name; `by` is the minimum of the limit."""
+    """The differences between identical runs, given by name; `by` is the minimum limit of the gate."""
     measured, significant = [0.0], {}
     for pair in combinations(runs, 2):
         cells = compare_cells(*(runs[name] for name in pair))

@@ -27,8 +27,8 @@ FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
 """Outcomes of comparing a contender with a baseline. For values other than times, callers rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
-"""Minimum speed-up that counts as significant if fewer than two sizes have two trials. Of 54 pairs of single trials of
-the same step on the same device of an H100 host, 17 differed by a factor of more than 1.25 and none by a factor of 2.
+"""Minimum speed-up that counts as significant without `has_intervals`. Of 54 pairs of single trials of the same step on
+the same device of an H100 host, 17 differed by a factor of more than 1.25 and none by a factor of 2.
 """
 
 CLOCK_S = 1e-9
@@ -65,7 +65,7 @@ def reading_error(resolution: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its 95 % interval; the ends are None if there are too few values for an interval."""
+    """A mean with its 95 % interval; an end is None if it is open or unknown."""
 
     mean: float
     low: float | None = None
@@ -101,7 +101,7 @@ def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """The mean of a sample, its squared standard error (NaN for one value), and the latter's degrees of freedom."""
+    """The mean of a sample, its squared standard error (NaN for one value), and the error's degrees of freedom."""
 
     mean: float
     variance: float
@@ -169,9 +169,7 @@ def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: fl
 
 
 def has_intervals(half_widths: Floats) -> bool:
-    """True if a series has intervals at two points or more, or at its only point. Otherwise conclusions about it are
-    based on single trials.
-    """
+    """True if a series has intervals at two points or more, or at its only point."""
     return int(np.isfinite(half_widths).sum()) >= min(2, len(half_widths))
 
 
@@ -210,9 +208,9 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
     """Second over first, for two independent values above 0, with a 95 % interval that is computed from theirs; without
     an interval if either lacks an end.
 
-    On the log scale, each half width is the root of the sum of the squares of two half widths of the values, those on
-    the relevant sides (Zou and Donner, "Construction of confidence limits about effect measures: a general approach",
-    2008).
+    On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
+    second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and
+    Donner, "Construction of confidence limits about effect measures: a general approach", 2008).
     """
     ratio = second.mean / first.mean
     if first.low is None or first.high is None or second.low is None or second.high is None:
@@ -225,7 +223,8 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's. It is equivalent between 1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's. They are equivalent if its interval lies between
+    1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)
@@ -255,7 +254,7 @@ def paired_ratio(
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:
-    """Mean over trials of a share of the time of a block, with its t interval, clipped to 0 and 1."""
+    """Mean over trials of a share of a block's time, with its t interval, whose ends are clipped to 0 and 1."""
     mean = SampleMean.of(shares, EVENT_RESOLUTION).interval()
     if mean.low is None or mean.high is None:
         return mean

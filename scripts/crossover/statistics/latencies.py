@@ -26,10 +26,10 @@ RIGHT = "latencies_s"
 """The correct method on every device: the host's clock around each synchronised pass."""
 
 COLD = "latencies_cold_s"
-"""The first steps of a process; samples of the other methods alternate with the correct method."""
+"""The first steps of a process. All other methods take turns with the correct one."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The only mistake that lowers the mean, since it omits part of the time; the others raise it."""
+"""The only mistake that lowers the mean, since part of the time is omitted; the other mistakes raise the mean."""
 
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
@@ -63,7 +63,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # a shift in the other direction is not due to it
+            error = "lowered" if method == LOWERS else "raised"  # the mistake does not shift the mean the other way
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",
@@ -81,7 +81,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """The percentiles for which each trial has enough samples, with their intervals. With several trials the intervals
+    """The percentiles for which each trial has enough samples, with their intervals. With several trials, the intervals
     are over trials, since steps of one process are correlated.
     """
     columns: dict[str, Any] = {"percentiles_over": "trials" if len(trials) > 1 else "steps"}
@@ -99,7 +99,6 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
 
 
 def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
-    """The trials with samples of both a mistake and the correct method."""
     return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
 
 
@@ -114,7 +113,7 @@ def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval
 
 
 def right_samples(trial: Trial, method: str) -> Any:
-    """The correct samples with which a mistake is compared. For cold steps these are the later half of the steps
-    themselves, since the correct method ran later, perhaps at another speed.
+    """The correct samples with which a mistake is compared. For cold steps, they are the later half of the cold steps,
+    since the correct method ran later, perhaps at another speed of the machine.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

@@ -30,7 +30,7 @@ OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"
 """Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking. Two are compared by their crossover; two CPUs have none."""
+"""Minimum number of sides in a ranking, unless these are two CPUs; two other sides are compared by their crossover."""
 
 
 def line_axes(x_axis: str) -> list[str]:
@@ -96,13 +96,11 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
 
 
 def _mean(cell: Row, name: str) -> SampleMean:
-    """The mean logarithm of a cost per step over the trials of a cell."""
     mean = SampleMean.of_interval(interval_of(cell, name), cell["trials"])
     return mean.widened(host_spread(cell["execution"])) if cell["origin"] == "reference" else mean
 
 
 def _per_step(cell: Row) -> dict[str, float | None]:
-    """The measured costs per step, with their intervals."""
     columns: dict[str, float | None] = {}
     for name in OF_STEPS.values():
         if cell[name.format("")] is not None:
@@ -129,7 +127,7 @@ def shown_column(row: Row) -> str:
 
 @dataclass(frozen=True)
 class FirstPlace:
-    """Sides that are not significantly behind the first at any point of a range, with the ends of the range."""
+    """Sides that are not significantly behind the first-ranked one in a range, with the ends of the range."""
 
     sides: frozenset[Side]
     low: float
@@ -139,8 +137,8 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, in ascending order along the x axis.
 
-    Points at which no side is significantly behind are left out. A range continues as long as at least one side is
-    among the first at all of its points.
+    Points at which no side is significantly behind are left out. A range continues as long as a side is among the first
+    at all of its points.
     """
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):

@@ -75,8 +75,8 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
 
 
 def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
-    """True if the accelerators of a machine with `devices` are compared with the CPU of another machine: if the first
-    machine lacks a CPU or the second lacks an accelerator.
+    """True if the accelerators of a machine with `devices` are compared with the CPU of another machine: if the machine
+    lacks a CPU, or the other machine lacks an accelerator.
     """
     return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
 

@@ -1,6 +1,6 @@
 """Start-up of jobs, and the number of steps after which the side with the faster steps is ahead in total time.
 
-A job of n steps takes `startup_s + n * step_s`. Both are averaged arithmetically, unlike ratios, since they are summed.
+A job of n steps takes `startup_s + n * step_s`. Both times are averaged arithmetically, since they are summed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STARTUP_COLUMNS = ("spent_s", "first_step_s")
 """Columns of measurements for `startups_of`, which references lack."""
 
 PHASE_RESOLUTION_S = 1e-4
-"""Seconds to which `clock.timing.Phases` rounds a phase."""
+"""Resolution of PHASES, which `crossover.measurement.clock.timing.Phases` rounds to four decimals."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Jobs:
 
 
 def startups_of(measurements: pd.DataFrame) -> Floats:
-    """Start-up of each trial in seconds: PHASES, and the excess of the first step over later ones, due to lazy loading,
-    autotuning or compilation. NaN if a part is unknown.
+    """Start-up of each trial in seconds: the sum of PHASES and of the excess of the first step over later ones, due to
+    lazy loading, autotuning or compilation. NaN if a part is unknown.
     """
     if not {*STARTUP_COLUMNS} <= {*measurements}:
         return np.full(len(measurements), np.nan)

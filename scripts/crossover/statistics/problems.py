@@ -28,21 +28,19 @@ REMEDIES = {
     **{status: STATUSES[status].remedy for status in ("invalid", "oom", "timeout", "unsupported")},
     FLAGGED: "see the reason",
 }
-"""The remedy of each kind of problem, the most urgent first; each flag has its own remedy."""
+"""The remedy for each kind of problem, the most urgent first; those for flags are in FLAGS."""
 
 CELL_FLAGS = ("trials_differ", "above_roof")
-"""Flags of whole cells."""
 
 MOST_NAMED = 4
-"""Maximum number of values of an axis in an entry."""
+"""Maximum number of values of an axis that an entry lists."""
 
 
 def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list[dict[str, Any]]:
-    """List the problems of a run; `missing` are planned results that it lacks.
+    """List the problems of a run; `missing` are planned results that the run lacks.
 
-    An entry stands for all results of a study with the same kind of problem and the same reason, apart from numbers in
-    the reason. It has the keys study, work (trial, training or search), kind, cells, count (of results), reason and
-    remedy.
+    The entries have the keys study, work (trial, training or search), kind, cells, count (of results), reason and
+    remedy. Results of the same study, work and kind share an entry if their reasons differ at most in numbers.
     """
     tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
     named = [*CELL_AXES, "size_name", "size_label"]

@@ -23,7 +23,7 @@ MARGIN = 0.01
 """Equivalence margin of accuracy: one percentage point."""
 
 ADDED_ROWS = 4
-"""Number of differing rows that are added, half of them in each direction."""
+"""Number of differing rows that `mean_over_seeds_and_rows` adds, half of them in each direction."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
     the means of the rows, by the normal quantile (Howe, "Approximate confidence limits on the mean of X + Y", 1974).
     Variation by seed and row together counts in both, which is conservative.
 
-    Few rows differ, perhaps none. So ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
+    Since few rows or none may differ, ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
     improved confidence intervals for comparing matched proportions", 2005). If all predictions agree, the interval
     extends 3.9 rows to each side; the exact binomial interval extends 3.7.
     """
@@ -141,7 +141,7 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
 
 def decision(low: float | None, high: float | None) -> str:
-    """The conclusion from the interval of a difference in accuracy: better, worse, or another of COMPARISONS."""
+    """The conclusion from the interval of a difference in accuracy: better, worse, or one of the other COMPARISONS."""
     return decided(low, high, MARGIN, "better", "worse")
 
 

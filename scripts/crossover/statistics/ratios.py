@@ -103,7 +103,7 @@ def sign_of(row: Mapping[str, Any]) -> float:
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and CPUs of others if `compare_across` allows it."""
+    """Each accelerator against the CPU sides of its machine, and CPUs of other machines as `compare_across` says."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -133,8 +133,8 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: of each, the plain or the only one. Empty if there are several
-    but not the plain one.
+    """The baseline precision and execution of a study: of each, the plain or the only one. Empty if the study has
+    several precisions or executions without the plain one.
     """
     baseline: dict[str, Any] = {}
     for axis, plain in PLAIN_SIDES.items():
@@ -146,7 +146,7 @@ def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
 
 
 def _protocols(cells: Cells) -> Iterator[Pair]:
-    """The resident protocol against those with data from the host."""
+    """The resident protocol against each protocol with data from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
         for protocol in FROM_HOST if key.protocol == resident else ():

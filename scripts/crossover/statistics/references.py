@@ -48,7 +48,7 @@ def compare_with_references(
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval also covers the
-    crossover of unscaled steps. Both are widened by the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
+    crossover of unscaled steps, and the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -76,8 +76,8 @@ and its CPU. For CUDA graphs, which depend little on the host: the maximum over 
 SPEEDUP_SPREAD = 0.13
 """The same for the speed-up of a GPU over its own host's CPU, which differs less, since a fast host is fast on both.
 
-It is cautious: the root mean square over those pairs was 0.05, and 0.17 for the pair that differs most (23 eager cells
-each).
+The value is cautious: the root mean square over those pairs was 0.05, and 0.17 for the pair that differs most (23 eager
+cells each).
 """
 NORMAL_QUANTILE = 1.96
 
@@ -88,7 +88,7 @@ def host_spread(execution: str) -> float:
 
 
 def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
-    """The trials, with the times on some machines as on hosts of their kind whose speed-up is at a normal quantile."""
+    """The trials, with the times on `machines` changed by `quantile` standard deviations of the speed-up over hosts."""
     factors = [
         math.exp(quantile * min(SPEEDUP_SPREAD, host_spread(execution))) if machine in machines else 1.0
         for machine, execution in zip(trials["machine"], trials["execution"], strict=True)
@@ -97,15 +97,15 @@ def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: f
 
 
 SMALL_SPEEDUP = 1.5
-"""Speed-up over the CPU below which a step on the GPU counts as host work."""
+"""Speed-up over the CPU below which a step on the GPU counts as bound by the host."""
 
 
 def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
-    """Time of this CPU over the time of a reference's CPU, by the axes of a series of the reference; a factor for small
-    GPU steps.
+    """The factors by which GPU steps of a reference would take longer on this host, by the values of `series_axes`.
 
-    It is the geometric mean over the points at which the GPU is less than SMALL_SPEEDUP times as fast as this CPU, or
-    the value at the smallest point. `ratios` have pair `reference`.
+    A factor is the time of this CPU over that of the reference's CPU: the geometric mean over the points at which the
+    GPU is less than SMALL_SPEEDUP times as fast as this CPU or, without such points, the ratio at the smallest point.
+    `ratios` have pair `reference`.
     """
     factors = {}
     axes, along = series_axes(x_axis), X_AXES[x_axis]
@@ -122,10 +122,11 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 
 
 def spanned(here: Row, there: Row) -> Row:
-    """Merge two rows of a crossover: the interval of the result covers both, with a single trial its bracket does.
+    """Merge two estimates of a crossover: the interval of the result (with single trials, its bracket) covers both.
 
-    A size that is undecided in either row is undecided. If only one row crosses within the measured range, the result
-    is that row, with an interval that is open towards the other; `undecided` if no end is left.
+    A size without a significant difference in either estimate has none in the result. If only one estimate crosses
+    within the measured range, the result is this estimate, with an interval that is open towards the other. Estimates
+    that contradict each other give `undecided`, as does an interval without ends.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -175,6 +176,6 @@ def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) 
 
 
 def _across(table: pd.DataFrame, names: set[str], pairs: Sequence[str]) -> pd.DataFrame:
-    """The rows that compare this machine with a reference."""
+    """The rows that compare a reference with this machine as the baseline."""
     across = table["machine"].isin(names) & ~table["baseline_machine"].isin(names) & table["pair"].isin(pairs)
     return table[across].assign(pair=PAIR)

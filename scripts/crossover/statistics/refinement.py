@@ -36,11 +36,11 @@ class Plan:
     """What a stage adds for both sides of a pair, and why."""
 
     decision: str
-    """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
+    """bisect or add_trials, or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
     sizes: tuple[int, ...] = ()
     """New sizes, which get the initial number of trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
-    """The new number of trials of sizes that were measured before."""
+    """Total number of trials, by size, for sizes that were measured before."""
 
     def numbers(self, first: int) -> dict[int, range]:
         """The numbers of the trials to measure, by size; `first` is the initial number of trials."""
@@ -63,10 +63,10 @@ def plan_refinement(
     1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
        none where trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
        measured size lies within the bracket.
-    2. The next stage (after single trials, the next two: first a second trial) raises the number of trials to that of
-       the run: within the bracket if the interval is unknown or wider than the target, without a bracket at undecided
-       sizes.
-    3. The last stage adds `extra_trials` within the bracket.
+    2. The next stage raises the number of trials to that of the run: at the sizes of the bracket if the interval is
+       unknown or wider than the target or, without a bracket, at undecided sizes and their neighbours. If the first
+       sizes had single trials, a stage of second trials comes before.
+    3. The last stage adds `extra_trials` at the sizes of the bracket.
 
     `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
     taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width
@@ -89,7 +89,6 @@ def plan_refinement(
 
 
 def _bracket(crossover: Crossover) -> tuple[int, int] | None:
-    """The sizes that bracket a single crossover; None without one."""
     if crossover.status not in REFINED or crossover.bracket is None:
         return None
     low, high = (round(end) for end in crossover.bracket if end is not None)
@@ -126,7 +125,7 @@ def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: b
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
-    """The multiples of the granularity on either side of the geometric mean of `low` and `high`."""
+    """The multiples of the granularity just below and above the geometric mean of `low` and `high`."""
     below = math.isqrt(low * high) // granularity * granularity
     return below, below + granularity
 
@@ -157,8 +156,8 @@ def plan_stage(
     """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
     pair with the crossover on which it is based.
 
-    All other arguments are by study: `refinements` are its settings, `x_axes` the x axis of its crossovers, `trials`
-    the number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
+    All other arguments are by study: `refinements` are the settings, `x_axes` the x axis of crossovers, `trials` the
+    number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
     their best.
     """
     with_times = with_ok_times(measurements)

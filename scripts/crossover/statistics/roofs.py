@@ -21,7 +21,8 @@ FUSED = ("compile",)
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """Add the minimum seconds of a step by each roof, the largest as a share of its time, and the flag `above_roof`.
+    """Add the minimum seconds of a step by each roof, the larger of the memory and compute roofs as a share of the step
+    time, and the flag `above_roof`.
 
     A CPU on fewer cores has no roofs, since it was not probed.
     """
@@ -68,8 +69,8 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
-    """Seconds to move the bytes of a step, each at the bandwidth of its operator's working set. Element i of the list
-    has the bytes of operators that touch 2^i to 2^(i+1) bytes.
+    """Seconds to move the bytes of a step, at the bandwidth of each operator's working set; NaN if unknown. Element i
+    of the list has the bytes of operators that touch 2^i to 2^(i+1) bytes.
     """
     if bytes_by_working_set is None or not roofs.working_sets:
         return math.nan

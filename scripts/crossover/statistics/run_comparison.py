@@ -12,7 +12,7 @@ from crossover.statistics.intervals import COMPARISONS, compared, ratio_over_tri
 from crossover.tables.registry import CELL_AXES
 
 NO_DATA, MISSING = "no_data", "missing"
-"""A run has no time for a cell; a run lacks the cell."""
+"""Verdicts on a cell for which a run has no time, and on a cell that a run lacks."""
 VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 
 MARGIN = 0.02
@@ -35,8 +35,9 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either run, in the order of the first; cells that only the second run has come last.
 
     `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
-    and `within` is True if its interval contains 1. Trials are the ok ones, and statuses are without repeats.
-    `differing_code` and `unrecorded_code` list parts of CODE, and OTHER if only code_key differs.
+    and `within` is True if its interval contains 1. The columns of trials count ok ones; those of statuses name each
+    status once. `differing_code` and `unrecorded_code` list parts of CODE; `differing_code` is OTHER if only code_key
+    differs.
 
     To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
     runs: `compare_runs(first, second.assign(study="name in the first"))`.
@@ -72,7 +73,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; an equal code_key covers the latter."""
+    """The parts of a cell's code that differ or are not recorded; none if code_key agrees."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )

@@ -16,8 +16,8 @@ from scipy import special  # its stats takes most of a second to import
 from crossover.statistics.intervals import Floats, SampleMean, reading_error
 
 MOST_PRIOR_FREEDOM = 4
-"""Maximum degrees of freedom of the common variance; chosen by simulation. With few cells of three trials each, the
-estimates too often differ no more than by chance.
+"""Maximum degrees of freedom of the common variance; chosen by simulation. Without this limit, `fit_prior` would too
+often return infinity for few cells of three trials each.
 """
 
 
