@@ -76,7 +76,7 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
-    """The trials at points that were measured for all values of an axis; refinement may add a size for one device only."""
+    """The trials at points measured for all values of an axis, since refinement may add a size for one device only."""
     return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
 
 
@@ -107,9 +107,7 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the columns `names`; `columns` has their values by the axes of a cell, and they are missing for other
-    cells.
-    """
+    """Cells with the columns `names`, from `columns` by the axes of a cell; other cells have missing values."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))
