@@ -265,7 +265,7 @@ def _package_folder(file: Path) -> Path:
 
 
 class Modules:
-    """Finds modules as a measuring process does: in folders `first`, this library, the working directory, Python's path."""
+    """Finds modules as a measuring process does: in `first`, this library, the working directory, and Python's path."""
 
     def __init__(self, *first: Path) -> None:
         self.first = first

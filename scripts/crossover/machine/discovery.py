@@ -61,7 +61,7 @@ class Machine:
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Models of CPU and GPU and number of cores, by device; empty if jobs are sent to other machines."""
     compilers: str | None = None
-    """The compilers that `torch.compile` uses."""
+    """The result of `find_compilers`; None if jobs are sent to other machines."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:

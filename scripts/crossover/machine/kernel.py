@@ -59,7 +59,7 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that the host and this process's control groups still have for this process."""
+    """Memory that this process may still use, given the host's free memory and the limits of control groups."""
     import psutil  # imported here, so that a trial's parent starts quickly
 
     left: list[int] = [psutil.virtual_memory().available]

@@ -78,8 +78,8 @@ def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
         if error.value in absent:
             return None
         return (
-            f"a GPU is there, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the GPU, "
-            "usually by restarting the machine"
+            f"this machine has a GPU, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the "
+            "GPU, usually by restarting the machine"
         )
     return None
 

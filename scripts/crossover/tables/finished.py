@@ -28,7 +28,7 @@ EXCLUDED = (
     "with an installation other than that of its device's newest row"
 )
 NOT_YET = "not measured yet"
-STOPPED = "it is still running, or was stopped"
+STOPPED = "its job is still running, or was stopped"
 
 
 @dataclass(frozen=True)
