@@ -83,7 +83,7 @@ class Row:
     model_key: str | None = column("hash of the files that only the workload uses; for the user's model, of its files")
     measurement_key: str | None = column("hash of all other files that the trial or training uses")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
-    command: str | None = column("command that repeats the trial or training")
+    command: str | None = column("command that repeats the measurement")
 
 
 @dataclass(frozen=True, kw_only=True)

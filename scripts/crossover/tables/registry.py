@@ -332,7 +332,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
     "trials_not_ok": _count("number of trials with another status", title="trials not ok"),
-    "flags": _many("flags of the ok trials, and the flags `trials_differ` and `above_roof` of the cell"),
+    "flags": _many("flags of the ok trials, and those of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 """Summaries of a cell's trials, with the columns that the page shows."""
@@ -384,7 +384,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "baseline": _text("a CPU side, `fp32`, `eager`, or a machine"),
     "baseline_machine": _text("machine of the baseline; differs from `machine` if machines are compared"),
     "contender": _text("name of the contender; empty if the machine has no accelerator"),
-    "x_axis": _text("x axis of the crossover: " + ", ".join(X_AXES) + "; the column of the axis that varies is empty"),
+    "x_axis": _text("x axis of the crossover: " + ", ".join(X_AXES) + "; the size or batch size is empty if it varies"),
     "second_axis": _yes("whether the x axis is the study's second axis"),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
     "caveat": _text("caveat about the crossover, or reason why none is given: " + ", ".join(CAVEATS)),
@@ -566,7 +566,7 @@ LATENCIES = _axes(CELL_AXES) | {
         "steps",
         ends="end of the 95 % interval of `{}`, simultaneous over a study's mistakes on a machine",
     ),
-    "is_error": _yes("whether the interval shows that the mistake biases the mean in the expected direction"),
+    "is_error": _yes("whether the interval of `ratio` shows a bias of the mean in the direction of the mistake"),
     "samples": _count("number of samples"),
     "trials": _count("number of ok trials with samples"),
 }
@@ -579,7 +579,7 @@ QUALITY = _axes(CELL_AXES) | {
     **_of_record(["generated_data", "status", "reason"], Training),
     "accuracy": Column("share of held-out rows predicted correctly; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
-    "weighted_f1": Column("mean of the classes' F1, weighted by their number of rows"),
+    "weighted_f1": Column("mean of the classes' F1, weighted by the number of rows of each class"),
     **_of_record(["loss"], Training),
     "differing_share": Column(
         "share of held-out rows that the CPU's training in fp32 with the same seed predicts differently"
@@ -591,8 +591,8 @@ QUALITY = _axes(CELL_AXES) | {
     "class_support": _many("number of held-out rows of a class"),
     "predicted_classes": _count("number of classes predicted at least once"),
     "seeds_compared": _count(
-        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty for the latter, or "
-        "if there are none"
+        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty if there are none, "
+        f"and for the CPU in {PRECISIONS[0]} itself"
     ),
     **{
         name: column
@@ -640,8 +640,8 @@ CLAIMS = {
     "side": _text("for a ratio: the side in the numerator, by the axes on which the sides differ"),
     "over": _text("for a ratio: the side in the denominator, by the axes on which the sides differ"),
     "where": _text(
-        "axis values common to both sides, or for a crossover or a quality the part of the study; empty for the whole "
-        "study"
+        "for a ratio: the axis values common to both sides; for other forms: the axis values of the part of the study "
+        "that the claim is about, empty for the whole study"
     ),
     "tested_low": Column("lower end of the tested range; empty if the form has none"),
     "tested_high": Column("upper end of the tested range; empty if the form has none"),
