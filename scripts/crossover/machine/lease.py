@@ -83,7 +83,7 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    """Take the first free lock, and wait if all are taken; returns the name of the GPU."""
+    """Take the first free lock, and wait if all are taken; returns its GPU's or device's name."""
     started = tell_at = time.monotonic()
     while True:
         for name in names:

@@ -131,7 +131,7 @@ def read_note(path: Path) -> tuple[int | None, str]:
 
 
 def is_running(pid: int | None) -> bool:
-    """True if the process in a note is still running, since a killed process leaves its note."""
+    """True if the process in a note is still running. A killed process leaves its note."""
     import psutil  # imported here, so that a trial starts quickly
 
     return pid is not None and psutil.pid_exists(pid)

@@ -73,7 +73,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """True if all files below a named folder count; not if it is hidden, or contains the source or the bases."""
+        """True if all files below a named folder count; not if it is hidden, or contains the source or a base."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112

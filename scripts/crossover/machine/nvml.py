@@ -60,8 +60,8 @@ NVIDIA, DISPLAY = "0x10de", "0x03"
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     """Reason why this machine's GPU driver does not answer, with advice; None if it answers.
 
-    Also None without NVIDIA's library, or if neither a driver is loaded nor an NVIDIA GPU is on the PCI bus. GPUs that
-    this process may not open, such as those of other cluster jobs, are skipped.
+    Also None without NVIDIA's library, or if no NVIDIA GPU is on the PCI bus and the driver is missing or finds none.
+    GPUs that this process may not open, such as those of other cluster jobs, are skipped.
     """
     absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
     if not _has_gpu(root):

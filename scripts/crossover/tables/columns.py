@@ -301,9 +301,13 @@ def value_types(record: Any) -> dict[str, str]:
     return {column.name: str(column.type).removesuffix(" | None") for column in dataclasses.fields(record)}
 
 
-@cache
 def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
     """The Parquet schema of a record, with doc and unit in each column's metadata."""
+    return _arrow_schema(record)
+
+
+@cache
+def _arrow_schema(record: Any) -> pyarrow.Schema:
     import pyarrow as pa
 
     arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
