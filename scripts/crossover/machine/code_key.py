@@ -1,7 +1,8 @@
 """The key of the code behind a result, by which Snakemake and the trial server notice changed code.
 
-The key covers all files that a kind of job imports, which are read but not imported. A file counts by its syntax tree,
-without comments, docstrings and layout. An installed package counts by its version if the workload imports it.
+The key covers all files that a kind of job imports; to make the key, they are read, not imported. A file counts by its
+syntax tree, without comments, docstrings and layout. An installed package counts by its version if the workload imports
+it.
 
 For a user's model, files named by string literals in its code count too. If the code imports or reads by a computed
 name, everything beside it counts, since measuring a cell again is better than showing an outdated number.
@@ -42,12 +43,12 @@ what only other kinds of jobs need.
 """
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""The trial server, from which measuring processes are forked or import functions. The supervising process is not part
-of the key, since no number depends on it.
+"""The trial server: measuring processes are forked from it, or import its functions. The supervising process is not
+part of the key, since no number depends on it.
 """
 
 CHOICE = "a choice"
-"""Label among a model's files for the function and settings that a study uses from them."""
+"""Name of the digest of the function and the settings that a study uses from a model's files."""
 
 MOST_SOURCES = 300
 """Maximum number of a model's sources whose imports are followed; further ones count as data."""
@@ -60,7 +61,7 @@ class Code:
     files: Mapping[str, Path]
     """Files by module name; the names of the user's data files begin with `data: `."""
     digests: Mapping[str, str]
-    """Digests of the files' content, by the same names."""
+    """Digests of the files, by the same names."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
@@ -71,12 +72,12 @@ class Code:
 
     @property
     def model_key(self) -> str:
-        """32 hexadecimal digits for the files `of_model`, the same on every machine and Python."""
+        """32 hexadecimal digits for the files `of_model`, the same on all machines and versions of Python."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """32 hexadecimal digits for all other files, the same on every machine and Python."""
+        """32 hexadecimal digits for all other files, the same on all machines and versions of Python."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
@@ -91,8 +92,6 @@ def _digest_of_values(values: object) -> str:
 
 @dataclass(frozen=True)
 class _Location:
-    """Location of a module."""
-
     file: Path | None
     """File of the module; None for a folder without `__init__`."""
     folders: tuple[str, ...]
@@ -138,7 +137,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
 
 
 def _choice(model: Model) -> list[object]:
-    """The function, mode, names of sizes, and columns of the table that a study uses from a model's files."""
+    """The function, mode, names of sizes, and columns of the table that a study uses."""
     source = model.name if model.file else model.source
     return [source, model.mode, model.names, model.table and [model.table.targets, model.table.inputs]]
 
@@ -242,7 +241,7 @@ def _add_named(used: Imported, named: NamedFiles) -> None:
 
 
 def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
-    """Files anywhere below the user's folders that may be those of a module, which is not on Python's path."""
+    """Files anywhere below the user's folders that may belong to a module that is not on Python's path."""
     for base in named.bases:
         for file in named.below(base):
             *folders, file_name = file.relative_to(base).parts
@@ -259,11 +258,11 @@ def _package_folder(file: Path) -> Path:
 
 
 class Modules:
-    """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
+    """Finds modules as a measuring process does: in `first`, this library, the working directory, and Python's path."""
 
     def __init__(self, *first: Path) -> None:
         self.first = first
-        """The user's folders, searched before all others."""
+        """The folders of the user's model."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.followed: dict[str, bool] = {}
@@ -299,7 +298,7 @@ class Modules:
         return imported
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The modules that a file of a package imports, each with the folder to start from; empty: Python's path.
+        """The modules that a file imports, each with the folders in which to search; none means Python's path.
 
         A name imported from a module may itself be a module; with `*`, all modules of a package count. Outside of a
         package, as in a file that is run by its path, a relative import starts from the file's folder.
@@ -330,7 +329,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # Searched for by the last part of its name: for a dotted name, the finder needs the parent to be imported.
+            # Only the last part of the name is given, since for a dotted name the finder needs the imported parent.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):

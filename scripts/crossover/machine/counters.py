@@ -28,9 +28,9 @@ class CpuTicks:
     """Time of tasks and interrupts; without idle time, waiting for disks, and steal."""
     stolen: int
     process: int
-    """Used by this process and its threads."""
+    """Time of this process and its threads."""
     children: int
-    """Used by the processes that it started, such as data loaders and compilers."""
+    """Time of the processes that this one started, such as data loaders and compilers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +68,10 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """The columns of `Measurement` about the host between two readings.
 
-    `others_cpus` is the busy time of the cores on which this process may run, minus the time of this process and its
-    children. The load average is no substitute, since it includes the previous trial and this process's threads. If
+    `others_cpus` is from the busy time of the cores on which this process may run, minus the time of this process and
+    its children. The load average is no substitute, since it includes the previous trial and this process's threads. If
     /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
-    which a task was ready to run, since no time is stolen from an idle CPU.
+    which a CPU had a task to run, since no time is stolen from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -85,7 +85,7 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int:
-    """Number of involuntary context switches of this process so far."""
+    """Involuntary context switches of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
@@ -118,7 +118,7 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 
 def _throttled_s(root: Path) -> float | None:
-    """Seconds in which the CPU quotas of the control group and its parents throttled it, summed over CPUs."""
+    """Seconds for which CPU quotas throttled this process's control group and its parents, summed over CPUs."""
     seconds = []
     for level in control_groups("cpu", root):
         # Microseconds in cgroup v2, nanoseconds in v1.
@@ -156,7 +156,7 @@ def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -
 
 
 def _used(stat: Path) -> tuple[int, int] | None:
-    """Ticks used by a process, and by the children for which it has waited; None if it has ended."""
+    """Ticks used by a process, and by the children for which it has waited; None if they cannot be read."""
     text = read_kernel(stat)
     if text is None:
         return None

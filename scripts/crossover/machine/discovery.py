@@ -61,7 +61,7 @@ class Machine:
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Models of CPU and GPU and number of cores, by device; empty if jobs are sent to other machines."""
     compilers: str | None = None
-    """The compilers that `torch.compile` uses."""
+    """The result of `find_compilers`; None if jobs are sent to other machines."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
@@ -96,7 +96,7 @@ def prefer_this_environment() -> None:
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
     if shlex.quote(sys.executable) != sys.executable:
-        # Snakemake (9.27) does not quote it in commands (snakemake/snakemake#2645).
+        # Snakemake (9.27) does not quote the path in commands (snakemake/snakemake#2645).
         sys.executable = Path(sys.executable).name
 
 
@@ -170,7 +170,7 @@ def find_compilers(environment: Mapping[str, str]) -> str:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, from its version module: importing torch takes seconds."""
+    """Versions of CUDA, HIP or XPU that torch is built for, from its version module, since importing torch is slow."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -188,7 +188,7 @@ class _Nvidia:
     driver: str | None = None
     cuda_major: int = 0
     silent: str | None = None
-    """Reason why the driver of a GPU does not answer; None if it answers, or without a GPU."""
+    """Reason why the driver of a GPU does not answer; None if it answers, or if there is no GPU."""
 
 
 def _nvidia() -> _Nvidia:
@@ -221,7 +221,7 @@ def _version_of(package: str) -> str:
 def find_nodes(partition: str | None) -> Nodes | None:
     """The nodes that Slurm lists; None without Slurm, or if it does not answer.
 
-    `partition` is the partition of CPU cells; None: Slurm's default. Nodes with GPUs may be in any partition.
+    `partition` is the partition of CPU cells, by default Slurm's default. Nodes with GPUs may be in any partition.
     """
     if shutil.which("sinfo") is None:
         return None

@@ -45,7 +45,7 @@ class Gpus:
 
 
 Names = Mapping[str, tuple[str, ...]]
-"""The UUIDs that each name in CUDA_VISIBLE_DEVICES stands for."""
+"""The UUIDs that each name in CUDA_VISIBLE_DEVICES selects."""
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -67,8 +67,8 @@ def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None
     """The UUIDs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
     Indices are in PCI bus order, as in NVML and nvidia-smi; CUDA uses this order if the GPUs are identical or
-    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide, and
-    for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
+    CUDA_DEVICE_ORDER=PCI_BUS_ID. Sources of the rules: "CUDA Environment Variables" in the CUDA Programming Guide; for
+    repeated names, and for entries such as `1st`, which means 1, `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
         return [gpu for board in installed for gpu in board.usable]

@@ -30,8 +30,8 @@ def is_installed(folder: Path) -> bool:
 
 @cache
 def version_of(package: str) -> dict[str, str]:
-    """Versions of the distributions that contain a package, by the distribution's name."""
-    from importlib import metadata  # imported here, since that takes a moment
+    """Versions of the distributions that contain a package, by name; NOT_INSTALLED if there is none."""
+    from importlib import metadata  # imported here, since the import takes a moment
 
     try:
         return {package: metadata.version(package)}
@@ -61,7 +61,7 @@ def installed_with(packages: Iterable[str]) -> dict[str, str]:
     """Versions of the distributions of packages and of all their dependencies, by name.
 
     A package installed from a folder or a repository keeps its version when its code changes, so a digest of its files
-    is added. Optional dependencies are included if they are installed.
+    is added. Optional dependencies of the packages themselves are included if they are installed.
     """
     from importlib import metadata
 

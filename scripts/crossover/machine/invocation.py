@@ -29,7 +29,7 @@ PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"
 """The files and folders of the checkout that can affect a number or a page."""
 
 LONGEST_S = 20
-"""Maximum time that git may take, as on a slow file system."""
+"""Maximum time of a git command, which may be slow on a network file system."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def code_version() -> str | None:
 def find_checkout(root: Path = ROOT) -> Checkout:
     """The checkout in a folder, according to git."""
     try:
-        # Fails for a copy inside another repository, whose commits do not describe it.
+        # This command fails in a copy inside another repository, whose commits do not describe the copy.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)

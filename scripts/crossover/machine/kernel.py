@@ -1,4 +1,4 @@
-"""Facts about this host from /proc and /sys; None on systems other than Linux, or if a file is missing."""
+"""Facts about this host from /proc and /sys; most are None on systems other than Linux, or if a file is missing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that this process may still use, by the host and by its control groups."""
+    """Memory that this process may still use, given the host's free memory and the limits of control groups."""
     import psutil  # imported here, so that a trial's parent starts quickly
 
     left: list[int] = [psutil.virtual_memory().available]
@@ -79,7 +79,7 @@ def statistic(path: Path, name: str) -> int | None:
 
 
 def cpu_model(root: Path = Path("/")) -> str:
-    """The CPU's name, or the architecture if the kernel does not name it."""
+    """The CPU's name, or the architecture if the name is not known."""
     return _cpuinfo("model name", root) or platform.processor() or platform.machine()
 
 

@@ -50,8 +50,8 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
     """Lease the first free GPU while the block runs; wait if all are leased.
 
     `holder` is the description that waiting trials show; `tell` receives lines about the wait. Nothing is leased for
-    the CPU, or if no GPU is visible: then the measuring process reports that. Raises UserError if the folder does not
-    support locks.
+    the CPU, or if no GPU is visible, which the measuring process reports. Raises UserError if the folder does not
+    support locks, or if the NVIDIA driver cannot list its GPUs.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -71,7 +71,8 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
     """Number of other GPUs or MIG instances that are leased on this machine, from the notes of their holders.
 
-    A test of the locks would block other trials for a moment. Holders in another PID namespace are not counted.
+    The locks themselves are not tested, since that would block other trials for a moment. Holders in another PID
+    namespace are not counted.
     """
     leased = _path_of_lock(folder_of_locks(environment), uuid)
     return sum(is_running(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
@@ -82,7 +83,7 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    """Take the first free lock, and wait if all are taken; returns its name."""
+    """Take the first free lock, and wait if all are taken; returns its GPU's or device's name."""
     started = tell_at = time.monotonic()
     while True:
         for name in names:

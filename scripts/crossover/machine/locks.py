@@ -16,14 +16,14 @@ from pathlib import Path
 from crossover.errors import UserError
 
 LEASES = "CROSSOVER_LEASES"
-"""The environment variable for another folder of locks."""
+"""The environment variable that names another folder of locks."""
 
 HELD: set[int] = set()
-"""Descriptors of locks. A forked child closes its copies, or the lock would outlive its parent."""
+"""Descriptors of locks. A forked child closes its copies; otherwise a lock would be held after its parent has ended."""
 
 LONGEST_NOTE = 400
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
-"""Flags against a link to elsewhere and a pipe that blocks, which a world-writable folder may contain."""
+"""Flags for opening files in a world-writable folder: do not follow a link, and do not wait for a pipe."""
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
@@ -105,7 +105,7 @@ def unfit(folder: Path, reason: OSError | str) -> UserError:
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Write a note about the holder, this process, into the lock's file if possible; None clears it.
+    """Write a note about this process, the `holder`, into the lock's file if possible; None clears the file.
 
     The file is written in place, since in a folder with the sticky bit no user may replace another's file.
     """
@@ -131,7 +131,7 @@ def read_note(path: Path) -> tuple[int | None, str]:
 
 
 def is_running(pid: int | None) -> bool:
-    """True if the process in a note is still running: a killed process leaves its note."""
+    """True if the process in a note is still running. A killed process leaves its note."""
     import psutil  # imported here, so that a trial starts quickly
 
     return pid is not None and psutil.pid_exists(pid)

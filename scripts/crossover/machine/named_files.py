@@ -25,7 +25,7 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Total size of a model's files up to which they are read, which keeps a dry-run short."""
+"""Maximum total size of the files of a model that are read, so that a dry-run stays short."""
 MOST_LISTED = 10_000
 """Maximum number of files and folders listed below a folder, in the order of their names."""
 
@@ -37,7 +37,7 @@ RESULTS = "plan.json"
 
 
 class NamedFiles:
-    """Finds the files that sources name; each folder is listed once."""
+    """Finds the files that sources name."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
@@ -46,7 +46,7 @@ class NamedFiles:
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The file that a literal in a source names, or the files below a folder; the source lies in `beside`."""
+        """The files that a literal names in a source in folder `beside`: a file, or all files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue
@@ -64,7 +64,6 @@ class NamedFiles:
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
-        """Possible paths of a literal."""
         if text.startswith(("/", "~")):
             yield Path(os.path.normpath(os.path.expanduser(text)))  # noqa: PTH111 - Path raises for an unknown user
             return
@@ -74,7 +73,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """True if all files below a named folder count: not if it contains the sources or the working directory."""
+        """True if all files below a named folder count; not if it is hidden, or contains the source or a base."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -107,7 +106,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, or sizes beyond MOST_READ_BYTES in all; and the modification times of the latter."""
+    """Digests of files by label, or sizes beyond MOST_READ_BYTES in all, and the modification times for these sizes."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0

@@ -1,6 +1,6 @@
 """NVIDIA GPUs through NVML: their state before and after a trial, and other processes on them.
 
-A query that the GPU, driver or container does not support gives None, not an error.
+A query that the GPU, driver or container does not support returns None instead of raising an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EVENT_REASONS = {
     "HwPowerBrakeSlowdown": "hw_power_brake",
     "DisplayClockSetting": "display_clocks",
 }
-"""Reasons why a clock is below its maximum, by the suffix of the bit's name in NVML."""
+"""Reasons why a clock is below its maximum, by the suffix of NVML's name."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
 """Counters of heat and of hardware protection. `board_limit` and `reliability` are not used, since voltage limits lower
@@ -40,7 +40,7 @@ the clock of many healthy GPUs all the time."""
 POWER_CAP = "sw_power_cap"
 
 COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
-"""Counters that include the time of a reason, in case the GPU has no counter for that reason alone."""
+"""Counters that include the time of a reason, for GPUs without a counter for this reason alone."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ NVIDIA, DISPLAY = "0x10de", "0x03"
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     """Reason why this machine's GPU driver does not answer, with advice; None if it answers.
 
-    Also None without NVIDIA's library, or without both a driver and an NVIDIA GPU on the PCI bus. GPUs that this
-    process may not open, such as those of other cluster jobs, are skipped.
+    Also None without NVIDIA's library, or if no NVIDIA GPU is on the PCI bus and the driver is missing or finds none.
+    GPUs that this process may not open, such as those of other cluster jobs, are skipped.
     """
     absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
     if not _has_gpu(root):
@@ -78,8 +78,8 @@ def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
         if error.value in absent:
             return None
         return (
-            f"a GPU is there, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the GPU, "
-            "usually by restarting the machine"
+            f"this machine has a GPU, but its driver does not answer ({error}): fix it until `nvidia-smi -L` lists the "
+            "GPU, usually by restarting the machine"
         )
     return None
 
@@ -159,7 +159,8 @@ class GpuState:
     temperature_c: float | None = None
     reasons: tuple[str, ...] | None = None
     processes: tuple[tuple[int, int | None], ...] | None = None
-    """Id, and memory in bytes if known, of each compute process. An id may occur twice (0: hidden)."""
+    """Id, and memory in bytes if known, of each compute process. An id may occur several times, above all the 0 of
+    hidden processes."""
     mig: bool | None = None
 
 
@@ -247,7 +248,8 @@ def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
     """Share of the GPU's time that other processes used, from the `shares` by process; None without samples.
 
-    In a container, the driver may list this process by another id. It is then assumed to be the busiest new process.
+    In a container, the driver may list this process by another id. If so, the busiest new process is assumed to be this
+    one.
     """
     if shares is None:
         return None
@@ -263,9 +265,9 @@ def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> i
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
     If one of `own_ids` is listed, all other ids are foreign. A driver may list a process by one of its threads, so
-    `own_ids` should include those (`with_threads`). In a container, the driver may list the host's ids, ids of 0, or
-    nothing. This process is then assumed to be one of the new ones. A list that stays empty while this process computes
-    gives no information.
+    `own_ids` should include the ids of threads (`with_threads`). In a container, the driver may list the host's ids,
+    ids of 0, or nothing. If it lists new processes, one of them is then assumed to be this process. A list that stays
+    empty while this process computes gives no information.
 
     Limits: a driver that shows a container only its own processes hides the others. A foreign process that starts
     during the trial counts as this process if this process is hidden.
@@ -298,7 +300,7 @@ def _read(gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         # Application clocks are documented for the graphics domain, which has the clock of the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
 
-    # With an older driver, the functions without a version in their names raise another kind of error.
+    # With an older driver, the function without a version in its name raises another kind of error.
     processes = ask(
         nvml,
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),

@@ -53,7 +53,8 @@ class Source:
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The facts about a file, from a cache unless it has changed; only digest and imports unless it is the user's.
+    """The facts about a file, from a cache unless the file has changed; of this library's files, most get only digest
+    and imports.
 
     Raises OSError if the file cannot be read.
     """
@@ -110,7 +111,6 @@ def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import |
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """True for a statement that is only a string, such as a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 

@@ -4,7 +4,7 @@ Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one th
 measuring process therefore counts its cores itself and records their number in its row.
 
 A GPU always has the same CPUs, even if no other GPU measures, so that trials alone and side by side differ as little as
-possible. All GPUs have the same number of CPUs.
+possible. All GPUs have the same number of cores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def usable_cores(
     root: Path = Path("/"),
     sharers: int = 1,
 ) -> int:
-    """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1.
+    """Number of physical cores allowed by the affinity mask, the CPU quota and the Slurm allocation; at least 1.
 
     Quota and allocation are divided among `sharers` processes that run at the same time on different CPUs.
     """
@@ -58,8 +58,8 @@ def usable_cores(
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
     """Number of threads of a trial on a device, with `cores` usable cores.
 
-    A CPU side such as `cpu-1` or `cpu-half` has its number in its name. Other devices use `cpu_threads`: a number, or
-    auto for all cores.
+    The name of a CPU side such as `cpu-1` or `cpu-half` determines its number. Other devices use `cpu_threads`, which
+    is a number, or auto for all cores.
     """
     threads = threads_of_side(device)
     if threads == HALF:
@@ -87,7 +87,7 @@ def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
 
 
 def on_their_cores(cpus: Iterable[int], root: Path = Path("/")) -> set[int]:
-    """Logical CPUs with their siblings, since load on one thread of a core slows down the other."""
+    """Logical CPUs and those that share a core with them, since load on one slows down the other."""
     cpus = set(cpus)
     return cpus.union(*(cpu_numbers(_siblings(cpu, root) or "") for cpu in cpus))
 
@@ -153,7 +153,7 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs in each GPU's NUMA node, or all for every GPU unless any two sets are equal or disjoint."""
+    """The allowed CPUs in each GPU's NUMA node; all for every GPU if a set is empty, or if two sets overlap in part."""
     near = [gpu.near & allowed for gpu in gpus]
     separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
     return near if separable else [allowed] * len(near)

@@ -21,12 +21,12 @@ on 2 cores, 0.02 to 0.07 on 16). Above this limit, 48 of 50 CPU trials were over
 trial, below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
-"""Length of the kernel's tick (Linux usually has 250 per second). The task that runs at its end is charged for the
-whole tick."""
+"""Length of the kernel's tick (Linux usually has 250 per second). The task that runs at the end of a tick is charged
+for the whole tick."""
 
 THROTTLED_SHARE = 0.01
-"""A result is flagged, or invalid, if it lost a larger share of its time to a quota or to heat. The precision of a time
-is also 1 %."""
+"""A result is flagged if it lost a larger share of its time to a CPU quota, and invalid if it lost such a share to heat
+or hardware protection. The precision of a time is also 1 %."""
 
 STEAL_SHARE = 0.1
 """A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are not visible within the
@@ -37,7 +37,7 @@ FOREIGN_SHARE = 0.02
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
-    """Flags of a valid result that load on host or GPU may have disturbed, by their names in `config.words.FLAGS`.
+    """The flags of `config.words.FLAGS` that the state of the host or the GPU during the timing raises.
 
     Later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
     """
@@ -85,7 +85,7 @@ def may_pass(facts: Mapping[str, Any]) -> bool:
 
 
 def _reasons(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Reasons why a result is invalid; True if the reason is temporary, so that a second attempt may help."""
+    """Reasons why a result is invalid, each with True if it is temporary, so that a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
     # Without a counter, a reason that is active at the end counts, except `hw_slowdown`: according to NVML it is also

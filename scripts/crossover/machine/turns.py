@@ -41,7 +41,8 @@ def host_turn(
     """Wait for a turn, exclusive if `alone`, and keep it while the block runs; yields the seconds waited.
 
     `holder` is the description that waiting processes show; `tell` receives a line if this process waits. A batch job
-    does not wait, since its scheduler gave it the cores. Raises UserError if the folder does not support locks.
+    started by a main process outside of its allocation does not wait, since its scheduler gave it the cores. Raises
+    UserError if the folder does not support locks.
     """
     path = _file_of_turns(environment)
     if path is None:
@@ -64,7 +65,7 @@ def host_turn(
 
 
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
-    """The description of the process that has the turn on this host; None if the turn is free."""
+    """The description of the processes that have a turn on this host; None if there are none."""
     path = _file_of_turns(environment)
     if path is None:
         return None

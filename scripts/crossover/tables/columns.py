@@ -1,6 +1,6 @@
 """The columns of a trial's and of a training's row, with their units, and writing a row to its file.
 
-Measuring code imports this module, so it imports neither torch nor pandas, and pyarrow only where needed.
+Measuring code imports this module, which therefore imports neither torch nor pandas, and pyarrow only where needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRAINING_VERSION = 3
 
 
 def column(doc: str, unit: str = "") -> Any:
-    """A column of a row, with its description and unit."""
+    """A field for a column, with its description and unit."""
     return field(default=None, metadata={"doc": doc, "unit": unit})
 
 
@@ -32,7 +32,7 @@ class Row:
     """The common columns of trials and trainings; null if not measured, or not known on the machine."""
 
     number: ClassVar[str]
-    """The column that numbers the rows of a cell."""
+    """The column that distinguishes the rows of a cell."""
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
     study: str | None = column("name of the study's file in config/studies/")
@@ -47,30 +47,32 @@ class Row:
     precision: str | None = column("arithmetic of the step")
     execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
     size: int | None = column("position on the workload's size axis")
-    machine: str = field(default=HERE, metadata={"doc": "name of the machine or class of nodes", "unit": ""})
-    device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
+    machine: str = field(
+        default=HERE, metadata={"doc": f"name of the machine or class of nodes; `{HERE}` without a name", "unit": ""}
+    )
+    device: str | None = column("kind of device; `cpu-1` and `cpu-half` are the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
     size_label: str | None = column("name shown for the size, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
-    seed: int | None = column("seed of weights and data order")
+    seed: int | None = column("seed of weights and data order, to which a trial adds its number")
     status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
     reason: str | None = column(
-        "reason for a status other than ok; otherwise notes on the step, and passes that were skipped after the timing"
+        "reason for a status other than ok; otherwise notes on the step, and passes after the timing that failed"
     )
 
     device_name: str | None = column("name of the device")
     device_uuid: str | None = column("UUID of the GPU")
-    driver_version: str | None = column("version of the GPU driver")
+    driver_version: str | None = column("version of the NVIDIA driver")
     cuda_version: str | None = column("CUDA (or HIP) version that torch was built for")
     cudnn_version: str | None = column("cuDNN version that torch uses")
     hostname: str | None = column("name of the host")
     operating_system: str | None = column("operating system and kernel")
     cpu_model: str | None = column("CPU of the host")
     cpu_capability: str | None = column("CPU instruction set that torch uses")
-    physical_cores: int | None = column("physical cores that the process may use, by affinity, control group and Slurm")
-    threads: int | None = column("torch's threads within an operation, read back")
-    backend_settings: str | None = column("torch's settings and threads as read back at the end, JSON")
-    isolation: str | None = column("`server`: process forked by the trial server; `process`: started anew")
+    physical_cores: int | None = column("physical cores that affinity, CPU quota and Slurm allow the process to use")
+    threads: int | None = column("number of torch's threads within an operation")
+    backend_settings: str | None = column("torch's settings and numbers of threads, as last read, JSON")
+    isolation: str | None = column("`server` for a process forked by the trial server, `process` for a new process")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
@@ -81,7 +83,7 @@ class Row:
     model_key: str | None = column("hash of the files that only the workload uses; for the user's model, of its files")
     measurement_key: str | None = column("hash of all other files that the trial or training uses")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
-    command: str | None = column("command that repeats the trial or training")
+    command: str | None = column("command that repeats the measurement")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +96,16 @@ class Measurement(Row):
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     flags: list[str] | None = column("reasons to doubt an ok result")
 
-    step_time_s: float | None = column("median of the samples", "s")
-    step_time_mean_s: float | None = column("mean of the samples", "s")
-    step_time_iqr_s: float | None = column("interquartile range of the samples", "s")
-    samples_s: list[float] | None = column("time of each block divided by its steps", "s")
-    severe_outliers: int | None = column("number of samples above the third quartile + 3 interquartile ranges")
-    block_steps: int | None = column("steps between two synchronisations")
+    step_time_s: float | None = column("median of samples_s", "s")
+    step_time_mean_s: float | None = column("mean of samples_s", "s")
+    step_time_iqr_s: float | None = column("interquartile range of samples_s", "s")
+    samples_s: list[float] | None = column("time of each timed block divided by its number of steps", "s")
+    severe_outliers: int | None = column("number of samples_s above the third quartile + 3 interquartile ranges")
+    block_steps: int | None = column("steps in a timed block, between two synchronisations")
     timed_s: float | None = column("sum of all timed blocks", "s")
     timed_steps: int | None = column("steps in all timed blocks")
     timed_cpu_s: float | None = column(
-        "CPU time of the process during the timing; divided by timed_s, its mean number of busy cores", "s"
+        "CPU time of the process during the timing; divided by timed_s, the mean number of busy cores", "s"
     )
     samples_per_step: float | None = column("samples per step, mean over timed steps", "samples")
     sample_name: str | None = column("name of the samples, such as tokens; `calls` for a function that counts none")
@@ -116,9 +118,9 @@ class Measurement(Row):
     warmup_steps: int | None = column("steps of the warm-up, including the first step")
     spent_s: str | None = column("time of each phase of the process since it was started or forked, JSON", "s")
 
-    device_time_s: float | None = column("median of the device samples", "s")
+    device_time_s: float | None = column("median of device_samples_s", "s")
     device_samples_s: list[float] | None = column(
-        "time of each block between two device events, divided by its steps", "s"
+        "time between the device events around each timed block, divided by its number of steps", "s"
     )
     device_busy_s: float | None = column("time per step in which the device ran a kernel or copy, by the profiler", "s")
     device_work_s: float | None = column(
@@ -126,7 +128,7 @@ class Measurement(Row):
         "s",
     )
     host_bound_share: float | None = column(
-        "1 - device_busy_s / step_time_s: share of a step in which only the host works"
+        "share of a step in which only the host works: 1 - device_busy_s / step_time_s, at least 0"
     )
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
     split_step_s: float | None = column("time of the step, measured again, interleaved with the remedies", "s")
@@ -143,16 +145,14 @@ class Measurement(Row):
     )
     fits_graph: bool | None = column("whether a CUDA graph can capture the step; empty if not tried")
     host_work_s: float | None = column(
-        "time of a step on a resident batch in which the host runs no operator, minus 0.1 ms per call of an operator",
+        "time between the operators of a step on a resident batch, without the first 0.1 ms of each gap",
         "s",
     )
     one_thread_s: float | None = column("remedy: step time on a resident batch with one CPU thread", "s")
     half_threads_s: float | None = column("remedy: step time on a resident batch with half of the threads", "s")
     larger_s: float | None = column("remedy: step time on a resident batch with four times the rows", "s")
     latencies_s: list[float] | None = column("times of individually synchronised steps", "s")
-    latencies_device_s: list[float] | None = column(
-        "times between two device events around each of the same number of steps", "s"
-    )
+    latencies_device_s: list[float] | None = column("times between two device events around each of as many steps", "s")
     latencies_cold_s: list[float] | None = column("mistake: times of the process's first steps, synchronised", "s")
     latencies_unsynchronised_s: list[float] | None = column(
         "mistake: times of steps by the host's clock, without waiting for the device", "s"
@@ -160,25 +160,25 @@ class Measurement(Row):
     latencies_transfer_s: list[float] | None = column(
         "mistake: times of steps that include transfers of input and result", "s"
     )
-    latency_p50_s: float | None = column("median of individually synchronised steps", "s")
-    latency_p50_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
-    latency_p50_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
-    latency_p95_s: float | None = column("95th percentile of individually synchronised steps, of 72 or more", "s")
-    latency_p95_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
-    latency_p95_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
-    latency_p99_s: float | None = column("99th percentile of individually synchronised steps, of 368 or more", "s")
-    latency_p99_low_s: float | None = column("lower end of its 95 % interval, from order statistics", "s")
-    latency_p99_high_s: float | None = column("upper end of its 95 % interval, from order statistics", "s")
+    latency_p50_s: float | None = column("median of latencies_s, if these are 6 or more", "s")
+    latency_p50_low_s: float | None = column("lower end of the median's 95 % interval, from order statistics", "s")
+    latency_p50_high_s: float | None = column("upper end of the median's 95 % interval, from order statistics", "s")
+    latency_p95_s: float | None = column("95th percentile of latencies_s, if these are 72 or more", "s")
+    latency_p95_low_s: float | None = column("lower end of the percentile's 95 % interval, from order statistics", "s")
+    latency_p95_high_s: float | None = column("upper end of the percentile's 95 % interval, from order statistics", "s")
+    latency_p99_s: float | None = column("99th percentile of latencies_s, if these are 368 or more", "s")
+    latency_p99_low_s: float | None = column("lower end of the percentile's 95 % interval, from order statistics", "s")
+    latency_p99_high_s: float | None = column("upper end of the percentile's 95 % interval, from order statistics", "s")
     flops_per_step: int | None = column(
         "operations of matmuls, convolutions and attention in an eager step, by torch's counter", "FLOP"
     )
     products_bytes_by_working_set: list[float] | None = column(
-        "bytes moved by matmuls, convolutions and attention in an eager step; element k is for operators that touch "
-        "2^k to 2^(k+1) B",
+        "bytes moved by matmuls, convolutions and attention in an eager step; element k is for operators that move "
+        "2^k to 2^(k+1) B each",
         "B",
     )
     others_bytes_by_working_set: list[float] | None = column(
-        "products_bytes_by_working_set for all other operators", "B"
+        "bytes moved by all other operators in an eager step, as in products_bytes_by_working_set", "B"
     )
     products_s: float | None = column(
         "time of matmuls, convolutions and attention in an eager step, timed one by one, each minus the time of a "
@@ -188,49 +188,53 @@ class Measurement(Row):
     others_s: float | None = column(
         "time of all other operators in an eager step, timed one by one, each minus the time of a tiny sum", "s"
     )
-    working_s: float | None = column("median time of a synchronised step once its batch is available", "s")
+    working_s: float | None = column("median time of a synchronised step, from when its batch is available", "s")
     check: str | None = column("result of the numerical check in a cell's first trial: passed, failed, not_checked")
-    relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
-    gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
-    checked_rows: int | None = column("rows of the batch that the check compares; at most batch_size", "samples")
+    relative_error: float | None = column("relative error of the step's result, in the Euclidean norm")
+    gradient_error: float | None = column("relative error of the step's gradient, in the Euclidean norm")
+    checked_rows: int | None = column("rows of the batch that the check compares", "samples")
     max_abs_error: float | None = column("largest absolute error, as defined by the workload's source")
     max_relative_error: float | None = column("largest relative error, as defined by the workload's source")
 
-    base_bytes: int | None = column("memory allocated before the step", "B")
+    base_bytes: int | None = column("memory of tensors before the step", "B")
     peak_allocated_bytes: int | None = column("peak memory of tensors", "B")
     peak_reserved_bytes: int | None = column("peak memory reserved by the allocator", "B")
     device_used_bytes: int | None = column("memory in use on the whole device after the step", "B")
     process_device_bytes: int | None = column("device memory of the process, by the driver (NVML)", "B")
     base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
-    memory_source: str | None = column("source of the peak: an allocator, VmHWM, sampled RSS")
+    memory_source: str | None = column("source of the peak: an allocator, VmHWM or sampled RSS")
     parameter_bytes: int | None = column("parameters at the step's peak", "B")
     gradient_bytes: int | None = column("gradients at the step's peak", "B")
     optimizer_bytes: int | None = column("optimizer state at the step's peak", "B")
     activation_bytes: int | None = column("activations kept for the backward pass at the step's peak", "B")
     resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
     other_bytes: int | None = column("the rest of the peak (on the CPU, of its growth): workspace and temporaries", "B")
-    energy_j: float | None = column("energy of the device over synchronised work of at least 10 s", "J")
-    energy_source: str | None = column("source of the energy: NVML (whole board), RAPL (all CPU packages)")
+    energy_j: float | None = column("energy of the device during the timing, if this took at least 10 s", "J")
+    energy_source: str | None = column("source of the energy: NVML (whole board) or RAPL (all CPU packages)")
     energy_per_step_j: float | None = column("energy of a step", "J")
 
     affinity: list[int] | None = column("logical CPUs that the process may run on")
     cgroup_cpus: float | None = column("CPU quota of the control group, in CPUs; null without one")
-    numa_nodes: int | None = column("NUMA nodes of these CPUs")
+    numa_nodes: int | None = column("number of NUMA nodes of the CPUs in `affinity`")
     turbo: bool | None = column("whether the CPU may raise its clock (turbo)")
-    steal_share: float | None = column("share of the busy time of these CPUs' cores that the hypervisor took")
-    cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while timing")
+    steal_share: float | None = column(
+        "share of the time needed by tasks, on the cores in `affinity`, that the hypervisor took during the timing"
+    )
+    cpu_pressure_share: float | None = column(
+        "share of the timing in which at least one task of the host waited for a CPU (PSI)"
+    )
     others_cpus: float | None = column(
         "CPUs that other programs kept busy during the timing, among the cores in `affinity`"
     )
     host_others_cpus: float | None = column(
-        "CPUs that other programs kept busy during the timing, among all of the host"
+        "CPUs that other programs kept busy during the timing, among all CPUs of the host"
     )
     children_cpus: float | None = column(
         "CPUs that the trial's child processes, such as data loaders, kept busy during the timing"
     )
     cgroup_throttled_s: float | None = column(
-        "time during which the CPU quota throttled tasks in the timing, summed over CPUs", "s"
+        "time for which the CPU quota throttled the control group during the timing, summed over CPUs", "s"
     )
     involuntary_switches: int | None = column("involuntary context switches during the timing")
     foreign_processes: int | None = column("number of other compute processes that had the device open, busy or idle")
@@ -238,23 +242,23 @@ class Measurement(Row):
         "share of the GPU that other processes used during the timing, by the driver's samples"
     )
     leased_beside: int | None = column(
-        "larger of the numbers of other leased GPUs of the host at the start and at the end of the timing"
+        "number of other leased GPUs of the host, at the start or the end of the timing, whichever is larger"
     )
-    allocator_retries: int | None = column("allocator retries while timing")
-    recompiles: int | None = column("recompilations while timing")
+    allocator_retries: int | None = column("allocator retries during the timing")
+    recompiles: int | None = column("recompilations during the timing")
     mig: bool | None = column("whether the GPU is partitioned (MIG)")
     power_limit_w: float | None = column("power limit of the GPU", "W")
     sm_clock_default_mhz: float | None = column("default SM clock for applications; null if the GPU has none", "MHz")
     sm_clock_max_mhz: float | None = column("highest SM clock", "MHz")
     sm_clock_before_mhz: float | None = column("SM clock when the trial started", "MHz")
-    sm_clock_after_mhz: float | None = column("SM clock when the trial ended", "MHz")
+    sm_clock_after_mhz: float | None = column("SM clock under load, right after the timing", "MHz")
     temperature_before_c: float | None = column("temperature of the GPU when the trial started", "°C")
-    temperature_after_c: float | None = column("temperature of the GPU when the trial ended", "°C")
+    temperature_after_c: float | None = column("temperature of the GPU under load, right after the timing", "°C")
     throttle_reasons: list[str] | None = column("reasons why the GPU lowered its clocks during the timing")
     slowdown_s: float | None = column(
-        "time during which heat or hardware protection slowed the GPU down in the timing", "s"
+        "time for which heat or hardware protection slowed the GPU down during the timing", "s"
     )
-    power_capped_s: float | None = column("time during which the power limit lowered the clocks in the timing", "s")
+    power_capped_s: float | None = column("time for which the power limit lowered the clocks during the timing", "s")
 
     device_memory_bytes: int | None = column("memory of the GPU", "B")
     amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
@@ -264,8 +268,8 @@ class Measurement(Row):
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")
     load_before: float | None = column("load average over one minute when the trial started")
-    load_after: float | None = column("load average over one minute when the trial ended")
-    interop_threads: int | None = column("torch's threads across operations, read back")
+    load_after: float | None = column("load average over one minute right after the timing")
+    interop_threads: int | None = column("number of torch's threads across operations")
     effort: str | None = column("measuring effort, JSON")
     repeat: int | None = column("number of earlier measurements of the trial, all of them disturbed")
     attempts: int | None = column("number of attempts: 2 if the first was invalid for a temporary reason")
@@ -274,7 +278,7 @@ class Measurement(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Row):
-    """One training of a model, with its predictions; always `resident` and `eager`, which do not affect the result."""
+    """One training of a model, always `resident` and `eager`, with its predictions."""
 
     number = "seed"
 
@@ -293,7 +297,7 @@ COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
 def value_types(record: Any) -> dict[str, str]:
-    """The type of each column's values, by name: str, int, float, bool, or a list such as list[float]."""
+    """The type of each column's values as text, by name: str, int, float, bool, or a list such as list[float]."""
     return {column.name: str(column.type).removesuffix(" | None") for column in dataclasses.fields(record)}
 
 

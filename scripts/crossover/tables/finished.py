@@ -28,7 +28,7 @@ EXCLUDED = (
     "with an installation other than that of its device's newest row"
 )
 NOT_YET = "not measured yet"
-STOPPED = "it is still running, or was stopped"
+STOPPED = "its job is still running, or was stopped"
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def finished_rows(
 ) -> pa.Table:
     """The rows of trials (or trainings) so far that were measured with the current settings in the same environment.
 
-    All rows of a device must come from the environment of its newest row, and all rows of a machine from the host of
-    its newest row. `settings` has the current options of each study's trials. `missing_results` lists the other
-    results.
+    Rows are left out if they differ from their device's newest row in the environment, or from their machine's newest
+    row in the host. `settings` has the current options of each study's trials. `missing_results` lists the results
+    that are left out.
     """
     rows, _ = read_rows(_newest_first(paths), record)
     facts = rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist()

@@ -76,17 +76,17 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
-    """The trials at points measured for all values of an axis: refinement may add a size for one device only."""
+    """The trials at points measured for all values of an axis, since refinement may add a size for one device only."""
     return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows except those of the CPU on fewer cores, which only comparisons of CPU sides use."""
+    """The rows except those of the CPU on fewer cores."""
     return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 
 def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a table that match a row on these axes."""
+    """The rows of a table that have the given values on these axes."""
     return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
 
 
@@ -107,7 +107,7 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the columns `names`, whose values are given by the axes of a cell and missing for other cells."""
+    """Cells with the columns `names`, from `columns` by the axes of a cell; other cells have missing values."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))
@@ -172,8 +172,8 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
     """Trials, cells or ratios with column `x`, their position on an x axis.
 
-    If the axis is the number of threads, `x` is that of the CPU (in ratios, of the baseline), and missing for
-    accelerators.
+    If the axis is the number of threads, `x` is the CPU's number of threads (in ratios, the baseline's), and missing
+    for trials and cells of accelerators.
     """
     if x_axis != CPU_THREADS:
         return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))
@@ -189,16 +189,16 @@ def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
-    """The x axis of each study: the requested one, or the size if parameters do not distinguish the sizes.
+    """The x axis of each study: the requested one, or the size if the number of parameters does not distinguish sizes.
 
-    Parameters do not if a model has no trainable ones, or the same number at two sizes (pixels, tokens). `rows` are
+    It does not if a model has no trainable parameters, or the same number at two sizes (of images or texts). `rows` are
     trials or cells.
     """
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 
 
 def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The files of studies, with the x axis of `x_axes_of`."""
+    """The files of studies, with the x axes that `x_axes_of` returns."""
     axes = x_axes_of({name: study["x_axis"] for name, study in studies.items()}, rows)
     return {name: {**study, "x_axis": axes[name]} for name, study in studies.items()}
 
@@ -207,7 +207,7 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     if requested != "parameters" or rows.empty:
         return requested
     counted = rows.dropna(subset="parameters")
-    if set(rows["size"]) > set(counted["size"]):  # functions, and models that could not be built, have no parameters
+    if set(rows["size"]) > set(counted["size"]):  # not counted for functions and for models that could not be built
         return "size"
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()

@@ -30,7 +30,8 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns with one value for all rows of a device. A GPU's UUID is not compared: a host may have several like it."""
+"""Columns that must have the same value in all rows of a device. A GPU's UUID is not among them, since a host may have
+several identical GPUs."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -45,7 +46,8 @@ SETTING_COLUMNS = (
 hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns with one value for all rows of a machine. Cores are not compared, since a GPU's trials use only a share."""
+"""Columns that must have the same value in all rows of a machine. The number of cores is not among them, since a GPU's
+trials may use only a share of the cores."""
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 
@@ -72,7 +74,7 @@ def differing_environments(
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
-        # An integer column would read 2.0 on the side that contains a null.
+        # Without the conversion, an integer column that contains a null would be shown as 2.0.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
             values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
@@ -125,7 +127,7 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
 
 
 def compared_columns(columns: Sequence[str], several_hosts: bool) -> list[str]:
-    """The columns without the host's name if `several_hosts`."""
+    """The columns, without the host's name if `several_hosts`."""
     return [column for column in columns if column != "hostname" or not several_hosts]
 
 

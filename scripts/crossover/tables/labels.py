@@ -24,11 +24,11 @@ PROTOCOL_WORDS = {
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
-"""The axes in a cell's name, in this order. The device has its own panel, group or colour instead."""
+"""The axes in a cell's name, in this order. The device is left out, since a figure shows it in another way."""
 
 
 def side_word(device: str, threads: float | None = None) -> str:
-    """A device's short name, with the number of cores for a CPU side: 'GPU', 'CPU on 8 cores'."""
+    """A device's short name, for a CPU with its number of cores if known: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
     requested = threads_of_side(device)
     if not is_cpu(device) or (requested is None and threads is None):

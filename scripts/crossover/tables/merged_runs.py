@@ -26,9 +26,9 @@ Run = tuple[str | None, Path]
 def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
     """The rows and the roofs of several runs, with the names of their machines.
 
-    If a run names its machines, the names are kept; otherwise a machine is named by the user, or after its host.
-    Raises UserError for a folder or name used by two runs, for an unreadable row, and for inconsistent rows of one
-    machine.
+    A machine gets the name given by the user, by default its name in the run, or that of its host. If a run has several
+    machines, the user's name becomes a prefix. Raises UserError for a folder or name used by two runs, for an
+    unreadable row, and for inconsistent rows of one machine.
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}
@@ -55,11 +55,11 @@ def _check_folders(runs: Sequence[Run]) -> None:
         if counts[folder.resolve()] > 1:
             raise UserError(f"{folder}: it is given twice; allowed: each folder once")
         if name == HERE:
-            raise UserError(f"{folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
+            raise UserError(f"{folder}: '{HERE}' means a machine without a name; allowed: any other name")
 
 
 def _read_run(folder: Path) -> pa.Table:
-    """The rows of a run: its table of trials, or without this table the rows in cells/."""
+    """The rows of a run, from measurements.parquet or, without this table, from cells/."""
     table = folder / "measurements.parquet"
     files = sorted((folder / "cells").rglob("trial-*.parquet"))
     if not table.is_file() and not files:

@@ -1,7 +1,7 @@
 """Set an outdated report and its files aside until there is a new report.
 
-The report is moved before new measurements begin, so that it is never mistaken for their report: Snakemake deletes or
-restores the outputs of a failed job, and keeps those of jobs that did not run.
+Otherwise the report could be mistaken for one on the new measurements: Snakemake keeps the outputs of jobs that did not
+run, and may restore those of a failed job.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MARK = (
 def set_aside(results: Path) -> None:
     """Move the report, figures and derived tables of a results folder to `outdated/`, and mark the report.
 
-    Without a report, the figures and tables are deleted: the next analysis makes them again.
+    Without a report, the figures and tables are deleted, since the next analysis makes them again.
     """
     tables = [f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")]
     present = [path for name in (*REPORT_FILES.values(), "figures", *tables) if (path := results / name).exists()]

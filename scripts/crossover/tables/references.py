@@ -113,7 +113,7 @@ class Reference:
 
     facts: Facts
     trials: pd.DataFrame
-    """One row per trial with all columns of measurements, of which only KEPT have values."""
+    """One row per trial with all columns of measurements, of which only KEPT and `machine` have values."""
     roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
     """Table `roofs` for its accelerator; empty if no roofs were exported."""
 
@@ -145,7 +145,9 @@ def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Trials with all flags of their cells; `above_roof`, for one, needs data that a reference does not keep."""
+    """Trials with all flags of their cells, some of which, such as `above_roof`, need data that a reference does not
+    keep.
+    """
     import pandas as pd
 
     columns = [*AXES, "flags"]
@@ -162,8 +164,8 @@ def write_reference(
 ) -> Reference:
     """Write the trials of one machine, and the roofs of its accelerator, as a reference.
 
-    Raises UserError if the trials come from several machines or from uncommitted code, or if the CPU or an accelerator
-    is missing.
+    Raises UserError if the trials are not those of one unnamed machine, lack the CPU or an accelerator, were measured
+    with uncommitted code, or take more than LARGEST_BYTES.
     """
     from crossover.tables.frames import first_row, records
 

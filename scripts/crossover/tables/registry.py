@@ -1,6 +1,6 @@
 """The columns of every derived table: description, unit, type, and display on the page.
 
-The columns of one trial's row are in `crossover.tables.columns`. docs/reference is generated from both.
+The columns of trials and trainings are in `crossover.tables.columns`; docs/reference/columns.md is generated from both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from crossover.tables.columns import Measurement, Row, Training, value_types
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
-"""The columns that identify a cell."""
 SERIES_AXES = series_axes("size")
 """The columns that identify a series over the size; `series_axes` returns those for another x axis."""
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
@@ -30,35 +29,36 @@ PAIRS = {
     "protocol": "data resident on the device against data from the host, on one device",
     "machine": "the same kind of device on two machines",
     "best": "an accelerator against the CPU, each with its fastest candidate at each size",
+    "reference": "a device of a machine measured elsewhere against a device of this machine",
+    "bound": "the minimum time that the roofs of an accelerator measured elsewhere allow, against the time on this CPU",
 }
 """The kinds of comparison."""
 
 COSTS = ("time", "energy", "money", "run")
-"""Costs: seconds, joules or money per step, and seconds per whole run with its start-up."""
+"""The costs in which sides are compared: seconds, joules or money per step, and seconds per run, start-up included."""
 
 CROSSOVER_STATUSES = {
-    "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
+    "bracketed": "the contender is behind at small sizes and ahead at large ones",
     "below_range": "the contender is ahead at every size measured on both sides",
     "above_range": "the contender is behind at every size measured on both sides",
     "edge_tie": "one side is ahead, but the difference at the smallest or largest size is not significant",
     "reversed": "the contender is ahead at small sizes and behind at large ones",
-    "multiple": "the sides cross more than once: no single answer",
-    "undecided": "no significant difference, so it is open which side is ahead",
-    "incomplete": "a cell near the answer is missing, out of memory or timed out",
+    "multiple": "the sides cross more than once, so there is no single answer",
+    "undecided": "it is not clear which side is ahead, for example because no difference is significant",
+    "incomplete": "a cell that could change the answer has no result, for example for lack of memory",
     "no_accelerator": "only the baseline was measured",
 }
-"""The outcomes of the search for a crossover."""
 
 CAVEATS = {
     "no_common_size": "no size has a result on both sides",
-    "lost_between": "a size within the crossover's bracket has no result on one side (`caveat_at`)",
+    "lost_between": "at a size within the crossover's bracket, a side has no result (`caveat_at`)",
     "lost_beyond": "beyond the sizes measured on both sides, a size has a result on one side only; the sides might "
     "cross there (`caveat_at`)",
     "may_cross_again": "the sides may cross once more; more trials are needed to decide (`caveat_at`)",
     "may_cross_back": "the sides may cross and cross back; more trials are needed to decide (`caveat_at`)",
     "unsure_sizes": "no significant difference at some sizes (`caveat_at`)",
-    "baseline_unknown": "the baseline has times, but its energy was not measured or it has no price",
-    "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
+    "baseline_unknown": "the baseline has times but not this cost, for example for lack of a price",
+    "contender_unknown": "the contender has times but not this cost, for example for lack of a price",
 }
 """Reasons why a crossover is uncertain, or cannot be given."""
 
@@ -76,7 +76,7 @@ QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "wei
 
 
 def claim_metrics() -> dict[str, bool]:
-    """All metrics that a claim may use; True if a trial has a list of values, of which the mean is used."""
+    """All metrics for claims about ratios; True if a trial has a list of values, of which the mean is used."""
     types = {name: kind for name, kind in value_types(Measurement).items() if kind in ("int", "float", "list[float]")}
     excluded = {*AXES, "schema_version", "trial", "seed"}
     measured = {name: kind == "list[float]" for name, kind in types.items() if name not in excluded}
@@ -109,7 +109,7 @@ DETERMINISTIC = {
     **dict.fromkeys(("peak_reserved_bytes", "device_used_bytes", "process_device_bytes"), DEVICE_PAGE),
     **dict.fromkeys(("relative_error", "gradient_error", "max_abs_error", "max_relative_error"), LARGEST_ERROR),
 }
-"""Deterministic columns, which only a cell's first trial records, with their tolerances."""
+"""Deterministic columns, with their tolerances; most are recorded in a cell's first trial only."""
 
 MEMORY_PARTS = {
     "parameter_bytes": "parameters",
@@ -137,11 +137,11 @@ class Column:
     factor: float = 1
     """Factor from the column's unit to `shown_unit`."""
     trials: str = ""
-    """Statistic over a cell's trials; empty for other values."""
+    """Statistic over a cell's trials, in words; empty if none is shown."""
     chart: Literal["", "seconds", "rate", "bytes", "number"] = ""
     """Format of the values in the chart; empty if the chart does not offer the column."""
     interval: tuple[str, str] | None = None
-    """Names of the columns with the ends of its 95 % interval."""
+    """Names of the columns with the ends of the 95 % interval."""
     always: bool = False
     """True if the page shows the column even if all rows have the same value."""
 
@@ -174,27 +174,30 @@ def _ms(doc: str, **more: Any) -> Column:
     return Column(doc, "s", shown_unit="ms", factor=1e3, always=True, **more)
 
 
-OVER_TRIALS = "end of its 95 % interval over trials; empty with one trial"
+OVER_TRIALS = "end of the 95 % interval of `{}` over trials; empty with one trial"
 
 
 def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **more: Any) -> dict[str, Column]:
-    """A value's column and those of its interval's ends; `name` has a placeholder for `_low` and `_high`."""
-    low, high = name.format("_low"), name.format("_high")
+    """The columns of a value and of the ends of its interval.
+
+    `name` has a placeholder for `_low` and `_high`, `ends` one for the name of the value's column.
+    """
+    value, low, high = (name.format(end) for end in ("", "_low", "_high"))
     return {
-        name.format(""): Column(doc, unit, interval=(low, high), **more),
-        low: Column(f"lower {ends}", unit),
-        high: Column(f"upper {ends}", unit),
+        value: Column(doc, unit, interval=(low, high), **more),
+        low: Column(f"lower {ends.format(value)}", unit),
+        high: Column(f"upper {ends.format(value)}", unit),
     }
 
 
 def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
     """The columns of a latency percentile and its interval."""
-    doc = f"{name} of a trial's latencies, geometric mean over trials; empty if one has fewer than {least} steps"
-    return _estimate(f"latency_p{percent}{{}}_s", doc, "s", ends="end of its 95 % interval; see `percentiles_over`")
+    doc = f"{name} of a trial's latencies, geometric mean over trials; empty if a trial has fewer than {least} steps"
+    return _estimate(f"latency_p{percent}{{}}_s", doc, "s", ends="end of the 95 % interval; see `percentiles_over`")
 
 
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
-    """Columns copied from a trial's or a training's row."""
+    """Columns of a derived table that are copied from the rows of trials or trainings."""
     fields = {field.name: field for field in dataclasses.fields(record)}
     dtypes = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
     types = value_types(record)
@@ -212,9 +215,11 @@ MEDIAN_PEAK = "the trial with the median peak"
 
 SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
-    "refined": _yes("whether refinement added the cell to the study's points on the x axis"),
-    "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
-    "reason": _text("reason, if the status is not ok"),
+    "refined": _yes("whether refinement added the cell's point on the x axis"),
+    "status": _text(
+        "ok if all trials are, otherwise the status of the first trial that is not: " + ", ".join(STATUSES), always=True
+    ),
+    "reason": _text("reason for a status other than ok"),
     "step_time_s": _ms(
         "time of a step",
         title="time per step",
@@ -222,8 +227,8 @@ SUMMARIES = _axes(CELL_AXES) | {
         chart="seconds",
         interval=("step_time_low_s", "step_time_high_s"),
     ),
-    "step_time_low_s": _ms("lower end of its 95 % interval over trials; empty with one trial", title="from"),
-    "step_time_high_s": _ms("upper end of its 95 % interval over trials; empty with one trial", title="to"),
+    "step_time_low_s": _ms(f"lower {OVER_TRIALS}".format("step_time_s"), title="from"),
+    "step_time_high_s": _ms(f"upper {OVER_TRIALS}".format("step_time_s"), title="to"),
     **_estimate(
         "samples_per_s{}", "samples per step divided by the step time", "1/s", title="samples per second", chart="rate"
     ),
@@ -244,7 +249,8 @@ SUMMARIES = _axes(CELL_AXES) | {
         chart="number",
     ),
     "peak_share": Column(
-        "achieved TFLOP/s over the highest rate of workload matmul on the device in the precision",
+        "rate of floating-point operations over the highest rate of workload matmul on the same device in the same "
+        "precision",
         title="of the peak rate",
         shown_unit="%",
         factor=100,
@@ -252,7 +258,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     **_estimate(
         "host_bound_share{}",
         "share of a step in which the device waits for the host; mean of the ok trials that measured it",
-        ends="end of its 95 % interval over trials, within 0 and 1",
+        ends="end of the 95 % interval of `{}` over trials, between 0 and 1; empty with one trial",
         title="host alone",
         shown_unit="%",
         factor=100,
@@ -302,7 +308,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "launch_roof_s": Column(
         "minimum time to start a step's kernels within one CUDA graph, regardless of their size", "s"
     ),
-    "gaps_s": Column("total gap between a step's kernels within one CUDA graph", "s"),
+    "gaps_s": Column("total time of the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(
         "roof_share{}",
         "the longer of memory_roof_s and compute_roof_s, over the step time",
@@ -325,8 +331,8 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
-    "trials_not_ok": _count("number of other trials", title="trials not ok"),
-    "flags": _many("all flags of its trials, and `trials_differ`"),
+    "trials_not_ok": _count("number of trials with another status", title="trials not ok"),
+    "flags": _many("flags of the ok trials, and those of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 """Summaries of a cell's trials, with the columns that the page shows."""
@@ -334,21 +340,17 @@ SUMMARIES = _axes(CELL_AXES) | {
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
-        "kind of comparison: device, settings, protocol, machine; for `reference`, a device of a machine measured "
-        "elsewhere against one of this machine; for `bound`, the minimum time that the roofs of such a device allow "
-        "against the time on this machine; the axes are the contender's"
+        "kind of comparison: device, settings, protocol, machine, reference or bound; the axes are the contender's"
     ),
     "device": _text("the contender's device"),
-    "baseline": _text(
-        "baseline: a CPU side, the plain settings, a protocol with data from the host, or the first machine"
-    ),
+    "baseline": _text("a CPU side, the plain settings, a protocol with data from the host, or a machine"),
     "baseline_machine": _text("machine of the baseline"),
-    "baseline_threads": _count("threads of the baseline"),
-    "contender": _text("contender; for pair `bound` the highest roof: launch of one kernel, compute, memory"),
+    "baseline_threads": _count("threads of the baseline, if it is a CPU"),
+    "contender": _text("name of the contender; for pair `bound` the highest roof: launch, compute or memory"),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
     "trials": _count("number of ok trials of the side with fewer"),
     "baseline_s": Column("step time of the baseline", "s"),
-    "contender_s": Column("step time of the contender", "s"),
+    "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
     "startup_s": Column(
         "start-up of the contender: context, build, and the excess of the first step over a later one; arithmetic "
         "mean of the ok trials; empty, like the next columns, for references and comparisons of machines",
@@ -357,51 +359,56 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "baseline_startup_s": Column("start-up of the baseline", "s"),
     **_estimate(
         "payback_steps{}",
-        "number of steps after which the side with the faster steps is ahead in total time, start-up included; 0 from "
-        "the first step on; empty without a significant difference in step time",
+        "number of steps after which the side with the faster steps is ahead in total time, start-up included; 0 if it "
+        "is ahead from the first step on; empty without a significant difference in step time",
         "steps",
-        ends="end of its 95 % set; empty: open, or with one trial",
+        ends="end of the 95 % set of `{}`; empty if the set is open, or with one trial",
     ),
 }
 
-END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
+END_OF_SET = "end of the 95 % set of `{}`; empty if the set is open or not known"
 
 CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "pair": _text(
-        "kind of comparison: device, precision, execution, machine, whose column has the contender's value; or `best`: "
-        "`execution` is best, `precision` the accuracy class, and `variant` best if there are several; or `reference`: "
-        "the GPU of a machine measured elsewhere against this machine's CPU"
+        "kind of comparison: device, precision, execution or machine (the column of this name has the contender's "
+        "value), reference, or best (`execution` is best, `precision` has all precisions of the candidates, and "
+        "`variant` is best if there are several variants)"
     ),
     "cost": _text(
         "what is compared: "
         + ", ".join(COSTS[:-1])
-        + " of a step, or the time of the study's whole `run`, start-up included; money only if the config has prices, "
-        "run only if the study has its number of steps; only time for `best`"
+        + " of a step, or the time of the study's whole run, start-up included; money only if the config has prices, "
+        "run only if the study has `steps_per_run`; only time for pair `best`"
     ),
     "device": _text("the contender's device; for two precisions or executions, the device of both"),
-    "baseline": _text("baseline: a CPU side, `fp32`, `eager`, or the first machine"),
-    "baseline_machine": _text("machine of the baseline; not `machine` if machines are compared"),
-    "contender": _text("contender; empty if the machine has no accelerator"),
-    "x_axis": _text("x axis of the crossover, whose own column is empty: " + ", ".join(X_AXES)),
-    "second_axis": _yes("whether the x axis is the second axis of a study with several sizes and batch sizes"),
+    "baseline": _text("a CPU side, `fp32`, `eager`, or a machine"),
+    "baseline_machine": _text("machine of the baseline; differs from `machine` if machines are compared"),
+    "contender": _text("name of the contender; empty if the machine has no accelerator"),
+    "x_axis": _text("x axis of the crossover: " + ", ".join(X_AXES) + "; the size or batch size is empty if it varies"),
+    "second_axis": _yes("whether the x axis is the study's second axis"),
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
     "caveat": _text("caveat about the crossover, or reason why none is given: " + ", ".join(CAVEATS)),
     "caveat_at": _many("points on the x axis that the caveat is about"),
     **_estimate("crossover{}", "the crossover on the x axis; empty if there is none", ends=END_OF_SET),
     "bracket_low": Column(
-        "largest measured point on the x axis before the sign changes; with one trial, before the lead is too small"
+        "largest measured point on the x axis below the crossover; with one trial, the largest there with a clear lead"
     ),
-    "bracket_high": Column("smallest measured point after the crossover"),
+    "bracket_high": Column(
+        "smallest measured point above the crossover; with one trial, the smallest there with a clear lead"
+    ),
     "slower_up_to": Column(
         "largest measured point at which the contender is significantly slower, simultaneously over all points; empty "
         "without such a point, or with one trial"
     ),
-    "faster_from": Column("smallest measured point at which the contender is significantly faster"),
+    "faster_from": Column(
+        "smallest measured point at which the contender is significantly faster, simultaneously over all points; empty "
+        "without such a point, or with one trial"
+    ),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
-    "roots": _many("all points on the x axis where the sides cross"),
+    "roots": _many("all points on the x axis at which the sides cross"),
     "trials": _count(
-        "smallest number of ok trials at a point in which the cost was measured; with one, the crossover is indicative"
+        "smallest number of a side's trials with this cost at a point; with one trial, the crossover is only indicative"
     ),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
@@ -411,20 +418,21 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
 MACHINES = _axes(CELL_AXES) | {
     **_of_record(["device_name", "size_name", "size_label", "parameters"]),
     "measured_elsewhere": _yes(
-        "whether the machine is a reference, whose interval includes the spread among hosts of its kind"
+        "whether the machine is a reference, whose intervals include the spread among hosts of its kind"
     ),
     "ranked_by": _text(
         "cost by which sides are ranked: time, or money if at least two sides of the series have a price"
     ),
     "rank": _count("rank among the sides of the series at the point, lowest cost first"),
     "behind": _yes(
-        "whether the side is significantly behind the first; with one trial, whether its cost is at least twice as high"
+        "whether the side is significantly behind the first; without intervals, whether its cost is at least twice as "
+        "high"
     ),
     **_estimate(
         "ratio{}",
         "the side's cost over the first side's",
-        ends="end of its 95 % interval, simultaneous with those of the other sides; empty with one trial, and for the "
-        "first side",
+        ends="end of the 95 % interval of `{}`, simultaneous with those of the other sides; empty with one trial, and "
+        "for the first side",
     ),
     **{
         name: column
@@ -436,7 +444,7 @@ MACHINES = _axes(CELL_AXES) | {
     **_estimate("run_energy{}_j", "energy of the run, if measured", "J"),
     **_estimate("run_price{}", "price of the run"),
     "trials": _count("number of ok trials"),
-    "flags": _many("flags of its cell"),
+    "flags": _many("flags of the cell"),
 }
 
 ROOF_KINDS = {
@@ -455,7 +463,7 @@ ROOF_KINDS = {
 ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {
     "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
     "precision": _text("precision of a matrix product"),
-    "working_set_bytes": Column("memory that the probe touches", "B"),
+    "working_set_bytes": Column("memory that the probe touches; empty for launches", "B"),
     "value": Column("median of the probe's repeats, in `unit`"),
     "lowest": Column("lowest of the repeats"),
     "highest": Column("highest of the repeats"),
@@ -489,8 +497,8 @@ REMEDIES = {
 BOTTLENECKS = {
     "bottleneck": _text("part that takes the largest share of a step: " + ", ".join(SPLIT)),
     "second_bottleneck": _text(
-        "another part that takes at least a fifth of the step, and at least 0.4 times as much as the bottleneck or "
-        "with an overlapping interval; empty if there is none"
+        "part with the second-largest share; empty if that is less than a fifth of the step, or less than 0.4 times "
+        "the bottleneck's share without an overlap of both intervals"
     ),
     **{
         key: column
@@ -498,23 +506,25 @@ BOTTLENECKS = {
         for key, column in _estimate(f"{name}_share{{}}", f"share of {words} in a step").items()
     },
     "remedy": _text("remedy tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty if there is none"),
-    **_estimate("gain{}", "speed-up by the remedy for the same samples, of the step without the preceding parts"),
-    "predicted_gain": Column("speed-up predicted from the times of the parts; empty above 10"),
+    **_estimate(
+        "gain{}", "speed-up of the step, without the preceding parts, by the remedy, for the same number of samples"
+    ),
+    "predicted_gain": Column("speed-up predicted from the times of the parts; above 10 only for a CUDA graph"),
     "remedy_trials": _count("number of ok trials that tried remedies"),
 }
-"""The bottleneck of a cell whose remedies were tried; empty for other cells."""
+"""Columns on the bottleneck of a cell; empty for cells whose remedies were not tried."""
 
 CANDIDATES = {
-    "in_play": _yes("whether the candidate is the fastest of its device at the size, or nearly so"),
+    "in_play": _yes("whether the candidate is at most 10 % slower than its device's fastest candidate at the size"),
     "counts": _yes("whether all candidates in play at the size were measured, so that the size is used"),
     "chosen": _yes("whether the candidate is the fastest of its device at the size"),
-    "chance": Column("probability that it would be the fastest in new trials; empty without a time"),
+    "chance": Column("probability that the candidate would be the fastest in new trials; empty without a time"),
     "selection_bias": Column(
         "share by which the fastest candidate appears too fast because it was selected; empty for the others"
     ),
 }
-"""Comparison of a candidate cell with its device's other candidates (for a CPU, on any number of cores); empty for
-other cells."""
+"""Comparison of a candidate with the others of its device (for a CPU, on any number of cores); empty for cells that are
+not candidates."""
 
 ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
@@ -547,16 +557,16 @@ LATENCIES = _axes(CELL_AXES) | {
     **_percentile(95, "95th percentile", 72),
     **_percentile(99, "99th percentile", 368),
     "percentiles_over": _text(
-        "basis of these three intervals: `trials` (Student's t on logarithms), or with one trial its `steps` (order "
-        "statistics), which do not cover the spread among processes"
+        "basis of the intervals of the percentiles: `trials` (Student's t on logarithms), or with one trial `steps` "
+        "(order statistics, which do not cover the spread among processes)"
     ),
     **_estimate(
         "ratio{}",
-        "for a mistake: its mean over that of the correct method, paired by trial; for the first steps, over later "
+        "mean of a mistake over that of the correct method, paired by trial; for the first steps, over that of later "
         "steps",
-        ends="end of its 95 % interval, simultaneous over a study's mistakes on a machine",
+        ends="end of the 95 % interval of `{}`, simultaneous over a study's mistakes on a machine",
     ),
-    "is_error": _yes("whether the interval shows that the mistake biases the mean in the expected direction"),
+    "is_error": _yes("whether the interval of `ratio` shows a bias of the mean in the direction of the mistake"),
     "samples": _count("number of samples"),
     "trials": _count("number of ok trials with samples"),
 }
@@ -569,9 +579,11 @@ QUALITY = _axes(CELL_AXES) | {
     **_of_record(["generated_data", "status", "reason"], Training),
     "accuracy": Column("share of held-out rows predicted correctly; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
-    "weighted_f1": Column("mean of the classes' F1, weighted by their number of rows"),
+    "weighted_f1": Column("mean of the classes' F1, weighted by the number of rows of each class"),
     **_of_record(["loss"], Training),
-    "differing_share": Column("share of held-out rows that the CPU's training in fp32 predicts differently"),
+    "differing_share": Column(
+        "share of held-out rows that the CPU's training in fp32 with the same seed predicts differently"
+    ),
     "class_names": _many("names of the classes, as a list; the next four columns have one value per class"),
     "class_precision": _many("share of the rows predicted as a class that belong to it (precision)"),
     "class_recall": _many("share of a class's rows that are predicted as the class (recall)"),
@@ -579,16 +591,16 @@ QUALITY = _axes(CELL_AXES) | {
     "class_support": _many("number of held-out rows of a class"),
     "predicted_classes": _count("number of classes predicted at least once"),
     "seeds_compared": _count(
-        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty for the latter, or "
-        "if there are none"
+        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty if there are none, "
+        f"and for the CPU in {PRECISIONS[0]} itself"
     ),
     **{
         name: column
         for metric, words in QUALITY_METRICS.items()
         for name, column in _estimate(
             f"{metric}_difference{{}}",
-            f"mean over these seeds of the difference in {words} from the CPU in {PRECISIONS[0]} with the same seed",
-            ends="end of its 95 % interval over seeds and rows, simultaneous over a study's cells",
+            f"difference in {words} from the CPU in {PRECISIONS[0]}, mean over the compared seeds",
+            ends="end of the 95 % interval of `{}` over seeds and rows, simultaneous over a study's cells",
         ).items()
     },
     **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
@@ -596,7 +608,7 @@ QUALITY = _axes(CELL_AXES) | {
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "status": _text("how the search ended: ok, oom (not even one row fits), timeout, invalid, unsupported"),
-    "reason": _text("reason, if the status is not ok"),
+    "reason": _text("reason for a status other than ok"),
     "largest": _count("largest batch that fitted every time it was tried; empty unless the status is ok"),
     "largest_fitting": _count("largest batch that fitted before the search was stopped; empty if it was not stopped"),
     "smallest_failing": _count("smallest batch that did not fit; empty if all tried batches fitted"),
@@ -620,21 +632,21 @@ CLAIMS = {
     "source": _text("author, title and date of the source; `ours` for our own statements"),
     "published": _text("the published value, or the tested range"),
     "measured": Column("the measured value; empty without the necessary data"),
-    "measured_low": Column("lower end of its 95 % interval or known range; empty if there is none"),
-    "measured_high": Column("upper end of its 95 % interval or known range; empty if there is none"),
-    "form": _text("the form of the claim in the study's file"),
-    "metric": _text("the metric: a column of measurements or quality; empty for a crossover"),
-    "over_metric": _text("for a ratio: the metric of the divisor, if different"),
-    "side": _text("for a ratio: the side that is divided"),
-    "over": _text("for a ratio: the side by which it is divided"),
+    "measured_low": Column("lower end of the value's 95 % interval or known range; empty if there is none"),
+    "measured_high": Column("upper end of the value's 95 % interval or known range; empty if there is none"),
+    "form": _text("the form of the claim, a key in the study's file"),
+    "metric": _text("the compared metric; empty for a crossover"),
+    "over_metric": _text("for a ratio: the metric of the denominator, if different"),
+    "side": _text("for a ratio: the side in the numerator, by the axes on which the sides differ"),
+    "over": _text("for a ratio: the side in the denominator, by the axes on which the sides differ"),
     "where": _text(
-        "axis values common to both sides, or for a crossover or a quality the part of the study; empty for the whole "
-        "study"
+        "for a ratio: the axis values common to both sides; for other forms: the axis values of the part of the study "
+        "that the claim is about, empty for the whole study"
     ),
     "tested_low": Column("lower end of the tested range; empty if the form has none"),
     "tested_high": Column("upper end of the tested range; empty if the form has none"),
     "x_axis": _text("x axis of a crossover; empty for other forms, or without rows"),
-    "unit": _text("unit of a crossover: parameters, or the name of the size"),
+    "unit": _text("unit of a crossover, such as parameters or the name of the size"),
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("reason for the verdict, one of `REASONS` in crossover.claims.findings"),
     "place": _text("size, cell or value that the reason is about"),
@@ -642,62 +654,71 @@ CLAIMS = {
 
 ANSWERS = {
     "study": _text("name of the study"),
-    "machine": _text("machine that the answer is about"),
+    "machine": _text("machine that the answer is about; of two machines, the contender's"),
     "series": _text(
-        "the study's series that the answer is about, by their distinguishing axes; for a claim, its statement"
+        "the axes by which the answer's series differs from the study's others; for a claim, its statement"
     ),
     "kind": _text("kind of answer: one of `KINDS` in crossover.answers.vocabulary"),
-    "main": Column("whether the answer is about the study's question; other answers are secondary", dtype="bool"),
-    "status": _text("how the search for the answer ended"),
-    "value": Column("value of the answer, in `unit`"),
-    "low": Column("lower end of its 95 % interval; empty: open, or no interval"),
-    "high": Column("upper end of its 95 % interval; empty: open, or no interval"),
-    "unit": _text("unit of the value"),
-    "winner": _text("the side that is ahead; the contender if neither is"),
-    "loser": _text("the other side"),
-    "winner_configurations": _many(
-        "for devices at their best: the fastest configurations of the side ahead, next to the crossover or at both "
-        "ends; for a ranking: the sides in first place, from left to right along the x axis"
+    "main": Column("whether the answer is one of the study's main answers", dtype="bool"),
+    "status": _text("status of the answer: one of those that `KINDS` has for its kind"),
+    "value": Column(
+        "value of the answer; for a bottleneck, its share of a step; for a bound, a speed-up; for a ranking, the "
+        "number of sides"
     ),
-    "loser_configurations": _many("for devices at their best: the fastest configurations of the side behind"),
-    "moved_status": _text("how the search for the crossover of the plain candidates ended"),
-    "moved_from": Column("the crossover of the plain candidates"),
+    "low": Column("lower end of the value's 95 % interval, if known; for `set_up`, the minimum over sizes"),
+    "high": Column("upper end of the value's 95 % interval, if known; for `set_up`, the maximum over sizes"),
+    "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
+    "winner": _text(
+        "first side that the answer names, usually the one that is ahead, or else the contender; for a bottleneck, the "
+        "remedy"
+    ),
+    "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
+    "winner_configurations": _many(
+        "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
+        "the smallest and the largest size; for a ranking: the sides in first place, ascending along the x axis"
+    ),
+    "loser_configurations": _many("for devices at their best: the fastest configurations of `loser` at these sizes"),
+    "moved_status": _text("for devices at their best: status of the crossover in the plainest settings"),
+    "moved_from": Column("for devices at their best: the crossover in the plainest settings"),
     "factor": Column(
-        "crossover of devices at their best over that of the plain candidates; for a machine measured elsewhere, time "
-        "of this machine's CPU over that machine's CPU, geometric mean over the sizes of small steps; empty unless "
-        "both are known"
+        "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
+        "steps on this machine's CPU over that on the other machine's; for a bottleneck: speed-up by the remedy"
     ),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
-    "place": _text("the cell with the value, by its distinguishing axes"),
-    "bracket_low": Column("largest measured size before a crossover"),
-    "bracket_high": Column("smallest measured size after a crossover"),
-    "smallest": Column("smallest point on the x axis with a time on both sides"),
-    "largest": Column("largest point on the x axis with a time on both sides"),
+    "place": _text("cell, or point on the x axis, of the value; for transfers, the unit of the crossovers"),
+    "bracket_low": Column(
+        "lower end of a crossover's bracket; for a bottleneck, the smallest point on the x axis; for a bound, the "
+        "point of the value"
+    ),
+    "bracket_high": Column("upper end of a crossover's bracket"),
+    "smallest": Column("smallest value on the x axis at which both compared sides have a time"),
+    "largest": Column("largest value on the x axis at which both compared sides have a time"),
     "reach": Column(
-        "if one side is faster at all sizes: the end of the measured range beyond which the sides may cross; with a "
-        "tie at this end, the size next to all ties"
+        "if one side leads: the end of the range of its lead beyond which the sides may cross; for a bottleneck, the "
+        "point up to which it is the bottleneck; for a bound, the point up to which the launch of a kernel limits it"
     ),
-    "ratio_low": Column("if one side is faster at all sizes: its minimum speed-up"),
-    "ratio_high": Column("if one side is faster at all sizes: its maximum speed-up"),
+    "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
+    "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
     "near": _many(
-        "sizes that the status or a caveat is about; for a ranking, the first and last size at which the sides in "
-        "first place lead"
+        "points on the x axis that the caveat is about, or without a caveat the crossings; for a ranking, the first "
+        "and last point of each first place"
     ),
-    "winner_s": Column("step time of the side ahead", "s"),
-    "loser_s": Column("step time of the side behind", "s"),
-    "startup_s": Column("start-up of the side ahead minus that of the other", "s"),
+    "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
+    "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),
+    "startup_s": Column("difference of the start-ups of both sides, without its sign", "s"),
     "capacity": Column(
-        "total or limit of the value, in its unit; for quality, the equivalence margin; for a run, its steps"
+        "for memory: the device's memory in B; for memory settings: the highest peak in B; for a largest batch: the "
+        "memory limit in B; for quality: the equivalence margin; for a crossover of runs: the steps of a run"
     ),
     "lost": _count("number of cells that ran out of memory"),
     "lost_place": _text("the smallest cell that ran out of memory"),
-    "quantity": _text("the mistake, metric, protocol or published quantity"),
+    "quantity": _text("the metric, mistake, protocol, cost, bottleneck or form of claim that the answer is about"),
     "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
-    "reason": _text("reason why there is no value"),
+    "reason": _text("reason for the status, if one is given; for a bottleneck, the second one"),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
-    "published": _text("the published value"),
+    "published": _text("for a claim: the published value, or the tested range"),
     "verdict": _text("for a claim: its verdict"),
-    "caveats": _many("caveats: words of `CAVEATS` in crossover.answers.vocabulary, and flags"),
+    "caveats": _many("words of `CAVEATS` in crossover.answers.vocabulary"),
 }

@@ -25,7 +25,7 @@ from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES
 from crossover.tables.run_tables import table_of
 
 ROWS_AT_ONCE = 500
-"""Number of files that are joined at once: tables of one row take far more memory than their joined rows."""
+"""Number of files that are joined at once, since tables of one row take far more memory than their joined rows."""
 
 CUT_SHORT = {"incomplete", "not_checked"}
 """Flags of a row in which columns are missing that another row of its trial may have."""
@@ -143,7 +143,7 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:
-    """One row per trial: the first row, or a repeat that has a time and was less disturbed."""
+    """One row per trial: the first row, or a repeat that was less disturbed and is as complete."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
     rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
@@ -156,7 +156,7 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
 
 
 def _replaces(repeat: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """True if a repeat has a time, is as complete as the other row of its trial, and was less disturbed."""
+    """True if a repeat is ok, as complete as the other row of its trial, and less disturbed."""
     if repeat["status"] != "ok" or CUT_SHORT.intersection(repeat["flags"] or ()).difference(row["flags"] or ()):
         return False
     return _degree(repeat) < _degree(row)

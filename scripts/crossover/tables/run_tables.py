@@ -26,14 +26,14 @@ def _table(columns: Mapping[str, Column], doc: str) -> Any:
 class RunTables:
     """The tables of a run, one file each, in the order in which they are made.
 
-    A table that no study needs has columns but no rows. The three fields of cells have the rows of file `cells`, by
-    their origin.
+    A table that no study needs has columns but no rows. The fields `cells`, `candidate_cells` and `reference_cells` are
+    parts of one file, cells.parquet.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
     roofs: pd.DataFrame = _table(registry.ROOFS, "a roof of a device")
     cells: pd.DataFrame = _table(
-        registry.CELLS, "a cell: its trials summarised, what bounds its step, and its rank as a candidate"
+        registry.CELLS, "a cell: a summary of its trials, its bottleneck, and its comparison with other candidates"
     )
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
@@ -45,8 +45,8 @@ class RunTables:
         registry.QUALITY, "a training, with the differences of its cell's models from the CPU's in fp32"
     )
     largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
-    claims: pd.DataFrame = _table(registry.CLAIMS, "a published statement and machine, with the verdict")
-    answers: pd.DataFrame = _table(registry.ANSWERS, "an answer about a series")
+    claims: pd.DataFrame = _table(registry.CLAIMS, "a claim and machine, with the verdict")
+    answers: pd.DataFrame = _table(registry.ANSWERS, "an answer")
 
     def of_study(self, study: str) -> RunTables:
         """The tables with the rows of one study, and all roofs."""
@@ -55,10 +55,10 @@ class RunTables:
 
 
 CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "reference_cells"}
-"""The field of RunTables with the cells of an origin."""
+"""The field of RunTables with the cells of each origin."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
-"""What a row of each table describes, by the table's name."""
+"""What a row of each table is, by the table's name."""
 TABLE_NAMES = tuple(ROWS_OF)
 TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in _ENTRIES[1:]}
 """The columns of each derived table, by its name; those of measurements are in `crossover.tables.columns`."""

@@ -261,5 +261,5 @@ def test_a_silent_driver_is_distinguished_from_a_machine_without_a_gpu(
     nvml: Any, files: dict[str, str], said: str | None, kernel: Callable[..., Path]
 ) -> None:
     reason = silent_driver(nvml, kernel(files))
-    assert f"a GPU is there, but its driver does not answer ({said}): fix it" in str(reason) if said else reason is None
+    assert f"GPU, but its driver does not answer ({said}): fix it" in str(reason) if said else reason is None
     assert nvml.opened == 0

@@ -161,7 +161,7 @@ def test_a_partial_report_has_the_finished_part(rows: pd.DataFrame, tmp_path: Pa
 
 
 def test_a_note_comes_first(rows: pd.DataFrame, tmp_path: Path) -> None:
-    note = "a GPU is there, but its driver does not answer (Unknown Error): restart the machine"
+    note = "this machine has a GPU, but its driver does not answer (Unknown Error): restart the machine"
     cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
     studies = {"widths": study()}
     write_report(Run(tables_of(cpu, studies), studies, note=note), tmp_path, TEMPLATES)

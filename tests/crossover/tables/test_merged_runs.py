@@ -97,7 +97,7 @@ def test_unsuitable_folders_and_names_are_rejected(run: Callable[..., Path], tmp
         names(tmp_path)
     with pytest.raises(UserError, match="a: it is given twice"):
         names(folder, ("x", folder / ".." / "a"))
-    with pytest.raises(UserError, match="'here' stands for a machine without a name"):
+    with pytest.raises(UserError, match="'here' means a machine without a name"):
         names(("here", folder))
     with pytest.raises(UserError, match=r"are both of machine 'here'; give each a name: laptop="):
         names(folder, run("b"))
