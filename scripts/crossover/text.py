@@ -113,7 +113,7 @@ def money_text(value: float) -> str:
 
 
 def small_text(value: float) -> str:
-    """A small share with two digits; below a thousandth, as a power of ten."""
+    """A small share with two digits; below a thousandth, in scientific notation."""
     if value == 0 or abs(value) >= 1e-3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")
