@@ -108,7 +108,7 @@ def share_text(share: float) -> str:
 
 
 def money_text(value: float) -> str:
-    """An amount of money with two digits, never as a power of ten: 0.0012, 0.85, 12, 4,300."""
+    """An amount of money with two digits, and all before the decimal point: 0.0012, 0.85, 12, 4,312."""
     return number_text(value, 2)
 
 

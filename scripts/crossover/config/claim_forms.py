@@ -11,7 +11,7 @@ from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
-"""Keys of the forms of a claim; each claim has exactly one of them."""
+"""Keys of a claim's form; each claim has exactly one of them."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
 """Metrics computed from a trial's columns: samples per second, and the step time × the steps of the published run."""
@@ -99,7 +99,6 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
 
 
 def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
-    """The claimed value in words."""
     if isinstance(form, SameQuality):
         return f"within ±{short_number(form.within)}"
     if form.low is None:
@@ -211,7 +210,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """Yield the problems of a claim about trained models, like `_problems`."""
+    """Yield the problems of a claim about trained models, as `_problems` does."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")

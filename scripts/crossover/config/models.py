@@ -156,9 +156,8 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
 
 
 def _module_file(module: str) -> Path | None:
-    """The source file of a module, without importing it; None if there is none.
-
-    Searches the working directory, then Python's path.
+    """The source file of a module in the working directory or on Python's path, found without importing it; None if
+    there is none.
     """
     folders = [str(Path.cwd()), *sys.path]
     origin = None

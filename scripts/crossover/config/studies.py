@@ -321,7 +321,7 @@ TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 @dataclass(frozen=True)
 class Study:
-    """A question with its grid and protocol. `crossover.config.study_keys.StudyKeys` describes each key."""
+    """A question with its grid and settings. `crossover.config.study_keys.StudyKeys` describes each key."""
 
     name: str
     title: str

@@ -72,7 +72,7 @@ def study_file(name: str, folder: Path) -> Path:
 
 
 def study_of_model(config: Mapping[str, Any], where: str) -> Study:
-    """The study described by the config's `model` and related keys; UserErrors begin with `where`."""
+    """The study described by the config's `model` and related keys; raises UserError."""
     keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
     values = {key: config[key] for key in keys if config[key] is not None}
     values["batch_sizes"] = config["batch_sizes"] or [config["batch_size"]]

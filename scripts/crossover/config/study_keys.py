@@ -43,7 +43,7 @@ MOST_SAMPLES = 1_000_000_000_000
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
-    "cores that the accelerator is worth. The size is used instead of parameters if sizes have equally many of them "
+    "cores that the accelerator is worth. The size is used instead if sizes have the same number of parameters "
     "(pixels, tokens, a frozen model). The other axes distinguish series."
 )
 
@@ -244,7 +244,7 @@ class PublishedKeys(Keys):
 
 
 class StudyKeys(Keys):
-    """Keys of a study's file: a question with its grid and protocol."""
+    """Keys of a study's file."""
 
     title: Text = Field(description="Heading of the study in the report.")
     question: Text = Field(description="The question that the study answers.")

@@ -90,12 +90,12 @@ def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
 
 
 def inputs_of(table: Table) -> Sequence[str]:
-    """The columns to predict from: the table's `inputs`, or else all columns except the targets and an index."""
+    """The columns to predict from: the table's `inputs`, or else all except the targets and index columns."""
     return table.inputs or _others(_columns_of(Path(table.file)), table.targets)
 
 
 def left_out(table: Table) -> str | None:
-    """A sentence that names the columns left out as an index; None if there are none."""
+    """A note on the columns left out as an index; None if there are none."""
     if table.inputs:
         return None
     columns = _columns_of(Path(table.file))
@@ -109,7 +109,7 @@ def left_out(table: Table) -> str | None:
 
 
 def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
-    """Read columns of a file by name; raises UserError if the file cannot be read."""
+    """Read columns of a file by name; raises UserError if it cannot be read, or if decimal commas are ambiguous."""
     import pyarrow.parquet
 
     with _explained(shown_path(file)):

@@ -23,7 +23,7 @@ PLAIN = "plain"
 
 @dataclass(frozen=True)
 class Word:
-    """A status or a flag with its description and remedy."""
+    """The description of a status or a flag, and a remedy."""
 
     meaning: str
     remedy: str
@@ -134,10 +134,10 @@ FLAGS = {
 """Flags of results with status `ok` that deserve less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of temporary disturbances from outside. Trials with them are measured again at the end of a run."""
+"""Flags of temporary disturbances. Trials with them are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
-"""A step that waits for the host for more than this share of its time becomes slower if the host does."""
+"""A step that waits for the host for more than this share of its time is slowed down by a busy host."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""

@@ -23,7 +23,7 @@ from crossover.tables.references import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If a class sets one of these resources, all classes must, since the profile's value then applies to no class."""
+"""If a class sets one of these resources, all must, since the rules' resources then replace the profile's value."""
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:

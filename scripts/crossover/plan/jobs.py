@@ -99,7 +99,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit. They change no number, so they are not parameters of a result."""
+        """Options of the time limit. They change no number, so a change of them alone triggers no new measurement."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))

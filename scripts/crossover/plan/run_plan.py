@@ -87,7 +87,6 @@ class RunPlan:
         return tuple(dict.fromkeys(device for values in classes for device in self._devices_of(values)))
 
     def _devices_of(self, values: Mapping[str, Any]) -> Sequence[str]:
-        """The devices of a class of nodes."""
         return values.get("devices") or self.default_devices
 
     @cached_property
@@ -113,7 +112,6 @@ class RunPlan:
 
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
-        """All trials of the first grid."""
         grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials[cell.study] + 1))
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 

@@ -235,7 +235,7 @@ def _added_trials(plan: Path) -> int:
 
 
 def _last_line(log: str) -> str | None:
-    """The last line of a log; None where there is none."""
+    """The last line of a log that is not blank; None without one."""
     return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
 
 
