@@ -22,7 +22,7 @@ rule write_plan:
     threads: JOBS.share
     params:
         run=asdict(PLAN),
-        # Without settings that only the export as a reference needs.
+        # Without the name, which only the export as a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
@@ -43,7 +43,7 @@ rule collect_measurements:
         measurements=update(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
-    # Runs before the roofs are probed, which this table does not need.
+    # This table does not need the roofs, so it is made before they are probed.
     priority: ROUNDS.first
     localrule: True
     conda:

@@ -54,7 +54,7 @@ def get_dataset(wildcards):
 def get_failures(log):
     """How often the job with this log has failed.
 
-    Outputs under `update` stay when a job fails. As it is a parameter, another failure makes the job run again.
+    Outputs under `update` stay when a job fails. This number is a parameter, so another failure makes the job run again.
     """
     return lambda wildcards: failures(Path(log))
 

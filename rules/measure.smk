@@ -1,6 +1,5 @@
 # Rules that measure: trials, trainings, searches for the largest batch, and the datasets that they read. Everything a result
-# depends on is in `params`: code by its content, not by file times. A change of `resources` triggers no new measurement, so a time
-# limit can be raised.
+# depends on is in `params`, with the code's content instead of file times. A change of `resources` triggers no new measurement.
 
 from crossover.machine.code_key import digests_of
 
@@ -19,7 +18,6 @@ rule make_dataset:
     threads: JOBS.share
     params:
         options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
-        # The content of the code; comments do not count.
         code=digests_of("crossover.datasets"),
     message:
         "Making dataset {wildcards.dataset}"

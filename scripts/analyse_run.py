@@ -19,8 +19,7 @@ from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def analyse_run(

@@ -3,7 +3,7 @@
 python scripts/check_run.py results
 python scripts/check_run.py config/reference/h200 --json=check.json
 
-Status 0: nothing is wrong; 1: something is; 2: the folder cannot be checked.
+The exit status is 0 if nothing is wrong, 1 if something is, and 2 if the folder cannot be checked.
 """
 
 from __future__ import annotations

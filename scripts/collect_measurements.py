@@ -10,8 +10,7 @@ from crossover.tables.guards import matching_rows
 from crossover.tables.outdated import set_aside
 from crossover.tables.rows import reading_processes
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("collecting rows"):

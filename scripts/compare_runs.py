@@ -4,8 +4,8 @@ python scripts/compare_runs.py results results/second
 python scripts/compare_runs.py results:disc_depth results:disc_again
 python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
 
-With --fail-on: status 1 where a cell is slower by more than the limit, with significance over all cells together; 2 if
-cells are missing or the runs are not comparable; otherwise 0.
+With --fail-on, the exit status is 1 if a cell is significantly slower by more than the limit (corrected for the number
+of cells), 2 if cells are missing or the runs are not comparable, and otherwise 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         nargs="+",
         default=(),
         metavar="RUN",
-        help="runs of identical code; their significant differences set the limit",
+        help="runs of identical code, from whose differences the limit is derived",
     )
     gate_options.add_argument(
         "--allow",

@@ -7,8 +7,8 @@
 Each try is a separate measuring process that builds the cell and runs three steps. Sizes double until one does not
 fit, bisection finds the largest that fits, and that one has to fit twice more. Only running out of memory counts as
 not fitting: the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result
-that says so. A last process times batches of the size found: batches x batch size / seconds. If the dataset
-has fewer rows than the batch, its rows are repeated.
+that says so. A last process times batches of that size for the throughput. If the dataset has fewer rows than
+the batch, its rows are repeated.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from crossover.tables.guards import matching_rows
 from crossover.tables.references import read_reference
 from crossover.tables.run_tables import table_of
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def give_first_answer(

@@ -14,8 +14,7 @@ from crossover.files import atomic_path
 from crossover.machine.kernel import available_bytes
 from crossover.machine.turns import computing
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
@@ -37,7 +36,7 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
 
 
 def refuse_more_than(free_bytes: int) -> None:
-    """Limit this process's memory, so that Linux refuses allocations rather than killing it."""
+    """Limit this process's memory, so that allocations fail before Linux kills the process."""
     if sys.platform == "linux":
         held_bytes = psutil.Process().memory_info().data
         _, most = resource.getrlimit(resource.RLIMIT_DATA)

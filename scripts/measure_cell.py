@@ -46,7 +46,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
-    of_trial = "number of the trial; memory, operations, profile and the numerical check are only for trial 1"
+    of_trial = "number of the trial; only trial 1 measures memory, operations and a profile, and checks the result"
     trial.add_argument("--trial", default=1, type=positive, help=of_trial)
     again = "number of earlier, disturbed measurements of the trial; above 0, nothing else is measured at the same time"
     trial.add_argument("--repeat", default=0, type=whole, help=again)

@@ -13,8 +13,7 @@ from crossover.statistics.refinement import plan_stage
 from crossover.tables.guards import check_environments
 from crossover.tables.rows import collect_rows
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def plan_refinement(

@@ -9,8 +9,7 @@ from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
 from crossover.tables.rows import collect_rows, disturbed_trials
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, path_to_plan: Path) -> None:

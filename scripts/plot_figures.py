@@ -9,8 +9,7 @@ from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.frames import read_run
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path]) -> None:

@@ -34,7 +34,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
-    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, such as fp32,bf16; else all")
+    parser.add_argument("--precisions", default=PURE, type=names, help="precisions to probe, such as fp32,bf16")
     add_process_options(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")
     return parser.parse_args(arguments)

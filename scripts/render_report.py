@@ -14,8 +14,7 @@ from crossover.statistics.problems import list_problems
 from crossover.tables.frames import read_run
 from crossover.tables.outdated import forget_outdated
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:

@@ -111,7 +111,7 @@ def _named(text: str) -> tuple[str | None, Path]:
 
 
 def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The files of a run's studies, from its plan, or from the provenance of its report."""
+    """The keys of a run's studies, from its plan, or from the provenance of its report."""
     for name in ("plan.json", "provenance.json"):
         if (folder / name).is_file():
             studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]

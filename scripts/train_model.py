@@ -3,10 +3,9 @@
     python scripts/train_model.py --study=quality --workload=higgs_mlp --batch-size=32 --precision=fp32 --size=100 \
         --device=cpu --seed=1 --epochs=1 --dataset=results/datasets/higgs.safetensors --output=training.parquet
 
-The same seed gives the same weights and the same order of rows on every device, so that what differs is the
-arithmetic. Running out of memory, an unsupported precision, the time limit, divergence and a crash end with status 0
-and a row with the reason. The training runs in a separate process; this one only supervises it and holds the GPU's
-lease.
+The same seed gives the same weights and the same order of rows on every device, so that only the arithmetic
+differs. Running out of memory, an unsupported precision, the time limit, divergence and a crash end with status 0 and a
+row with the reason. The training runs in a separate process; this one only supervises it and holds the GPU's lease.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from crossover.plan import plan_file
 from crossover.plan.plan_file import Plan
 from crossover.plan.run_plan import RunPlan
 
-snakemake: Any
-"""The job object that Snakemake injects into the script."""
+snakemake: Any  # injected by Snakemake
 
 
 def write_plan(
@@ -44,7 +43,7 @@ def write_plan(
 
 
 def with_rows(study: dict[str, Any]) -> dict[str, Any]:
-    """A study's file with the rows of its published results, so that no later step needs the file."""
+    """A study's keys with the rows of its published results, so that no later step needs their file."""
     if not study["published"] or not study["published"].get("results"):
         return study
     _, rows = read_published_rows(Path(study["published"]["results"]))

@@ -4,10 +4,10 @@
   crossover disc_depth hsf_width --results results/two
   crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
   crossover compare OLD NEW                                two results folders, cell by cell
-  crossover report RESULTS                                 what has finished of a run
+  crossover report RESULTS                                 a report of the finished part of a run
   crossover doctor                                         what a run finds on this machine
 
-The Snakemake command that it runs is printed. The run ends with the answers and the path of the report.
+The Snakemake command is printed before it runs. The run ends with the answers and the path of the report.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     """Parser for names and config keys."""
-    from crossover.config.config_keys import ConfigKeys  # needs pydantic; main() reports if it is missing
+    from crossover.config.config_keys import ConfigKeys  # needs pydantic
 
     description, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -104,4 +104,4 @@ def main() -> None:
     command = build_command(sys.argv[1:])
     shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
-    os.execv(sys.executable, [sys.executable, *command])  # it then receives signals, and its exit status is passed on
+    os.execv(sys.executable, [sys.executable, *command])  # so that Snakemake receives signals

@@ -114,7 +114,7 @@ def _exit_on_closed_pipe() -> Iterator[None]:
         try:
             print(flush=True)  # fails if standard output is the broken pipe
         except BrokenPipeError:
-            # Python flushes it again on exit.
+            # Python flushes standard output again on exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
         raise  # another pipe broke

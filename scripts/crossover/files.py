@@ -1,4 +1,4 @@
-"""Atomic writing of files, and checksums."""
+"""Atomic writing, checks whether folders are writable, and checksums of files."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 For independent samples of any distribution, the number of samples below the true percentile is binomially distributed.
 So two of the sorted samples enclose the percentile with a known probability (H. A. David and H. N. Nagaraja, "Order
-Statistics", 2003, section 7.1). MLPerf's minimum numbers of queries are based on the same distribution.
+Statistics", 2003, section 7.1).
 """
 
 from __future__ import annotations

@@ -108,12 +108,12 @@ def share_text(share: float) -> str:
 
 
 def money_text(value: float) -> str:
-    """An amount of money with two digits, never as a power of ten: 0.0012, 0.85, 12, 4,300."""
+    """An amount of money with two digits, and all before the decimal point: 0.0012, 0.85, 12, 4,312."""
     return number_text(value, 2)
 
 
 def small_text(value: float) -> str:
-    """A small share with two digits; below a thousandth, as a power of ten."""
+    """A small share with two digits; below a thousandth, in scientific notation."""
     if value == 0 or abs(value) >= 1e-3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")

@@ -20,9 +20,7 @@ from typing import Any
 VERSION = 4
 GPU_AXES = ("device", "gpu")
 WORD_AXES = ("protocol", "variant", "precision", "execution")
-"""Axes with a fixed set of values, so that a value that the study lacks is a mistake. On the other axes, such a value
-was not measured.
-"""
+"""Axes on which a value that the study lacks raises an error; on the other axes, it gives the default."""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
@@ -65,7 +63,8 @@ def should_use_gpu(
 
     - with `gpu_measured_elsewhere`, for a GPU measured on another machine
     - with `single_trial`, from single trials, where a device was at least twice as fast
-    - with `beyond_measured`, beyond the measured range: that at the nearest measured point, unless the GPU failed there
+    - with `beyond_measured`, beyond the measured range: the answer at the nearest measured point, unless
+      the GPU failed there
 
     `axes` select a series of the study, such as batch_size=512 or gpu="NVIDIA H200"; a size, batch size, machine or
     device that was not measured gives the default. Raises ValueError for an unknown study or axis, for a protocol,

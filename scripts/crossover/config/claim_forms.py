@@ -11,7 +11,7 @@ from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
-"""Keys of the forms of a claim; each claim has exactly one of them."""
+"""Keys of a claim's form; each claim has exactly one of them."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
 """Metrics computed from a trial's columns: samples per second, and the step time × the steps of the published run."""
@@ -20,13 +20,13 @@ MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronise
 """Metrics measured only in a study with `latency_mistakes`."""
 
 OURS = "ours"
-"""The `source` of statements that are not published."""
+"""The `source` of our own statements."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 """The axes that a claim may pin. Its study and workload are given, and it is tested on each machine separately."""
 
 ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
-"""Axes that a claim may pin only to values in its study. Users may remove sizes and devices from a study."""
+"""Axes whose pinned values must be in the study. A size or device may be missing, since users may remove some."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """On every device and in every precision, the model's metric differs by at most `within` from the CPU's in fp32."""
+    """On all devices and in all precisions of `where`, a metric differs by at most `within` from the CPU in fp32."""
 
     metric: str
     within: float
     where: Mapping[str, Any]
     study: str | None = None
-    """The study that trains the models; None: the claim's own."""
+    """The study that trains the models; None: the study of the claim."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The value given by the source, with the tested value if it differs."""
+    """The published value and the tested range, in words."""
     form_name: str
     """One of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
 def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
-    """Read a claim of a study's file; raises UserError, which begins with `key`, the file and the claim's key."""
+    """Read a claim of a study's file; raises UserError, whose message begins with `key`."""
     names = [name for name in FORMS if values.get(name)]
     if len(names) != 1:
         raise UserError(f"{key}: {', '.join(names) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
@@ -99,7 +99,6 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
 
 
 def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
-    """The claimed value in words."""
     if isinstance(form, SameQuality):
         return f"within ±{short_number(form.within)}"
     if form.low is None:
@@ -168,9 +167,9 @@ def _read_side(values: Mapping[str, Any], shared_metric: str | None, where: Mapp
 
 
 def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
-    """Raise UserError for a claim that no measurement of its study could test; the message names the key.
+    """Raise UserError for a claim that is malformed or that its study cannot test; the message names the key.
 
-    `file` is the study's file in messages, `studies` are the names of all studies, and `read` reads another study.
+    `file` is the study's file in messages, `studies` are the studies that a claim may name, and `read` reads one.
     """
     for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
         key = f"{file}: claims.{number}"
@@ -211,7 +210,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """Yield the problems of a claim about trained models, like `_problems`."""
+    """Yield the problems of a claim about trained models, as `_problems` does."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
@@ -227,7 +226,7 @@ def _quality_problems(
 
 
 def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Yield a problem for each pinned value that the study does not measure."""
+    """Yield a problem for each pinned value of ON_GRID that the study does not measure."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():
             if axis in ON_GRID and value not in (measured := getattr(study, f"{axis}s")):
@@ -244,5 +243,5 @@ def _several(pinned: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], axes
 
 
 def _cells(study: Study) -> list[dict[str, Any]]:
-    """The cells that claims may select: the study's grid on every device, with the CPU on all its cores."""
+    """The cells that claims may select: the study's grid on all of its devices, without the CPU on fewer cores."""
     return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]

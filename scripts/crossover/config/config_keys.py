@@ -1,6 +1,6 @@
 """The keys of the config as pydantic models: allowed values, defaults and descriptions.
 
-For the numbers of `effort` and `largest_batch` these are in the dataclasses of studies.py.
+Those of the numbers in `effort` and `largest_batch` are in studies.py.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EffortKeys(Effort):
 
     preset: PresetName = field(
         default="default",
-        metadata={"description": "Preset for the numbers that are not given; `default` if it is not named."},
+        metadata={"description": "Preset for the numbers that are not given."},
     )
     refinement: Annotated[Any, PartOf(RefinementKeys)] = field(
         default_factory=dict,
@@ -99,14 +99,14 @@ class HiggsFiles(Keys):
 
 
 class Higgs(Keys):
-    rows: Count = Field(469_000, description="Generated training rows.")
+    rows: Count = Field(469_000, description="Number of generated rows.")
     positive_share: Share = Field(0.24, description="Share of signal rows among generated rows.")
     seed: Seed = Field(492, description="Seed of the generator, or of the split of the real files.")
     csv: HiggsFiles | None = Field(None, description="The real files, or null to generate the data.")
 
 
 class Mnist(Keys):
-    rows: Count = Field(60_000, description="Generated rows, made of the 1797 digits that scikit-learn ships.")
+    rows: Count = Field(60_000, description="Number of generated rows, made from scikit-learn's 1797 digits.")
     seed: Seed = Field(0, description="Seed of the generator.")
     folder: Annotated[DataPath, AfterValidator(_is_folder)] | None = Field(
         None,
@@ -135,16 +135,16 @@ class Datasets(Keys):
 
 
 class Prices(GivenKeys):
-    """Any other key is the name of a reference."""
+    """Prices by device; any key that is not a field is the name of a reference."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(None, description="Price per hour of this machine, for devices without their own price.")
+    here: Price | None = Field(None, description="Price per hour of this machine, for devices without a price.")
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
-    cuda: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
-    mps: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
-    xpu: Price | None = Field(None, description="Price per hour of a machine with one such accelerator.")
+    cuda: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
+    mps: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
+    xpu: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
     currency: Text | None = Field(None, description="Currency of the prices, shown in the report; null for none.")
 
 
@@ -183,20 +183,20 @@ class NodeClass(GivenKeys):
     constraint: Annotated[
         str, Matching(r"[\w.,&|()*\[\]-]+", "names of letters, digits and . _ -, joined by , & | ( ) [ ] *")
     ] = Field("", description="Features that a node must have, in Slurm's syntax.")
-    qos: SlurmName = Field("", description="Quality of service, in Slurm's syntax.")
+    qos: SlurmName = Field("", description="Slurm quality of service of the jobs.")
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
-        "threads). A CPU cell takes them all, and ends with an error if its node has more. By default those of the "
-        "run's nodes.",
+        "threads). A CPU cell takes them all, and ends with an error if its node has more. By default as many as "
+        "Slurm reports for the profile's partition.",
     )
 
 
 class Cluster(Keys):
     classes: Annotated[dict[NodeClassName, NodeClass], Field(min_length=1)] | None = Field(
         None,
-        description="Classes of a cluster's nodes, by name, each with the resources that its jobs request. Every cell "
-        "is measured on each class. Null if all nodes are the same.",
+        description="Classes of a cluster's nodes, by name, each with the resources that its jobs request. A cell is "
+        "measured on each class that has its device. Null if all nodes are the same.",
     )
     several_hosts: Flag = Field(
         False,
@@ -227,7 +227,7 @@ ResultsPath = Annotated[
     str,
     Matching(
         r"[\w/.][\w /.+,=@-]*",
-        "a path of letters, digits, spaces and . _ - + , = @ / (~ for the home folder is not read here)",
+        "a path of letters, digits, spaces and . _ - + , = @ / (~ is not expanded)",
         200,
     ),
 ]
@@ -246,8 +246,7 @@ class ConfigKeys(Keys):
 
     studies: OneOrSeveral[StudyName] = Field(
         ["disc_depth", "hsf_width", "efficientnet_latency"],
-        description="Studies to run; each is a file in config/studies/, or the path of your own file, such as "
-        "my_study.yaml.",
+        description="Studies to run: names of files in config/studies/, or paths of your own, such as my_study.yaml.",
     )
     overrides: dict[StudyName, dict[str, Any]] = Field(
         {}, description="Keys of a study that replace those in its file, by its name in `studies`."
@@ -258,11 +257,12 @@ class ConfigKeys(Keys):
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
-        description="Sizes of `model`, as numbers or names; null for SIZES of its file, or else 16, 64, 256 and 1024.",
+        description="Sizes of `model`, as numbers or names. Null takes SIZES of the model's file, or else 16, 64, 256 "
+        "and 1024; a model without an argument for its size has a single one.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: OneOrSeveral[Count] | None = Field(
-        None, description="Several batch sizes of `model`, instead of `batch_size`; null for `batch_size`."
+        None, description="Batch sizes of `model`, in place of `batch_size`, or null."
     )
     protocols: OneOrSeveral[Protocol] | None = Field(
         None, description="What a step of `model` includes, as in a study; null for `resident`."
@@ -272,8 +272,8 @@ class ConfigKeys(Keys):
     )
     x_axis: XAxis | None = Field(
         None,
-        description="The x axis of the crossovers of `model`, as in a study; null for the size, or for the batch size "
-        "if only that varies.",
+        description="The x axis of the crossovers of `model`, as in a study. Null takes the batch size if `sizes` has "
+        "one value and `batch_sizes` several, otherwise the size (parameters if sizes are names).",
     )
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
@@ -283,8 +283,8 @@ class ConfigKeys(Keys):
     )
     reference: Text | Several[Text] = Field(
         "auto",
-        description="Machines measured elsewhere to compare this one with: `auto` takes those in config/reference/ if "
-        "this machine has no accelerator; `none`; or one or several names or folders that export_reference made.",
+        description="References (machines measured elsewhere) to compare this machine with, by name or folder. `auto` "
+        "takes those in config/reference/ if the run measures no accelerator; `none` takes none.",
     )
     effort: PresetName | Annotated[Any, PartOf(EffortKeys)] = Field(
         "default",
@@ -294,8 +294,8 @@ class ConfigKeys(Keys):
     )
     trials: Trials | None = Field(
         None,
-        description="Processes that measure each cell, in interleaved rounds; in a study of crossovers, only the "
-        "cells on which these depend (see `first_trials`). Null takes the preset's "
+        description="Number of trials of each cell, each in its own process, in interleaved rounds; in a study of "
+        "crossovers, only cells on which a crossover depends get all (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )
     seed: Seed = Field(
@@ -310,14 +310,14 @@ class ConfigKeys(Keys):
     )
     time_limit_s: Seconds = Field(
         300.0,
-        description="Seconds after which a trial ends with status `timeout`, or earlier if its first steps show that "
-        "it would.",
+        description="Seconds after which a trial, a training or a try of a search ends with status `timeout`, or "
+        "earlier if its first steps show that it would.",
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,
-        description="How often disturbed trials are measured again at the end of a run: those during which other "
-        "programs used the cores or the GPU, the GPU clocked down or a quota held the process back. The less "
-        "disturbed row is used; both stay in the results folder. 0 for never.",
+        description="Maximum number of times that a disturbed trial is measured again at the end of a run, for example "
+        "because other programs used the cores or the GPU clocked down. The least disturbed row is used; all stay in "
+        "the results folder.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(
@@ -326,7 +326,7 @@ class ConfigKeys(Keys):
     prices: Prices | None = Field(
         None,
         description="Price per hour of whole machines, for crossovers and a ranking by cost; null for none. Keys are "
-        "`here`, names of references, and devices: the CPU's price is that of a machine without an accelerator.",
+        "`here`, devices, names of references, and `currency`.",
     )
     largest_batch: BatchSearchKeys = Field(
         default_factory=BatchSearchKeys,
@@ -345,5 +345,5 @@ def schema_file() -> str:
         "$defs": {"study": json_schema(StudyKeys)},
     }
     text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
-    origin = "# Generated from config_keys.py and study_keys.py; to regenerate, delete it and run"
+    origin = "# Generated from config_keys.py and study_keys.py; to regenerate, delete this file and run"
     return f"{origin} tests/crossover/config/test_keys.py.\n{text}"

@@ -26,9 +26,9 @@ class Configuration:
 
     studies: tuple[Study, ...]
     devices: tuple[str, ...] | None
-    """None: the devices of this machine."""
+    """None: `auto`."""
     devices_from: str
-    """The layer that sets the devices: a file, or `--config`."""
+    """Name of the layer that sets the devices, for messages."""
     reference: str | tuple[str, ...]
     """Machines measured elsewhere to compare with: `auto`, `none`, or names or folders of references."""
     effort: Effort
@@ -91,7 +91,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
 
 
 def real_files(options: Mapping[str, Any]) -> list[str]:
-    """The real files from which a dataset is made; empty if it is generated."""
+    """The user's files from which a dataset is made; empty if there are none."""
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
@@ -100,7 +100,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort that names a preset replaces the earlier one; another effort changes its numbers."""
+    """Merge all layers. An effort with a preset replaces that of earlier layers; one without changes some numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -129,7 +129,7 @@ def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> I
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
-    """The config with numbers of the preset where `effort` and `trials` give none, and its effort and refinement."""
+    """The config with `effort` and `trials` completed from the preset, and its effort and refinement."""
     numbers = complete["effort"]
     numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
     name = numbers.pop("preset", "default")
@@ -171,7 +171,7 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError if no price is given, or if it is not clear to which class of nodes a price belongs."""
+    """Raise UserError for `prices` without a price, or if a price may belong to several classes of nodes."""
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: for one machine, but cluster.classes names several; allowed: null"

@@ -31,7 +31,7 @@ T = TypeVar("T")
 LONGEST_TEXT = 2000
 """Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-"""Characters that are not allowed in XML, and so neither in pages nor in SVG figures."""
+"""Characters that XML, and so an SVG figure, should not contain."""
 MOST_PUBLISHED = 1e15
 PROBLEM = "problem"
 """The type of the errors that our own validators raise."""
@@ -101,7 +101,7 @@ def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation for a mapping of some fields of a dataclass, each checked like the field."""
+    """Annotation for a mapping of a dataclass's fields, all optional; only the given ones are kept."""
 
     kind: type
 
@@ -159,14 +159,14 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 
 
 class Keys(BaseModel):
-    """A mapping of these keys and no others."""
+    """Base class of mappings: the fields of a subclass are its only allowed keys."""
 
     # Build validators only for a whole config or study; building one for each mapping as well would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class GivenKeys(Keys):
-    """A mapping like `Keys`, whose dump has only the keys that were given."""
+    """Base class of mappings whose dump has only the keys that were given."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

@@ -35,9 +35,7 @@ FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
 FUNCTION_SIGNATURE = "build(size, device), also with batch_size, variant or protocol"
 
 DEFAULT_BATCH_SIZE = 32
-"""Default batch size of a model."""
 DEFAULT_SIZES = (16, 64, 256, 1024)
-"""Default sizes of a model."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Table:
     targets: str
     """The column to predict."""
     inputs: tuple[str, ...] = ()
-    """The columns to predict from; empty: all others but an index."""
+    """The columns to predict from; empty: all except the targets and index columns."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,11 @@ class Model:
     size_name: str = "units of size"
     """What the sizes count."""
     names: tuple[str, ...] = ()
-    """The names that sizes 1, 2, ... stand for; empty if sizes are numbers."""
+    """Names of sizes 1, 2, ...; empty if sizes are numbers."""
     checked: bool = True
     """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that the function rejects is `unsupported` instead of an error, since the sizes are defaults."""
+    """Whether a size that the function rejects gives status `unsupported` instead of an error, as default sizes do."""
     table: Table | None = None
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
@@ -111,15 +109,15 @@ class Model:
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
-        """The name that a size stands for; None if sizes are numbers."""
+        """The name of a size; None if sizes are numbers."""
         return self.names[size - 1] if self.names else None
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
     """The model that a string names; a relative path is searched for in `folder`, then in the working directory.
 
-    Raises UserError, which begins with `where`, if the string has none of the FORMS, if the file does not define a
-    suitable function, or if the library is not installed.
+    Raises UserError, whose message begins with `where`, if the string has none of the FORMS, if the file does not
+    define a suitable function, or if the library is not installed.
     """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
@@ -158,9 +156,8 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
 
 
 def _module_file(module: str) -> Path | None:
-    """The source file of a module, without importing it; None if there is none.
-
-    Searches the working directory, then Python's path.
+    """The source file of a module in the working directory or on Python's path, found without importing it; None if
+    there is none.
     """
     folders = [str(Path.cwd()), *sys.path]
     origin = None
@@ -173,7 +170,10 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes that a model's file declares as SIZES, or the title of a model with a single size; None if neither."""
+    """The sizes of a model, if they do not have to be given: SIZES of its file, or one name if the model takes no size.
+
+    Returns None otherwise; raises UserError if SIZES is not a list or tuple of whole numbers.
+    """
     if model.origin in LIBRARIES:
         return (model.name,)
     file = model.file or _module_file(model.origin)
@@ -215,7 +215,7 @@ def _constant(file: Path, name: str) -> tuple[str, Any] | None:
 
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
-    """The file in the first folder that has it; raises UserError, which begins with `missing`."""
+    """The file in the first folder that has it; raises UserError, whose message begins with `missing`."""
     paths = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
     file = next(filter(os.path.isfile, paths), None)
     if file is None:
@@ -233,10 +233,10 @@ def _positional(arguments: ast.arguments) -> list[str]:
 
 
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
-    """The definition of a function in a file; None if the name is defined other than by `def`.
+    """The definition of a function in a file; None if the name is bound otherwise, such as by an import.
 
-    Raises UserError, which shows `signature`, if the name is missing, or if the function needs more than `most`
-    arguments. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
+    Raises UserError, whose message shows `signature`, if the name is missing, or if the function needs more than
+    `most` arguments. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

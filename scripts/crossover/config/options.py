@@ -39,7 +39,7 @@ from crossover.config.workloads import OWN, check_offered, known_workloads, work
 from crossover.errors import UserError, shown_value
 from crossover.files import why_not_writable
 
-DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
+DEVICE_CHOICES = f"{', '.join(DEVICES)}, or the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}"
 
 MEMORY_UNITS = {
     "": 1,
@@ -70,15 +70,14 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     computed = cell.add_mutually_exclusive_group(required=True)
     computed.add_argument("--workload", choices=known_workloads())
     computed.add_argument("--model", help=f"a model of your own: {FORMS}")
-    cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
-    cell.add_argument(
-        "--names", default=(), type=names, help="names that sizes 1, 2, ... stand for, such as resnet18,resnet34"
-    )
+    cell.add_argument("--mode", default=MODES[0], choices=MODES, help="what a step of --model does")
+    cell.add_argument("--names", default=(), type=names, help="names of sizes 1, 2, ..., such as resnet18,resnet34")
     cell.add_argument("--unchecked", action="store_true", help="skip the model's numerical check")
-    cell.add_argument("--may-refuse", action="store_true", help="record a size that the model rejects as a result")
+    refused = "record status unsupported, instead of an error, if the model rejects the size"
+    cell.add_argument("--may-refuse", action="store_true", help=refused)
     cell.add_argument("--table", help="CSV or Parquet file of samples for the model")
     cell.add_argument("--targets", help="the table's column to predict")
-    columns = 'the table\'s columns to predict from, as a,b or "a, b",c; else all others but an index'
+    columns = 'columns to predict from, as a,b or "a, b",c; default: all except the targets and index columns'
     cell.add_argument("--inputs", default=(), type=column_names, help=columns)
     cell.add_argument("--variant", default=PLAIN, help="variant of the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
@@ -86,7 +85,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
     cell.add_argument("--size", required=True, type=positive, help="position on the workload's size axis")
     cell.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
-    cell.add_argument("--device", required=True, type=device, help=f"{DEVICE_CHOICES}: the CPU on fewer cores")
+    cell.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
     return cell
 
 
@@ -97,7 +96,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
         "--dataset", type=lambda text: text or None, help="safetensors file; empty if the workload reads none"
     )
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
-    group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
+    group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="seconds for each measuring process")
     group.add_argument("--limit-note", type=Path, help="file in which to note that the time limit ended the job")
     isolation = "server: fork the measuring process from a preloaded server on this host; process: start a fresh one"
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=isolation)
@@ -106,7 +105,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
 def cell_of(options: argparse.Namespace, **more: int) -> Cell:
     """The cell given on a command line; `more` are fields without an option of their own.
 
-    Raises UserError if the workload does not offer the cell.
+    Raises UserError if the workload does not offer the cell, or if other options are missing or wrong.
     """
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
@@ -180,7 +179,7 @@ COMPARISONS = {
 
 
 def number(kind: type[int] | type[float], *, other: int | str | None = None, **bounds: float) -> Callable[[str], Any]:
-    """A parser of an option's value: a number in decimal digits within bounds, or the value `other`."""
+    """A parser of an option's value: a number within bounds, or the value `other`."""
     allowed = "a whole number " if kind is int else "a number "
     allowed += " and ".join(f"{COMPARISONS[bound][1]} {limit}" for bound, limit in bounds.items())
     if other is not None:
@@ -236,7 +235,7 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
     a Parquet file).
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
-        raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
+        raise UserError(f"--output: {path} begins with ~, which the shell did not expand; write out the folder's path")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         why = "it is a folder" if path.is_dir() else why_not_writable(path.parent)
@@ -252,7 +251,7 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line of progress to the terminal."""
+    """Print a line to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -272,7 +271,7 @@ def search_options(axes: Mapping[str, Any], search: BatchSearch, **settings: Any
 
 
 def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]:
-    """Options of scripts/train_model.py common to all seeds of a cell."""
+    """Options of scripts/train_model.py for a cell; `settings` are named like the options."""
     values = {**cell_values(vars(cell)), "epochs": quality.epochs, "test_share": quality.test_share}
     return as_options({**values, **settings})
 

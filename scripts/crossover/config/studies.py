@@ -50,24 +50,24 @@ class Effort:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     warmup_min_steps: int = number(20, "Minimum number of warm-up steps.", ge=1, le=MOST)
     warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
-    # On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md).
+    # On an H100, CUDA graphs took 2 to 3 % longer during the first 0.6 s (docs/explanation/measurement.md).
     warmup_accelerator_min_s: float = number(
         0.7, "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
     )
     warmup_long_s: float = number(
         0.5,
-        "With slow steps, a warm-up of this many seconds is enough, regardless of the number of steps; ignored if "
+        "Seconds after which a steady warm-up with slow steps may end, regardless of the number of steps; ignored if "
         "above `warmup_max_s`.",
         gt=0,
         le=LONGEST_S,
     )
     warmup_max_s: float = number(
-        30.0, "Longest warm-up in seconds; a trial that reaches it is flagged `warmup_capped`.", gt=0, le=LONGEST_S
+        30.0, "Longest warm-up in seconds; a trial not steady by then is flagged `warmup_capped`.", gt=0, le=LONGEST_S
     )
     warmup_tolerance: float = number(
         0.02,
-        "The warm-up is steady once the medians of its last two quarters, each of at least 20 steps, differ by no more "
-        "than this share.",
+        "The warm-up is steady once the medians of its last two quarters, each usually of at least 20 steps, differ by "
+        "no more than this share.",
         gt=0,
         le=MOST_TOLERANCE,
     )
@@ -83,8 +83,8 @@ class Effort:
     )
     timed_tolerance: float = number(
         0.02,
-        "Timing ends before `timed_max_s`, if that is more than `timed_min_s`, once the 95 % interval over 20 batch "
-        "medians is within this share to either side.",
+        "After `timed_min_s`, timing ends once the half-width of the step time's 95 % interval, from 20 batch medians, "
+        "is at most this share.",
         gt=0,
         le=MOST_TOLERANCE,
     )
@@ -111,21 +111,21 @@ class Refinement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
         2,
-        "Number of sizes to add, one after another, within a crossover's bracket, each at its middle on the log axis; "
-        "none if the crossover's interval is wider than the bracket. 0 for none.",
+        "Number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis; "
+        "none if the crossover's interval is wider than the bracket.",
         ge=0,
         le=20,
     )
     target_width: float = number(
         0.05,
-        "Further trials are measured if the crossover's 95 % interval reaches further than this share to either side.",
+        "Further trials are measured if the crossover's 95 % interval is wider than ± this share of the crossover.",
         gt=0,
         le=MOST_TOLERANCE,
     )
     extra_trials: int = number(
         8,
-        "Trials in addition to `trials` for the sizes at the ends of the final bracket of such a crossover, and "
-        "within it. 0 for none.",
+        "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket of a crossover whose "
+        "interval is too wide for `target_width`.",
         ge=0,
         le=MOST_TRIALS,
     )
@@ -133,8 +133,8 @@ class Refinement:
     """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
     first_trials: int = number(
         3,
-        "Initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, and to "
-        "those where the faster side is undecided.",
+        "Number of initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, "
+        "and to those where the faster side is undecided.",
         ge=1,
         le=MOST_TRIALS,
     )
@@ -156,7 +156,7 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named preset of the effort."""
+    """The number of trials, effort and refinement of a preset."""
 
     trials: int
     effort: Effort = Effort()
@@ -192,12 +192,12 @@ class BatchSearch:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
-    limit: int | None = number(None, "Largest batch size to try, or null for none.", ge=1, le=MOST)
+    limit: int | None = number(None, "Largest batch size to try, or null for no limit.", ge=1, le=MOST)
     memory_limit: int | str | None = None
     """Bytes, or a number with a unit; None: the default of find_largest_batch.py."""
     timed_batches: int = number(
         100,
-        "Maximum number of batches of the largest size to time for its throughput, within about 10 s but at least 3. "
+        "Maximum number of batches of the largest size to time for its throughput, within about 10 s but at least 3; "
         "0 for none.",
         ge=0,
         le=MOST,
@@ -210,7 +210,7 @@ class Quality:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
-    seeds: int = number(5, "Trainings of each model; an interval needs two.", ge=1, le=MOST_TRIALS)
+    seeds: int = number(5, "Number of trainings of each model; an interval needs at least two.", ge=1, le=MOST_TRIALS)
     test_share: float = number(0.33, "Share of the dataset's rows held out of the training and predicted.", gt=0, lt=1)
     classes: Sequence[str] | None = None
     """Names of the classes, in order; None: their numbers."""
@@ -280,7 +280,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a study's grid."""
+    """A configuration to measure: a value on each axis."""
 
     study: str
     workload: str
@@ -297,7 +297,7 @@ class Cell:
 
     @property
     def path(self) -> str:
-        """The cell's folder under results/cells/, one level per axis."""
+        """The cell's folder below results/cells/."""
         pattern = CELL_PATH if self.machine == HERE else MACHINE_PATH
         return pattern.format(**self.values)
 
@@ -310,7 +310,7 @@ class Cell:
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rule that measures."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
-"""Pattern of a cell's folder in a run with names of machines."""
+"""Pattern of a cell's folder in a run with classes of nodes."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the folder of a search for the largest batch."""
 SEARCH_VERSION = 1
@@ -321,7 +321,7 @@ TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 @dataclass(frozen=True)
 class Study:
-    """A question with its grid and protocol. `crossover.config.study_keys.StudyKeys` describes each key."""
+    """A question with its grid and settings. `crossover.config.study_keys.StudyKeys` describes each key."""
 
     name: str
     title: str
@@ -435,7 +435,7 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def effort_of(study: Study, run: Effort) -> Effort:
-    """The effort of a study's trials: the run's, except for the numbers that the study sets."""
+    """The effort of a study's trials: the run's, except for numbers that the study sets (or lowers, if in CAPS)."""
     numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
     return replace(run, **numbers)
 
@@ -445,8 +445,8 @@ def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
     if not any(study.devices_among(devices) for study in studies):
         wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
         raise UserError(
-            f"studies: none is for the devices of this run ({', '.join(devices)}); {wanted}; take another study or "
-            "machine, or edit `devices` in the study's file"
+            f"studies: none measures on a device of this run ({', '.join(devices)}); devices of the studies: {wanted}; "
+            "choose another study or machine, or edit `devices` in the study's file"
         )
 
 
@@ -466,16 +466,16 @@ def second_axis(study: Mapping[str, Any]) -> str | None:
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}
-"""Figures that show crossovers of devices."""
+"""Figures that show crossovers between devices."""
 
 
 def asks_for_crossovers(figures: Collection[str]) -> bool:
-    """Whether a study with these figures looks for crossovers of devices, which are then narrowed down."""
+    """Whether a study with these figures looks for crossovers between devices, which are then narrowed down."""
     return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
-    """Number of steps of a whole run at a batch size; None if it is not given."""
+    """Number of steps of a whole run at a batch size; None without `steps_per_run`."""
     if isinstance(steps_per_run, Mapping):
         return steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size)
     return steps_per_run

@@ -72,7 +72,7 @@ def study_file(name: str, folder: Path) -> Path:
 
 
 def study_of_model(config: Mapping[str, Any], where: str) -> Study:
-    """The study described by the config's `model` and its related keys; raises UserError, which begins with `where`."""
+    """The study described by the config's `model` and related keys; raises UserError."""
     keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
     values = {key: config[key] for key in keys if config[key] is not None}
     values["batch_sizes"] = config["batch_sizes"] or [config["batch_size"]]
@@ -89,7 +89,7 @@ def study_of_model(config: Mapping[str, Any], where: str) -> Study:
 
 
 def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
-    """Raise UserError, which begins with `shown`, if a study's keys are inconsistent."""
+    """Raise UserError, whose message begins with `shown`, if a study's keys are inconsistent."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}

@@ -1,6 +1,6 @@
 """The keys of a study's file as pydantic models: allowed values, defaults and descriptions.
 
-For the numbers of `effort`, `refinement` and `quality` these are in the dataclasses of studies.py.
+Those of the numbers in `effort`, `refinement` and `quality` are in studies.py.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MOST_SAMPLES = 1_000_000_000_000
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
-    "cores that the accelerator is worth. The size is used instead of parameters if these do not distinguish the "
-    "sizes (pixels, tokens, a frozen model). The other axes distinguish series."
+    "cores that the accelerator is worth. The size is used instead if sizes have the same number of parameters "
+    "(pixels, tokens, a frozen model). The other axes distinguish series."
 )
 
 
@@ -153,7 +153,7 @@ class ClaimKeys(GivenKeys):
         None, description="The published value, if it differs from the tested range; or null."
     )
     crossover_between: CrossoverKeys | None = Field(
-        None, description="The accelerator overtakes the CPU between two points of the study's x axis."
+        None, description="The accelerator overtakes the CPU between two values on the study's x axis."
     )
     speedup_between: SpeedupKeys | None = Field(
         None, description="The ratio of two cells' step times, `slow` over `fast`, lies between two values."
@@ -196,11 +196,11 @@ Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits an
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
-        description="Sizes, of the study's, at which candidates are measured; each costs one process per candidate, "
-        "and a minute with `compile`. Null for all.",
+        description="Sizes of the study at which candidates are measured; each costs one process per candidate, and "
+        "up to a minute with `compile`. Null for all.",
     )
     batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
-        None, description="Batch sizes, of the study's, at which candidates are measured; null for all."
+        None, description="Batch sizes of the study at which candidates are measured; null for all."
     )
     executions: Set[Execution] = Field(
         [], description="Executions in addition to the study's; `cuda-graph` is skipped on a CPU."
@@ -217,7 +217,7 @@ class CandidatesKeys(Keys):
         [], description="Numbers of cores for the CPU, as in the study's `cpu_threads`."
     )
     protocols: Set[Protocol] = Field(
-        [], description="Protocols, of the study's, with which candidates are measured; empty for all."
+        [], description="Protocols of the study with which candidates are measured; empty for all."
     )
 
 
@@ -244,7 +244,7 @@ class PublishedKeys(Keys):
 
 
 class StudyKeys(Keys):
-    """Keys of a study's file: a question with its grid and protocol."""
+    """Keys of a study's file."""
 
     title: Text = Field(description="Heading of the study in the report.")
     question: Text = Field(description="The question that the study answers.")
@@ -254,7 +254,7 @@ class StudyKeys(Keys):
     model: Text | None = Field(
         None,
         description=f"Your own model in place of a workload: {FORMS}. Files are searched for beside the study's file, "
-        "then in the working directory. With `model`, only `question` is required.",
+        "then in the working directory. With `model`, no other key is required.",
     )
     mode: Mode = Field(MODES[0], description="What a step of `model` does.")
     data: Data | None = Field(None, description=DATA)
@@ -272,8 +272,8 @@ class StudyKeys(Keys):
     precisions: Several[Precision] = Field(
         ["fp32"],
         description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
-        "that has it; `amp-` is autocast, with a loss scaler in fp16; `bf16`, `fp16` and `fp64` are pure; functions of "
-        "your own are `as_written`.",
+        "that has it; `amp-bf16` and `amp-fp16` use autocast, the latter with a loss scaler; `bf16`, `fp16` and `fp64` "
+        "are pure; functions of your own are `as_written`.",
     )
     executions: Several[Execution] = Field(
         ["eager"],
@@ -297,13 +297,12 @@ class StudyKeys(Keys):
     )
     effort: Annotated[Any, PartOf(Effort)] = Field(
         default_factory=dict,
-        description="Numbers that differ from the run's `effort` for this study. For `warmup_max_s` and `timed_max_s` "
-        "the smaller of the study's and the run's value is used, so that a short run stays short.",
+        description="Numbers that differ from the run's `effort` for this study. Of `warmup_max_s`, "
+        "`timed_max_s` and `latencies_max_s`, the smaller value is used, so that a short run stays short.",
     )
     trials: Trials | None = Field(
         None,
-        description="Processes that measure each cell of this study's grid, if they are fewer than the run's; null for "
-        "the run's.",
+        description="Number of trials of each cell, if fewer than the run's; null for the run's.",
     )
     refinement: Annotated[Any, PartOf(RefinementKeys)] | None = Field(
         default_factory=dict,
@@ -312,7 +311,7 @@ class StudyKeys(Keys):
     candidates: CandidatesKeys | None = Field(
         None,
         description="Additional configurations, to compare each device at its best. Each is measured once at `sizes`; "
-        "refinement adds trials where it could be the fastest. Null for none.",
+        "refinement adds trials where one could be the fastest. Null for none.",
     )
     time_limit_s: Seconds | None = Field(
         None,
@@ -322,8 +321,7 @@ class StudyKeys(Keys):
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,
         description="Megabytes of host memory that each of the study's jobs requests on a cluster, doubled when a job "
-        "is resubmitted; null to derive it from the model's parameters, the size of its table, and the memory "
-        "measured in a cell's first trial.",
+        "is resubmitted; null to derive it from the number of parameters of the workload.",
     )
     figures: Several[Annotated[str, OneOf(FIGURE_KINDS)]] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
@@ -337,12 +335,12 @@ class StudyKeys(Keys):
     )
     latency_mistakes: Flag = Field(
         False,
-        description="Whether the latency is also measured with the common mistakes, to show how wrong they are.",
+        description="Whether the latency is also measured with the common mistakes, to show the resulting errors.",
     )
     largest_batch: Flag = Field(
         False,
-        description="Whether the run also searches for the largest batch that fits, for each series of the study, "
-        "with the settings of the run's `largest_batch`. Needs `timed`.",
+        description="Whether the run also searches for the largest batch that fits, for each cell of the study "
+        "(regardless of its batch size), with the settings of the run's `largest_batch`. Needs `timed`.",
     )
     steps_per_run: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] | Epochs | None = Field(
         None,
@@ -361,8 +359,8 @@ class StudyKeys(Keys):
     published: PublishedKeys | None = Field(None, description="The published comparison, or null.")
     claims: list[ClaimKeys] = Field(
         [],
-        description="Statements of the source and of our own that are checked against the measurements, each with "
-        "exactly one of the keys after `published`; docs/how-to/configure.md has examples.",
+        description="Statements of the source and of our own that are checked against the measurements, each in "
+        "exactly one form, such as `ratio_below`; docs/how-to/configure.md has examples.",
     )
     asks: AsksKeys | None = Field(
         None,

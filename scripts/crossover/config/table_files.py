@@ -31,7 +31,7 @@ NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECA
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
 """Names of index columns: an empty name, pandas' replacement for an empty name, and pandas' names for an index."""
 AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
-"""A number whose comma may be a thousands or a decimal separator."""
+"""A number of up to three digits, or one whose comma may be a thousands or a decimal separator."""
 BLOCK_BYTES = 1 << 26
 """Size of the blocks in which a CSV file is read; a row must fit into one."""
 MOST_NAMED = 10
@@ -58,8 +58,8 @@ class _Columns:
 def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
     """The table that the keys `file`, `targets` and optionally `inputs` describe.
 
-    A relative path is searched for in `folder`, then in the working directory. Raises UserError, which begins with
-    `where`, if the file does not have these columns.
+    A relative path is searched for in `folder`, then in the working directory. Raises UserError, whose message
+    begins with `where`, if the file cannot be read or does not have each of these columns once.
     """
     file = find_file(data["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
     with _explained(f"{where}: file: {data['file']}"):
@@ -90,12 +90,12 @@ def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
 
 
 def inputs_of(table: Table) -> Sequence[str]:
-    """The columns to predict from: the table's `inputs`, or else all columns except the targets and an index."""
+    """The columns to predict from: the table's `inputs`, or else all except the targets and index columns."""
     return table.inputs or _others(_columns_of(Path(table.file)), table.targets)
 
 
 def left_out(table: Table) -> str | None:
-    """A sentence that names the columns left out as an index; None if there are none."""
+    """A note on the columns left out as an index; None if there are none."""
     if table.inputs:
         return None
     columns = _columns_of(Path(table.file))
@@ -109,7 +109,7 @@ def left_out(table: Table) -> str | None:
 
 
 def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
-    """Read columns of a file by name; raises UserError if the file cannot be read."""
+    """Read columns of a file by name; raises UserError if it cannot be read, or if decimal commas are ambiguous."""
     import pyarrow.parquet
 
     with _explained(shown_path(file)):
@@ -224,7 +224,7 @@ def _allowed(name: str, columns: Sequence[str]) -> str:
 
 @contextmanager
 def _explained(shown: str) -> Iterator[None]:
-    """Raise errors of reading a file as a UserError, which begins with `shown`."""
+    """Turn errors of reading a file into a UserError whose message begins with `shown`."""
     import pyarrow as pa
 
     try:

@@ -73,7 +73,7 @@ def read_text(path: Path) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file; raises UserError naming the line."""
+    """Read a YAML file; raises UserError, usually with the line."""
     return _load(read_text(path), shown_path(path))
 
 
@@ -127,7 +127,7 @@ def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Locator:
-    """A function from a key to the name of the layer that sets it: the last one with the key, or with most of it."""
+    """Finds the name of the layer that sets a key: the last one with the key, or else with its longest prefix."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers

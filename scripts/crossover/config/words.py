@@ -23,7 +23,7 @@ PLAIN = "plain"
 
 @dataclass(frozen=True)
 class Word:
-    """A status or a flag with its description and remedy."""
+    """The description of a status or a flag, and a remedy."""
 
     meaning: str
     remedy: str
@@ -101,7 +101,7 @@ FLAGS = {
         "with a warm-up that was cut short",
     ),
     "throttled": Word(
-        "the GPU's clock ended below 75 % of its default",
+        "the GPU's clock was below 75 % of its default",
         "check its cooling and power limit",
         "on a GPU that clocked down",
     ),
@@ -116,7 +116,7 @@ FLAGS = {
         "on a host whose CPU time others took",
     ),
     "shared_gpu": Word(
-        "another process had the GPU open, and the driver does not report whether it used it",
+        "another process had the GPU open, and the driver does not report how much it used",
         "stop it, or use another GPU",
         "on a GPU that others had open",
     ),
@@ -134,10 +134,10 @@ FLAGS = {
 """Flags of results with status `ok` that deserve less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of temporary disturbances from outside. Trials with them are measured again at the end of a run."""
+"""Flags of temporary disturbances. Trials with them are measured again at the end of a run."""
 
 HOST_BOUND_SHARE = 0.5
-"""A step that waits for the host for more than this share of its time becomes slower if the host does."""
+"""A step that waits for the host for more than this share of its time is slowed down by a busy host."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
@@ -164,7 +164,7 @@ REFERENCE_FILES = ("reference.json", "trials.parquet")
 DIRTY = "-dirty"
 """Suffix of the commit if the code has uncommitted changes."""
 HERE = "here"
-"""The machine's name in a run without names of machines, in which paths have no level for it."""
+"""The machine's name in a run without classes of nodes; paths leave this name out."""
 
 
 def is_cpu(device: str) -> bool:
@@ -173,7 +173,7 @@ def is_cpu(device: str) -> bool:
 
 
 PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""The precision and execution with which others on the same device are compared."""
+"""The baseline precision and execution, with which the others on a device are compared."""
 
 
 def threads_of_side(device: str) -> int | str | None:
@@ -183,8 +183,8 @@ def threads_of_side(device: str) -> int | str | None:
 
 
 ENERGY_WINDOW_MIN_S = 10.0
-"""Minimum time over which energy is measured. NVML updates its counter at least every 0.1 s, so that over 10 s its ends
-add an error of at most 2 %."""
+"""Minimum time over which energy is measured. NVML updates its counter at least every 0.1 s, so over 10 s the two
+readings add an error of at most 2 %."""
 
 FIGURE_KINDS = (
     *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),

@@ -25,7 +25,7 @@ FUNCTIONS = {"build_model": ("build_model(size)", 1), "build": ("build(cell, dat
 """The functions that a module must define; for each its signature and its number of arguments."""
 
 BASE_MB = 4000
-"""Base memory of a trial: torch and its libraries, the GPU's host memory, a batch of images."""
+"""Base host memory of a trial: torch and its libraries, the GPU's runtime, a batch of images."""
 PARAMETER_BYTES = 16
 """Host memory per parameter: a float32 weight and its gradient, doubled (measured: 7 B for `higgs_mlp`)."""
 
@@ -152,14 +152,14 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """The columns `size_name` (what the size counts) and `size_label` (the name that it stands for)."""
+    """The columns `size_name` (what the size counts) and `size_label` (the size's name; None if sizes are numbers)."""
     if cell.model is None:
         return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
     return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
 
 
 def memory_mb(workload: str, size: int) -> int:
-    """Megabytes of host memory that a trial needs; raises UserError if the module's `parameter_count` fails."""
+    """Estimated megabytes of host memory of a trial; raises UserError if the module's `parameter_count` fails."""
     try:
         return BASE_MB + math.ceil(PARAMETER_BYTES * _parameter_count(workload)(size) / 1e6)
     except Exception as error:  # a user's own code
@@ -171,7 +171,7 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function `parameter_count` of a workload's module, compiled on its own; returns 0 if there is none."""
+    """The function `parameter_count` of a workload's module, compiled on its own, or else a function that returns 0."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
@@ -186,7 +186,7 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 def read_traits(module: Path) -> Traits:
     """The constants of a workload's module, which must also define FUNCTIONS.
 
-    Raises UserError, which names the file and usually the line.
+    Raises UserError, whose message has the file and usually the line.
     """
     shown = os.path.relpath(module)
     values: dict[str, Any] = {}

@@ -23,11 +23,11 @@ from crossover.tables.references import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If a class sets one of these resources, all classes must, since the profile's value then applies to no class."""
+"""If a class sets one of these resources, all must, since the rules' resources then replace the profile's value."""
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
-    """Raise UserError for a claim's unknown metric, or a config that does not fit the machine or the devices."""
+    """Raise UserError for an unknown metric of a claim, and for classes, devices or studies that cannot be measured."""
     check_metrics(config.studies)
     check_classes(config.classes, config.devices)
     if config.check_devices and not machine.elsewhere:
@@ -80,9 +80,8 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
-    """Raise UserError if jobs run elsewhere on unknown nodes, or here though the config or --jobs is for a cluster.
-
-    `local`: jobs run on this machine.
+    """Raise UserError if jobs would run here (`local`) though the config or --jobs is for a cluster, or on nodes whose
+    devices or cores are not known.
     """
     if local and machine.elsewhere:
         raise UserError(
@@ -122,7 +121,7 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
     """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
     for name, values in (classes or {}).items():
         if name == HERE:
-            raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
+            raise UserError(f"cluster.classes.{name}: the name is reserved for runs without classes; choose another")
         if not values.get("devices") and devices is None:
             raise UserError(
                 f"cluster.classes.{name}.devices: missing, and devices: auto cannot distinguish classes; name the "
@@ -189,9 +188,9 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
 
 
 def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> str | None:
-    """A note on prices that belong to no device, reference or this machine; None if there are none.
+    """A note on prices whose keys are not `here`, a device or a reference; None if there are none.
 
-    `folders` are those of the run's references; one in `shipped` may have a price that other runs use.
+    References are those in `folders`, which the run uses, and those in `shipped`, which other runs may use.
     """
     if not prices:
         return None

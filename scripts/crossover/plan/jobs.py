@@ -39,7 +39,7 @@ ROOFS_MIN = 10
 ROOFS_MB = 4000
 
 GPU_ONLY = "gpu_model"
-"""A job without a GPU must not ask for this resource."""
+"""The resource that a job without a GPU must not request."""
 
 NO_RESOURCES = ("devices", "cores")
 """Keys of a class of nodes that are not resources of its jobs."""
@@ -99,7 +99,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit. They change no number, so they are not parameters of a result."""
+        """Options of the time limit. They change no number, so a change of them alone triggers no new measurement."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
@@ -152,7 +152,7 @@ class Jobs:
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def resources(self, kind: str) -> dict[str, Callable[..., object]]:
-        """Resources of a kind of job (`WORK`), as functions of its wildcards: GPUs, memory, minutes, node class."""
+        """GPUs, memory, minutes and node class that a kind of job requests, as functions of its wildcards."""
 
         def minutes(wildcards: Wildcards, attempt: int) -> int:
             if kind == "probe":
@@ -182,9 +182,7 @@ class Jobs:
         return {name: partial(value_of, name) for name in resources_of(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes that a measuring job requests, doubled for each further attempt: the study's `mem_mb`, or derived
-        from the workload's parameters.
-        """
+        """Megabytes that a measuring job requests, doubled for each further attempt."""
         study = self._studies[wildcards["study"]]
         first_mb = study.mem_mb or memory_mb(wildcards["workload"], int(wildcards["size"]))
         return first_mb << (attempt - 1)

@@ -20,13 +20,13 @@ class Plan:
     config: Mapping[str, Any]
     """The config, completed with defaults."""
     studies: Mapping[str, Mapping[str, Any]]
-    """The file of each study, completed with defaults."""
+    """The keys of each study, completed with defaults."""
     devices: Sequence[str]
     cells: Sequence[Mapping[str, Any]]
     """The first grid, each cell by its axes."""
     trials: int
     rows: Sequence[str]
-    """Paths of the trials' rows of the first grid."""
+    """Paths of the rows of the first grid's trials."""
     trainings: Sequence[str]
     """Paths of the trainings' rows."""
     searches: Sequence[str]
@@ -34,11 +34,11 @@ class Plan:
     settings: Mapping[str, Sequence[str]]
     """Options common to all trials of a study, to recognise rows measured with another config."""
     several_hosts: bool
-    """Whether rows of one device may come from several hosts, by the config or on a cluster."""
+    """Whether rows of one device may come from several hosts, as on a cluster."""
     references: Sequence[str]
     """Folders of the reference machines with which the run is compared."""
     note: str | None
-    """Why a device of this machine cannot be used, if one cannot."""
+    """Reason why a GPU of this machine cannot be used; None if there is no such GPU, or if the config names devices."""
 
 
 def write(plan: Plan, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The order of trials: in rounds that measure all cells once, with several GPUs side by side."""
+"""The order of trials: rounds that measure each cell once, possibly on several GPUs side by side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rounds:
         return len(self._priorities) + 1
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
-        """Priority of a trial: round by round, each in shuffled order; trials of refinement come last."""
+        """Priority of a trial: rounds one after another, each in shuffled order; trials of refinement come last."""
         trial = cell_of(wildcards), int(wildcards["trial"])
         return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 

@@ -87,7 +87,6 @@ class RunPlan:
         return tuple(dict.fromkeys(device for values in classes for device in self._devices_of(values)))
 
     def _devices_of(self, values: Mapping[str, Any]) -> Sequence[str]:
-        """The devices of a class of nodes."""
         return values.get("devices") or self.default_devices
 
     @cached_property
@@ -113,7 +112,6 @@ class RunPlan:
 
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
-        """All trials of the first grid."""
         grid = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials[cell.study] + 1))
         return [*grid, *((cell, 1) for cell in self.cells_of_candidates)]
 
@@ -134,7 +132,7 @@ class RunPlan:
 
     @property
     def rounds(self) -> int:
-        """Rounds of the first grid."""
+        """Number of rounds of the first grid."""
         return max(self.first_trials.values(), default=0)
 
     @cached_property
@@ -147,7 +145,7 @@ class RunPlan:
         """Names of the studies that get a first answer.
 
         With one round, the last study gets only the final answers, unless its first answer needs only a part of the
-        round. Mistakes in measuring latency need several trials.
+        round. A study of latency mistakes gets no first answer, since it needs several trials.
         """
         last = self.measured[-1:] if self.rounds == 1 else []
         whole = [name for name in last if len(self.preview(name)) >= sum(cell.study == name for cell in self.cells)]
@@ -155,7 +153,7 @@ class RunPlan:
 
     @cached_property
     def stages(self) -> dict[str, int]:
-        """Stages of refinement of each study that is refined."""
+        """Number of refinement stages of each study that is refined."""
         stages = {
             study.name: stages_of(study, self.devices, self.refinement, self.trials_of(study.name))
             for study in self.studies
@@ -180,7 +178,7 @@ class RunPlan:
 
     @property
     def planned_searches(self) -> list[str]:
-        """The searches that studies include in the main job."""
+        """Paths of the searches of studies with `largest_batch`."""
         return [path for path, study in self.searches.items() if study.largest_batch]
 
     @cached_property
@@ -196,7 +194,7 @@ class RunPlan:
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Paths of the roofs of all devices on which a model is timed, with all cores."""
+        """Paths of the roofs of all devices on which a model is timed; the CPU on fewer cores has none."""
         cells = [cell for cell in self.cells if threads_of_side(cell.device) is None]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
@@ -221,7 +219,7 @@ class RunPlan:
         return self._pattern(f"trainings/{TRAINING_PATH}.parquet")
 
     def log_pattern(self, rule: str, pattern: str) -> str:
-        """Pattern of the log of a rule that makes results of such a pattern."""
+        """Pattern of the log of a rule whose output has the pattern `pattern`."""
         below = pattern.removeprefix(f"{self.results}/").partition("/")[2]
         return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
 
@@ -273,11 +271,9 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 
 
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
-    """The figures of a run that will have data, each a study and a kind, in the order of the study's file.
+    """The figures of a run that may have data, each a study and a kind, in the order of the study's file.
 
-    Required are: for speed-ups two devices or a reference machine (`held_against`), for a ranking of machines the
-    latter, for a map two devices and axes, for the host's share an accelerator, for precisions several of them, and for
-    energy prices or trials long enough for its counter.
+    `held_against`: whether the run is compared with a reference machine.
     """
     figures = []
     for study in plan.studies:

@@ -45,7 +45,7 @@ def _with_others(plain: str, values: Sequence[str]) -> bool:
 
 
 def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int) -> int:
-    """Number of refinement stages of a study on the run's devices; 0 if there is no crossover to narrow down."""
+    """Number of refinement stages of a study on the run's devices; 0 if it is not refined."""
     refinement = refinement_on(study, devices, run)
     if refinement is None:
         return 0
@@ -60,8 +60,8 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
     """Write the plan of a stage, or of a repeat, atomically as JSON.
 
-    `trials` has the numbers of the trials to measure, by cell; `why` the decision for each line and pair of sides, or
-    the flags of each trial.
+    `trials` has the numbers of the trials to measure, by cell; `why` has the decisions, for each series and pair of
+    sides, or the flags of each trial.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:

@@ -35,7 +35,7 @@ MOST_REASONS = 3
 """Maximum number of failed jobs' reasons repeated at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
-"""Free bytes below which the disk counts as full, since jobs fail without a log."""
+"""Free bytes below which the disk counts as full; jobs on a full disk may fail without a log."""
 
 MOST_PATHS = 3
 """Maximum number of a job's paths to show."""
@@ -57,7 +57,7 @@ STOPPING = "Terminating processes on user request"
 """Prefix of Snakemake's line after Ctrl-C."""
 
 STEPS = 20
-"""Maximum number of lines of progress."""
+"""Number of equal parts of the run, after each of which the time left is shown."""
 
 
 def duration_words(seconds: float) -> str:
@@ -117,7 +117,7 @@ class Progress(logging.Handler):
         clock: Callable[[], float] = time.monotonic,
         rows: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`say` prints a line; `up_to_date` is called if no job has anything to do.
+        """`say` prints a line; `up_to_date` is called if there is nothing to do.
 
         `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
         studies that are not refined.
@@ -235,7 +235,7 @@ def _added_trials(plan: Path) -> int:
 
 
 def _last_line(log: str) -> str | None:
-    """The last line of a log; None where there is none."""
+    """The last line of a log that is not blank; None without one."""
     return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
 
 
@@ -257,8 +257,7 @@ def is_for_terminal(record: logging.LogRecord) -> bool:
 
 
 class WithoutCommand(logging.Formatter):
-    """Formats records like another formatter, but without a failed job's command, which would hide its error
-    message."""
+    """Formats records like another formatter, but without a failed job's command, which would hide the error."""
 
     def __init__(self, whole: logging.Formatter) -> None:
         super().__init__()

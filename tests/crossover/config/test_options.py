@@ -78,7 +78,7 @@ def test_an_option_has_the_bounds_of_the_config(script: Any, more: str, of: type
 
 def test_an_output_that_begins_with_a_tilde_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
+    with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell did not expand; write out the"):
         check_writable(Path("~/t.parquet"))
     assert list(tmp_path.iterdir()) == []
 

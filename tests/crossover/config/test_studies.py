@@ -73,7 +73,9 @@ def test_devices_of_a_study_restrict_those_of_the_run() -> None:
     assert study.cells(["cpu"]) == []
     check_any_for([study, STUDY], ["cpu"])
     check_any_for([study], ["cpu", "xpu"])
-    with pytest.raises(UserError, match=rf"^studies: none .* of this run \(cpu\); {STUDY.name}: cuda, xpu; take"):
+    with pytest.raises(
+        UserError, match=rf"^studies: none .* \(cpu\); devices of the studies: {STUDY.name}: cuda, xpu; ch"
+    ):
         check_any_for([study], ["cpu"])
 
 

@@ -145,4 +145,4 @@ def test_paths_that_every_tool_accepts_are_allowed_for_results(results: str) -> 
 )
 def test_other_paths_are_refused_for_results(results: str) -> None:
     text = error_line(check, {"results": results}, ConfigKeys, COMMAND_LINE)
-    assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ for" in text
+    assert " is not allowed; allowed: a path of letters, digits, spaces and . _ - + , = @ / (~ is not expanded)" in text

@@ -77,7 +77,7 @@ def test_an_incomplete_class_of_nodes_is_rejected() -> None:
         check_classes(CLASSES, None)
     with pytest.raises(UserError, match=r"^cluster\.classes\.b\.slurm_partition: missing, but another class has it"):
         check_classes({**CLASSES, "b": {}}, ("cpu",))
-    with pytest.raises(UserError, match=r"^cluster\.classes\.here: the name stands for a run without classes"):
+    with pytest.raises(UserError, match=r"^cluster\.classes\.here: the name is reserved for runs without classes"):
         check_classes({"here": {}}, ("cpu",))
     check_classes(CLASSES, ("cpu",))
     check_classes(None, None)
