@@ -76,11 +76,12 @@ def study_of_model(config: Mapping[str, Any], where: str) -> Study:
     keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
     values = {key: config[key] for key in keys if config[key] is not None}
     values["batch_sizes"] = config["batch_sizes"] or [config["batch_size"]]
-    if config["x_axis"] is None and len(values["batch_sizes"]) > 1 and len(values.get("sizes", (1, 2))) == 1:
+    model = read_model(config["model"], Path(), f"{where}: model")
+    sizes = values.get("sizes") or declared_sizes(model) or DEFAULT_SIZES
+    if config["x_axis"] is None and len(values["batch_sizes"]) > 1 and len(sizes) == 1:
         values["x_axis"] = "batch_size"
     if values.get("x_axis") == CPU_THREADS:
         values["cpu_threads"] = [1, HALF]
-    model = read_model(config["model"], Path(), f"{where}: model")
     if not model.batched and values["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
         del values["batch_sizes"]
     study = _complete(model.title, [(where, values)], Path())

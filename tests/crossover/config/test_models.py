@@ -146,6 +146,21 @@ class TestStudies:
         assert (study.sizes, study.model.may_refuse) == (DEFAULT_SIZES, True)
         assert not folder.study(workload=..., sizes=[3], model="net.py:build").model.may_refuse
 
+    @pytest.mark.parametrize(
+        ("model", "sizes", "batch_sizes", "x_axis"),
+        [
+            ("transformers:BertConfig", None, [1, 8], "batch_size"),
+            ("transformers:BertConfig", None, [8], "parameters"),
+            ("net.py:build", None, [1, 8], "size"),
+            ("net.py:build", [8], [1, 8], "batch_size"),
+        ],
+    )
+    def test_a_single_size_is_measured_over_batch_sizes(
+        self, folder: Any, net: Path, model: str, sizes: Any, batch_sizes: Any, x_axis: str
+    ) -> None:
+        config = folder.read({"model": model, "sizes": sizes, "batch_sizes": batch_sizes})
+        assert config.studies[0].x_axis == x_axis
+
     def test_with_names_as_sizes_the_x_axis_is_parameters(self, folder: Any) -> None:
         study = folder.study(workload=..., model="transformers:ViTConfig", sizes=["ViTConfig", "BertConfig"])
         assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("ViTConfig", "BertConfig"))
