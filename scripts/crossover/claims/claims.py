@@ -10,7 +10,7 @@ import pandas as pd
 
 from crossover.claims.cell_claims import check_quality, check_ratio
 from crossover.claims.findings import Finding, NoFindingError, axes_label, check_single, judge, pinned
-from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, read_claim
+from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality, read_claim
 from crossover.config.words import HERE
 from crossover.tables.frames import headline_rows, of_study, on_all_cores
 from crossover.tables.labels import axis_label, side_word
@@ -81,7 +81,7 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
         return error.finding
 
 
-def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
+def _measure(form: Form) -> dict[str, str | None]:
     """The columns that describe what was measured: metrics, the label of each side, and the axes that they share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}

@@ -67,6 +67,9 @@ class SameQuality:
     """The study that trains the models; None: the study of the claim."""
 
 
+Form = CrossoverBetween | RatioWithin | SameQuality
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement with its source and the form in which it is tested."""
@@ -78,7 +81,7 @@ class Claim:
     """The published value and the tested range, in words."""
     form_name: str
     """One of FORMS."""
-    form: CrossoverBetween | RatioWithin | SameQuality
+    form: Form
 
 
 def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
@@ -98,7 +101,7 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
     return Claim(study, values["statement"], values.get("source"), shown, names[0], form)
 
 
-def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
+def _claimed(form: Form) -> str:
     if isinstance(form, SameQuality):
         return f"within ±{short_number(form.within)}"
     if form.low is None:
@@ -135,7 +138,7 @@ def short_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def _read_form(name: str, values: Mapping[str, Any], key: str) -> CrossoverBetween | RatioWithin | SameQuality:
+def _read_form(name: str, values: Mapping[str, Any], key: str) -> Form:
     where = dict(values.get("where") or {})
     if name == "same_quality":
         return SameQuality(values["metric"], values["within"], where, values.get("study"))

@@ -35,7 +35,7 @@ from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2
-TOLERANCES = {
+TOLERANCES: dict[type[np.generic], float] = {
     **dict.fromkeys((np.float64, np.complex128, np.longdouble, np.clongdouble), 1e-6),
     **dict.fromkeys((np.float32, np.complex64), 1e-3),
     np.float16: HALF_TOLERANCE,
