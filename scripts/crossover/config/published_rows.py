@@ -162,6 +162,6 @@ def _value(name: str, text: str, factor: float | None, delimiter: str, place: st
     with suppress(ValueError):
         number = int(text) if name in COUNTS else float(text if delimiter == "," else text.replace(",", "."))
     if not 0 < number < (MOST if name in COUNTS else math.inf):
-        kind = "whole number" if name in COUNTS else "number"
-        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
+        allowed = f"a whole number from 1 to {MOST - 1:,}" if name in COUNTS else "a number above 0"
+        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: {allowed}")
     return number if factor is None else number * factor

@@ -14,7 +14,7 @@ from typing import Any
 
 from crossover.config.models import find_function, parsed
 from crossover.config.studies import Cell
-from crossover.config.words import COPYING, PLAIN, PROTOCOLS
+from crossover.config.words import COPYING, PLAIN
 from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
@@ -79,7 +79,7 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "PROTOCOLS": (
         "a tuple of resident and as_published, such as ('resident',)",
-        lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS) - set(COPYING),
+        lambda value: _is_tuple_of(str, value) and set(value) <= {"resident", "as_published"},
     ),
     "VARIANTS": (
         "a tuple of names of letters, digits and _, such as ('plain',)",
