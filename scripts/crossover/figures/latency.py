@@ -112,7 +112,7 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 
 def _error(row: Mapping[str, Any]) -> str:
-    """The error of a mistake, in per cent or as a factor; empty for the correct method."""
+    """The error of a mistake, in per cent or as a factor; empty without a ratio, as for the correct method."""
     if row["ratio"] is None:
         return ""
     ratio = row["ratio"]
@@ -125,10 +125,10 @@ def _write(axes: Axes, height: int, words: str, colour: str = INK) -> None:
 
 
 LATENCY = Kind(
-    "Latency measured with the correct methods and with each mistake. Over all trials, box: quartiles; whiskers: 5th "
-    "to 95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval "
-    "over trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, "
-    "and the error of a mistake's mean from the ratio of each trial's means (without warm-up: over the later half of "
-    "the same steps); grey if not significant. Grey diamonds: published.",
+    "Latency measured with the correct methods and with each mistake. Box: quartiles over all trials; whiskers: 5th to "
+    "95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval over "
+    "trials (over steps if there is one trial). Right: the mean with the standard deviation, the 99th percentile, and "
+    "the error of a mistake's mean, from the ratio of means in each trial (without warm-up: over the later half of the "
+    "same steps); grey if not significant. Grey diamonds: published.",
     _draw,
 )
