@@ -198,8 +198,9 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     lines = [f"**{outcome}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     if len(judged):
         typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
-        power = f"{typical} (median of the cells; {most} in the noisiest)"
-        lines.append(f"- Minimum detectable slowdown (90 % power): {power}")
+        slowdowns = f"{typical} (median of the cells; {most} in the noisiest)"
+        lines.append(f"- Minimum detectable slowdown (90 % power): {slowdowns}")
+
     lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
     lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
     lines.append(f"- Limit: significantly slower by more than {limit}, corrected for multiple testing")
