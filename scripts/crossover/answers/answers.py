@@ -102,7 +102,6 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row
 
 
 def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
-    """An answer that gives the reason why the study has no main answer."""
     asks = Asks.of_study(spec)
     if cells.empty:
         status = "other_devices" if spec.get("devices") else "not_measured"

@@ -143,7 +143,6 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _step_time(cell: Mapping[str, Any]) -> Row:
-    """The time per step of a cell, the answer if there is nothing to compare it with."""
     return {
         "kind": "step_time",
         "status": "measured",

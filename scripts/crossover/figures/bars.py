@@ -34,7 +34,6 @@ NAME_LETTERS = 36
 
 
 def _draw_memory(view: StudyView) -> Figure:
-    """Draw peak memory over size, if there are several sizes, and its parts, each with one panel per device."""
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
@@ -85,7 +84,6 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 
 
 def _draw_time_split(view: StudyView) -> Figure:
-    """Draw one panel per device, with one bar per cell."""
     cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
     # Over numbers of threads, the last of a device's cells is on all cores.
     rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(

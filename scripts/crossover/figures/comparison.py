@@ -22,7 +22,6 @@ from crossover.text import bytes_text, number_text, seconds_text, small_text
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
 NAME_LETTERS = 38
-"""Length at which row names are wrapped."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,6 @@ class Row:
 
 
 def _draw_figure(view: StudyView) -> Figure:
-    """Draw one column per quantity."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}

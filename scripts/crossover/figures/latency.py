@@ -29,11 +29,9 @@ from crossover.text import number_text, seconds_text
 
 ROW_IN = 0.33
 NAME_LETTERS = 34
-"""Length at which row names are wrapped."""
 
 
 def _draw(view: StudyView) -> Figure:
-    """Draw one panel per cell, with one row per method of measurement."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):

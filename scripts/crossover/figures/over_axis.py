@@ -68,7 +68,7 @@ def _draw_times(view: StudyView) -> Figure:
     axes = [*series_axes(view.x_axis), "device"]
     fixed_axis = "size" if view.x_axis == "batch_size" else "batch_size"
     lines = view.cells.groupby(["protocol", fixed_axis, "execution"])[["precision", "device"]].nunique()
-    dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
+    dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_several_machines
 
     def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         first = first_row(cells)
@@ -89,7 +89,6 @@ def _draw_times(view: StudyView) -> Figure:
 
 
 def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Mark each crossover of a panel's lines by a vertical line, and its interval by a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
     series = cells[series_axes(view.x_axis)].drop_duplicates()
@@ -106,7 +105,6 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw published times as hollow markers on dotted lines, each series in a shade of its device's colour."""
     if view.x_axis not in ("size", "batch_size"):
         return
     metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
@@ -130,7 +128,6 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw the times of references as dashed lines in their device's colour."""
     shared = [axis for axis in series_axes(view.x_axis) if axis != "machine"]
     rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
     named = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
@@ -158,7 +155,6 @@ def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_speedups(view: StudyView) -> Figure:
-    """Time on the CPU over time on an accelerator, with one line for each number of CPU cores."""
     ratios = _compared_with_cpu(view.tables.ratios)
     references = facts_of(view.tables.reference_cells)
     has_several_baselines = ratios["baseline"].nunique() > 1
@@ -282,7 +278,6 @@ def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _draw_machines(view: StudyView) -> Figure:
-    """Draw the cost by which machines are ranked: one panel per series of cells, one line per device and machine."""
     table = with_x(view.tables.machines, view.x_axis)
     # Show times if any series is ranked by time, so that all panels have the same unit.
     table = table[table["ranked_by"] == table["ranked_by"].max()]

@@ -37,7 +37,6 @@ UNDER = 0.2
 
 
 def _draw_trade_off(view: StudyView) -> Figure:
-    """Draw one panel per device, with one point per cell whose colour and shape show its settings."""
     view = view.on_all_cores()
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
@@ -116,7 +115,6 @@ def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str
 
 
 def _draw_roofline(view: StudyView) -> Figure:
-    """Draw FLOP/s over FLOP per byte, with one panel per machine and device."""
     cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
     roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)

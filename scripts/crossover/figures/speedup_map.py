@@ -31,7 +31,6 @@ COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], 
 
 
 def _draw_map(view: StudyView) -> Figure:
-    """Draw one panel per accelerator and setting: blue where the CPU is faster, orange where the accelerator is."""
     second = second_axis(view.spec)
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
@@ -101,7 +100,6 @@ def _edges(points: Floats) -> Floats:
 
 
 def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:
-    """Draw the crossovers along each row and each column of cells, with their 95 % intervals."""
     table = view.tables.crossovers
     table = table[table["contender"] == first["device"]]
     fixed = [axis for axis in series_axes(view.x_axis) if axis != along]

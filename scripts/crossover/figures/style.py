@@ -31,9 +31,8 @@ PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Colours of a device's published series, used cyclically: the device's colour, a darker and a lighter shade."""
+"""Colours of a device's published series: the device's colour, a darker and a lighter shade."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
-"""Markers of published series, used cyclically."""
 CPU_SIDE_COLOUR = "#56B4E9"
 """Colour of the CPU on fewer than all cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
@@ -59,7 +58,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Greys of published series, used cyclically, in figures whose colours show settings."""
+"""Greys of published series in figures whose colours show settings."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -120,7 +119,7 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series; three shades and four markers make twelve combinations."""
+    """Colour and marker of a published series; both are used cyclically."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 

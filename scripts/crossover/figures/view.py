@@ -60,8 +60,7 @@ class StudyView:
         return self.tables.cells
 
     @property
-    def has_machines(self) -> bool:
-        """Whether the rows are from several machines."""
+    def has_several_machines(self) -> bool:
         return self.cells["machine"].nunique() > 1
 
     @property
@@ -100,10 +99,9 @@ class StudyView:
         if not self.has_short_names:
             return self.x_label()
         devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
-        names = [
-            f"{row['machine']}, " * self.has_machines + f"{side_word(row['device'])}: {short_name(row['device_name'])}"
-            for row in records(devices)
-        ]
+        names = [f"{side_word(row['device'])}: {short_name(row['device_name'])}" for row in records(devices)]
+        if self.has_several_machines:
+            names = [f"{machine}, {name}" for machine, name in zip(devices["machine"], names, strict=True)]
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:

@@ -103,7 +103,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """Format a comparison of two runs for the terminal."""
+    """Format the result of `compare_runs` for the terminal."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
@@ -128,7 +128,6 @@ def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_time(comparison: pd.DataFrame) -> str:
-    """Count the cells without a time in both runs, by study, machine, device and status in each run."""
     lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
     by = ["study", "machine", "device", "status_first", "status_second"]
     counts = lacking[by].fillna(MISSING).value_counts(sort=False)

@@ -135,7 +135,6 @@ SPEEDUP = {
 
 
 def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The metrics with values, for the chart."""
     return [
         {
             "key": name,
