@@ -165,7 +165,8 @@ OVER_CPU = ["speedup", "speedup_low", "speedup_high", "ahead"]
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:
-    """For each cell, the step times in seconds of its trials that ended ok."""
+    """For each cell, the step times in seconds of its ok trials."""
+
     timed = tables.measurements.dropna(subset=["step_time_s"])
     timed = timed[timed["status"] == "ok"].astype({"step_time_s": float})
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
