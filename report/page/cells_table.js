@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // To a spreadsheet, text that begins with one of these characters is a formula; titles and reasons may contain any text.
+  // A spreadsheet takes text that begins with one of these characters for a formula; titles and reasons may contain any text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -44,7 +44,7 @@
   const link = (row) =>
     element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
 
-  // The library supports sorting by mouse only.
+  // The library sorts on a mouse click only.
   function sortByKeys(table) {
     for (const column of table.getColumns().filter((candidate) => candidate.getDefinition().headerSort !== false)) {
       const head = column.getElement();

@@ -143,7 +143,7 @@
     return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
   }
 
-  // The first of several texts that fits left or right of a position, where there is more space.
+  // The first of several texts that fits beside a position, on the side with more space.
   function beside(scale, at, choices, y, fill) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
     const right = x > (scale.left + scale.right) / 2;

@@ -289,7 +289,7 @@
     return `#${hex(colour).map((part) => Math.round(0.6 * part + 0.4 * 255).toString(16).padStart(2, "0")).join("")}`;
   };
 
-  // Colour, dashes and name of each line: a device's colour, with dashes for its groups; with many groups, one colour per group.
+  // Colour, dashes and name of each line: colours show devices and dashes show groups or, with many groups, colours show groups.
   page.looksOf = (shown) => {
     const groups = [...new Set(shown.map(({ group }) => group))];
     const devices = new Set(shown.map(({ device }) => device));

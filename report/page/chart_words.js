@@ -13,8 +13,8 @@
 
   const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");
 
-  // The crossover of a series whose 95 % interval (with one trial, whose bracket) contains the size. A crossover with a machine
-  // measured elsewhere is stored with this machine's CPU.
+  // A crossover of the series with the size in its 95 % interval (with one trial, in its bracket). Crossovers with a machine
+  // measured elsewhere are stored for this machine's CPU.
   function crossoverAround(view, series) {
     const places = new Set((series.elsewhere ? series.base : series)?.points.map(({ row }) => row.place));
     return data.crossovers.find(({ cell, on }) => {
@@ -30,7 +30,7 @@
   }
 
   // The speed-up of the faster side, a device or its CPU. It is inconclusive if its interval includes 1 (between two sizes, that of
-  // either neighbour), or if the crossover's interval includes the size. Between two sizes, it covers both neighbours' intervals.
+  // either neighbour), or if the crossover's interval includes the size. Between two sizes, the interval covers both neighbours'.
   function speedText(view, series, name) {
     const speedup = page.valueAt(series, SPEEDUP, view.size, !view.places);
     if (!speedup) return "";
@@ -51,7 +51,7 @@
     return `${winner} ${format.number(ofFaster(speedup.value))}x faster than ${loser}${ofRun} (${interval(ofFaster)})`;
   }
 
-  // The value of a series at the size or, without one, the status of its cell at that or the next size.
+  // The value of a series at the size or, if it has none, the status of its cell at this or the next size.
   function seriesText(view, series, name) {
     const text = (value) => page.metricText(view.metric, value);
     const at = page.valueAt(series, view.metric, view.size, !view.places);

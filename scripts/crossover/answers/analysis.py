@@ -50,7 +50,7 @@ def analyse(
 
     `measurements` has one row per trial, `trainings` one per training, `searches` is from `collect_searches`, `roofs`
     from `read_roofs`; all may be empty. `studies` maps names to study files completed with defaults; `prices` are those
-    of the config. If `grids_known` is False, as for merged runs whose studies may have started with other sizes, no
+    of the config. If `grids_known` is False, as for merged runs whose studies may have started with different sizes, no
     size counts as refined. Cells that only a study's `candidates` add are used only to compare devices at their best.
     `references` are used only for pairs `reference` and `bound`, for the ranking of machines, and in answers on these.
     """
@@ -121,7 +121,7 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
-    """The axis along which refinement adds points to a study, and the points of the study's own grid."""
+    """The axis along which refinement adds points to a study, and the points that the study has without refinement."""
     if study["x_axis"] != CPU_THREADS:
         axis = X_AXES[study["x_axis"]]
         return axis, {*study[f"{axis}s"]}

@@ -48,7 +48,8 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
     """The tables of a study with its most relevant crossovers first.
 
-    These are the crossovers that its first published claim is about; without such a claim, those with a side ahead.
+    These are the crossovers that match its first published claim on a crossover; without such a claim, those with a
+    known position or bound.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
@@ -101,7 +102,6 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row
 
 
 def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
-    """The reason why a study has no answer, as an answer."""
     asks = Asks.of_study(spec)
     if cells.empty:
         status = "other_devices" if spec.get("devices") else "not_measured"
@@ -131,7 +131,7 @@ def _claim_answer(claim: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest_memory_as_main(rows: Sequence[Row]) -> list[Row]:
-    """Make one answer on memory a main one: that with most cells out of memory, else with the largest share in use."""
+    """Make one answer on memory a main one: that with the most cells out of memory, then the largest share in use."""
 
     def fullness(row: Row) -> tuple[int, float]:
         return row["lost"], (row["value"] or 0) / row["capacity"] if row["capacity"] else 0

@@ -1,4 +1,4 @@
-"""Answers without a crossover: the sides named in `asks`, devices, settings, data loading, latency, throughput."""
+"""Answers other than crossovers: on the sides named in `asks`, devices, settings, data loading, latency, throughput."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BOUND = 0.5
 """Share of a step above which data loading counts as its bottleneck."""
 
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
-"""The default settings, with which others are compared."""
+"""The baseline setting, with which others are compared."""
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -65,7 +65,7 @@ def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _has_one_cell_per_device(cells: pd.DataFrame) -> bool:
-    """Whether the CPU and an accelerator have a time, with one cell per device."""
+    """Whether the CPU and an accelerator have a time, and no device has several cells."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     counts = timed.groupby(["machine", "device"]).size()
     return BASELINE in set(timed["device"]) and timed["device"].nunique() > 1 and bool((counts == 1).all())
@@ -109,7 +109,7 @@ def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
-    """Seconds per sample, for each trial of a cell that ended ok."""
+    """Seconds per sample of each ok trial of a cell."""
     samples = float(cell["samples_per_s"] * cell["step_time_s"])
     trials = rows_with(measurements, CELL_AXES, cell)
     ok = trials[trials["status"] == "ok"]
@@ -117,9 +117,9 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The speed-up of the fastest setting per sample, at the largest size, over the plain setting.
+    """The speed-up per sample of the fastest setting over the baseline setting, at the largest size.
 
-    If the plain setting is the fastest, it is compared with the second fastest.
+    If the baseline setting is the fastest or was not measured, the second fastest setting takes its place.
     """
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
@@ -143,7 +143,6 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _step_time(cell: Mapping[str, Any]) -> Row:
-    """The time per step of a cell, as an answer where there is no comparison."""
     return {
         "kind": "step_time",
         "status": "measured",
@@ -156,7 +155,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at both ends of each series; series with the fewest changed settings come first."""
+    """The CPU's time at both ends of each series; series closest to the baseline setting come first."""
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     varied_axes = varying(cells, axes)
@@ -177,7 +176,7 @@ def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
 
 
 def _ratios(tables: RunTables) -> list[Row]:
-    """The speed-up of an accelerator over its host's CPU or the reverse, for series with a single size."""
+    """The speed-up of an accelerator over its host's CPU, or of the CPU over it, for series with a single size."""
     ratios = tables.ratios[(tables.ratios["pair"] == "device") & (tables.ratios["baseline"] == BASELINE)]
     ratios = ratios[ratios["baseline_machine"] == ratios["machine"]]
     varied_axes = varying(tables.cells, SERIES_AXES)
@@ -290,7 +289,10 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
 
 
 def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
-    """The ratio of both sides in one metric; for times, of the slower over the faster. Empty if no trial has it."""
+    """The ratio of both sides in one metric; for times, of the slower over the faster.
+
+    Empty if the ratio cannot be computed, for example because one side has no ok trial with the metric.
+    """
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)

@@ -1,4 +1,4 @@
-"""Answers on crossovers: of devices, of settings, of devices at their best; start-up pay-back; effect of transfers."""
+"""Answers on crossovers (of devices, settings, and tuned devices), start-up pay-back, and the effect of transfers."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
-    """Steps of the run that a crossover is about; None if it is about single steps, or if runs differ along the x
-    axis."""
+    """Steps of the run that a crossover is about; None for single steps, or if runs differ along the x axis."""
     given = steps_per_run is not None and (row["batch_size"] is not None or isinstance(steps_per_run, int))
     return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 
@@ -110,7 +109,7 @@ def _series_name(row: Mapping[str, Any], varied_axes: Sequence[str]) -> str:
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
-    One answer for each main crossover in time, at its largest point; a main answer if the study has a run (`has_run`).
+    One answer for each main crossover in time, at the largest point; a main answer if the study has a run (`has_run`).
     No answer without a significant difference in step time or, without a run, if the faster side also starts sooner.
     """
     crossovers, main = _crossovers_to_answer(tables)
@@ -146,7 +145,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")
-"""Statuses of crossovers without a change of the faster side: one side leads wherever the difference is significant."""
+"""Statuses of crossovers without a change of the faster side: at most one side is ever significantly faster."""
 
 
 def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
@@ -156,7 +155,7 @@ def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> 
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
     if row["crossover"] is not None and without_interval:
         caveats.append("no_interval")
-    if row["caveat"] and decided and row["status"] != "edge_tie":  # an edge tie names its sizes anyway
+    if row["caveat"] and decided and row["status"] != "edge_tie":  # an edge tie's answer names the sizes
         caveats.append(row["caveat"])
     behind = row["status"] == "above_range"
     return {
@@ -176,7 +175,7 @@ def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> 
 
 
 def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
-    """The names of the contender and the baseline, as short as they are unambiguous."""
+    """The names of the contender and the baseline, as short as possible without ambiguity."""
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])
@@ -192,7 +191,7 @@ def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
 
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
-    """The sizes measured on both sides and, if one side leads, the sizes and speed-ups of its lead."""
+    """The range of sizes measured on both sides and, if one side leads, the range and the speed-ups of its lead."""
     return _reach(row, speedups_of(row, ratios)["ratio"].astype(float), contender, baseline)
 
 
@@ -208,8 +207,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
     """The columns of `reach_of`, from the contender's speed-up at each size.
 
-    With a tie at one end of the sizes, the lead extends from the other end to the first size without a significant
-    difference.
+    With ties at one end of the sizes, the lead extends from the other end to the last size before the ties.
     """
     if speedups.empty:
         return {}
@@ -239,7 +237,7 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
 
 
 def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
-    """Caveats of a crossover: cells of its series without a result, and flags of cells within its bracket."""
+    """Caveats of a crossover: cells of its sides that are not ok, and flags of cells within its bracket."""
     sides = sides_of(row, tables)
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
     return lost + flags_of(sides[sides["x"].isna() | _in_bracket(sides["x"], row)])
@@ -266,7 +264,7 @@ def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
 
 
 def transfer_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The ratio of the crossover with transfers in each step to the crossover on resident data, for each series."""
+    """The ratios of the crossover with transfers in each step to that on resident data, where both are bracketed."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     varied_axes = varying(tables.cells, axes)
@@ -296,9 +294,9 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossover of each accelerator with the CPU, both in their fastest configurations, and its shift by tuning.
+    """The crossovers of accelerators with the CPU, both in their fastest configurations, and the shift by tuning.
 
-    Without such a crossover, the speed-up that tuning gives each device.
+    Without crossovers of tuned devices, the speed-up that tuning gives each device.
     """
     axes = best_axes(x_axis)
     varied_axes = varying(tables.cells, axes)
@@ -314,7 +312,7 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
-    """The speed-up of each device's fastest candidate over the plain one, at the largest size with several."""
+    """The speed-up of each device's fastest candidate over the baseline, at the largest point with several of them."""
     answers = []
     along = X_AXES[x_axis]
     for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(
@@ -378,7 +376,7 @@ def _best_answer(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    """The crossover whose settings are closest to the plain ones and this precision."""
+    """The crossover whose settings are closest to the baseline setting in this precision."""
     wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
@@ -394,7 +392,7 @@ def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str
 
 
 def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
-    """The name of a candidate: its execution, the other axes that vary among candidates, and fewer cores."""
+    """The name of a candidate: its execution, the other axes that vary among candidates, and cores if not all."""
     axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
     named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
     cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []

@@ -23,7 +23,7 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` in the series of a study's first crossover that has a ranking; else none."""
+    """The rows of table `machines` in the series of a study's first crossover that has a ranking; empty without one."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
@@ -34,7 +34,7 @@ def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer on the fastest or cheapest devices along a study's main series; none without a ranking."""
+    """The answer on the fastest or cheapest devices along the series of `ranked_line`; empty without a ranking."""
     rows = ranked_line(tables, x_axis)
     if rows.empty:
         return []
@@ -126,9 +126,9 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 
 
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The highest speed-up that a reference's roofs allow, where the model was not measured on its GPU.
+    """The highest speed-up that a reference's roofs allow if the model was not measured on its GPU.
 
-    One answer per series, at its largest point, for the reference with the highest limit there.
+    One answer per series, at the largest point, for the reference with the highest limit there.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]

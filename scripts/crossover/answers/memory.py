@@ -12,14 +12,14 @@ from crossover.tables.frames import at_common_points, device_name_of, first_row,
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
-"""Axes that a user may change to save memory, while a step does the same work."""
+"""Axes that a user may change to save memory without changing the work of a step."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which it counts as nearly full: context and reserved memory are not in the peak."""
+"""Share of a device's memory above which it counts as nearly full: the peak lacks the context and reserved memory."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """Answers for each accelerator of each machine or, without one, for its CPU; none if memory was not measured."""
+    """Answers for each machine's accelerators or, if it has none, its CPU; empty if memory was not measured."""
     answers = []
     for machine, machine_cells in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (machine_cells["device"] == device).any()]
@@ -60,7 +60,7 @@ def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFram
 
 
 def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
-    """The settings with the lowest and the highest peak, at the largest size and batch size that all settings have."""
+    """The settings with the lowest and the highest peak, at the largest size that all settings have."""
     named = varying(with_peak, SETTINGS)
     if not named:
         return []

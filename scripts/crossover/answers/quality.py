@@ -1,4 +1,4 @@
-"""The answer on whether a model trained on an accelerator is better or worse than one trained on the CPU in fp32."""
+"""The answer on whether a model trained on an accelerator is as good as one trained on the CPU in fp32."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _data(training: Mapping[str, Any]) -> str:
 
 
 def _names(rows: Iterable[dict[str, object]], compared: pd.DataFrame) -> str:
-    """The names of cells: 'GPU in tf32 and GPU in bf16', with sizes if there are several."""
+    """The names of cells, such as 'GPU in tf32 and GPU in bf16'; with sizes if there are several."""
     several = compared["size"].nunique() > 1
     return listed(
         [

@@ -70,7 +70,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 
 
 def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
-    """The sizes at which the GPU was tried but has no time, for example for lack of memory."""
+    """The sizes at which the GPU was tried but has no time, for example because it ran out of memory."""
     sides = sides_of(row, tables)
     of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
     return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())
@@ -82,7 +82,7 @@ def _ranges(
     """The ranges of sizes at which a device is faster, up to the crossover's interval (or, without one, its bracket).
 
     A range ends before a measured size without a significant difference, and before a size in `lost`. `log_ratios` are
-    of the GPU's speed-ups.
+    the logarithms of the GPU's speed-ups.
     """
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if without_interval else 'crossover'}_{end}"] for end in ("low", "high"))
@@ -109,7 +109,7 @@ def _ranges(
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
-    """The facts about a device and its host, from a trial or a reference; empty without either."""
+    """The facts about a device and its host, from a trial or a reference; empty if neither has the device."""
     rows = tables.measurements[tables.measurements["machine"] == machine]
     if len(rows):
         return next(iter(records(rows[rows["device"] == device].head(1))), {})

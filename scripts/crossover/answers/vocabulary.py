@@ -1,4 +1,4 @@
-"""Kinds, statuses and caveats of answers, and groups of columns (`crossover.tables.registry.ANSWERS`)."""
+"""Kinds, statuses and caveats of answers, and columns that several kinds share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
-"""An answer: values by column of table `answers`; columns left out are empty."""
+"""An answer: values by column of table `answers` (`crossover.tables.registry.ANSWERS`); omitted columns are empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 """Statuses of a comparison of two sides, the faster one named first."""
@@ -46,7 +46,7 @@ KINDS = {
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }
-"""The kinds of answers with their statuses; report/words.j2 has the wording."""
+"""Kinds of answers with their statuses; report/words.j2 has the wording."""
 
 CAVEATS = {
     "one_trial": "based on a cell with only one trial",
@@ -84,5 +84,5 @@ def flags_of(cells: pd.DataFrame) -> list[str]:
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:
-    """The caveats of an answer based on these cells: a single trial, and the cells' flags."""
+    """Caveats of an answer based on these cells: a single trial, and the cells' flags."""
     return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

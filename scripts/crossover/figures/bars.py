@@ -34,7 +34,6 @@ NAME_LETTERS = 36
 
 
 def _draw_memory(view: StudyView) -> Figure:
-    """Peak memory over size, if there are several sizes, and its parts at one size; one panel per device for each."""
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
@@ -53,7 +52,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """One bar per series of a device, at the largest size with a known peak; without any, the status of the largest."""
+    """One bar per series of a device, at the largest size with a known peak; without one, the status at the largest."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
@@ -85,7 +84,6 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 
 
 def _draw_time_split(view: StudyView) -> Figure:
-    """One panel per device, one bar per cell."""
     cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
     # Over numbers of threads, the last of a device's cells is on all cores.
     rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(
@@ -143,14 +141,14 @@ def _write(axes: Axes, point: tuple[float, float], words: str) -> None:
 
 
 MEMORY = Kind(
-    "Peak memory of a step, from the trial with the median: on the GPU the memory of tensors (the allocator and the "
+    "Peak memory of a step, in the trial with the median peak: on the GPU the memory of tensors (the allocator and the "
     "driver take more), on the CPU the memory held by the step. Bars: parts of the peak, at the largest size of a "
-    "line with a known peak. Black line: the device's capacity. Cross, or a word: a cell without a result.",
+    "line with a known peak. Black line: the device's capacity. Cross, or a status: a cell without a result.",
     _draw_memory,
 )
 TIME_SPLIT = Kind(
-    "Parts of a step's time, each measured by the time saved when it is removed, one after the other. Line: 95 % "
-    "interval of the largest part. Right: the speed-up by the remedy, for the step without the preceding parts.",
+    "Parts of a step's time, each measured as the time saved by removing it, one after the other. Line: 95 % interval "
+    "of the largest part. Right: the speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

@@ -22,7 +22,6 @@ from crossover.text import bytes_text, number_text, seconds_text, small_text
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
 ROW_IN = 0.29
 NAME_LETTERS = 38
-"""Length at which row names are wrapped."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,12 @@ class Row:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Values by quantity; `low` and `high` are the ends of the time's interval."""
     status: str = ""
-    """The status of a cell without a time."""
+    """The status of a cell that is not ok; shown if the cell has no time."""
     projected: bool = False
-    """Whether the time of a run is projected from fewer steps."""
+    """Whether the time of a run is projected from the time of fewer steps."""
 
 
 def _draw_figure(view: StudyView) -> Figure:
-    """Draw one column per quantity."""
     view = view.on_all_cores()
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
@@ -90,7 +88,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _matches(run: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a published run matches a cell on every axis that it states; with several sizes, it must state one."""
+    """Whether a published run matches a cell on every axis that it states, which include the size if sizes vary."""
     if "size" in named and run["size"] is None:
         return False
     return all(run[axis] == cell[axis] for axis in NAMED_AXES if run.get(axis) is not None)
@@ -113,7 +111,7 @@ def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, A
 
 
 def _published_time_s(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """The published time of the study's run or, if it has none, of a step, from whichever metric the source gives."""
+    """The published time of the study's run or, if it has none, of a step; from throughput if no time was published."""
     batch_size = run["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
     if steps is not None and run["run_time_s"] is not None:

@@ -25,7 +25,7 @@ def cell_name(row: Mapping[str, Any], history: pd.DataFrame) -> str:
 
 
 def draw_history(history: pd.DataFrame, path: Path) -> None:
-    """Write a figure of each cell's speed over runs; dotted lines mark changes, and cells without any are grey."""
+    """Write a figure of each cell's speed over runs; dotted lines mark changes, and cells without a change are grey."""
     use_style()
     runs = records(history.drop_duplicates("run").sort_values("run_started_at", kind="stable"))
     positions = {run["run"]: position for position, run in enumerate(runs)}
@@ -46,7 +46,7 @@ def draw_history(history: pd.DataFrame, path: Path) -> None:
     names = [f"{str(run['run_started_at'])[:10]}\n{(run['code_version'] or '')[:8]}" for run in runs]
     axes.set_xticks(range(0, len(runs), step), names[::step], rotation=45, ha="right")
     axes.set_ylabel("speed, relative to the first level")
-    axes.set_title("Speed over runs; dotted: changes, significant over all cells and runs")
+    axes.set_title("Speed over runs; dotted: significant changes, corrected for the number of cells and runs")
     if history["ratio"].notna().any():
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
     with atomic_path(path) as temporary:

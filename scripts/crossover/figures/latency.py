@@ -29,11 +29,9 @@ from crossover.text import number_text, seconds_text
 
 ROW_IN = 0.33
 NAME_LETTERS = 34
-"""Length at which row names are wrapped."""
 
 
 def _draw(view: StudyView) -> Figure:
-    """Draw one panel per cell, with one row per method of measurement."""
     view = view.on_all_cores()
     shown = []
     for cell in records(view.cells):
@@ -112,7 +110,7 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 
 def _error(row: Mapping[str, Any]) -> str:
-    """The error of a mistake, in per cent or as a factor; empty for the correct method."""
+    """The error of a mistake, in per cent or as a factor; empty without a ratio, as for the correct method."""
     if row["ratio"] is None:
         return ""
     ratio = row["ratio"]
@@ -125,10 +123,10 @@ def _write(axes: Axes, height: int, words: str, colour: str = INK) -> None:
 
 
 LATENCY = Kind(
-    "Latency measured with the correct methods and with each mistake. Over all trials, box: quartiles; whiskers: 5th "
-    "to 95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval "
-    "over trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, "
-    "and the error of a mistake's mean from the ratio of each trial's means (without warm-up: over the later half of "
-    "the same steps); grey if not significant. Grey diamonds: published.",
+    "Latency measured with the correct methods and with each mistake. Box: quartiles over all trials; whiskers: 5th to "
+    "95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval over "
+    "trials (over steps if there is one trial). Right: the mean with the standard deviation, the 99th percentile, and "
+    "the error of a mistake's mean, from the ratio of means in each trial (without warm-up: over the later half of the "
+    "same steps); grey if not significant. Grey diamonds: published.",
     _draw,
 )

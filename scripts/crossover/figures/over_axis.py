@@ -1,4 +1,4 @@
-"""Figures of a metric over size or another axis, with one line and 95 % interval per device and setting."""
+"""Figures of a metric over size or another axis, with one line per device and setting."""
 
 from __future__ import annotations
 
@@ -65,11 +65,10 @@ BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution
 
 
 def _draw_times(view: StudyView) -> Figure:
-    """Time of a step, or of the study's run if it has one."""
     axes = [*series_axes(view.x_axis), "device"]
     fixed_axis = "size" if view.x_axis == "batch_size" else "batch_size"
     lines = view.cells.groupby(["protocol", fixed_axis, "execution"])[["precision", "device"]].nunique()
-    dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
+    dotted = bool((lines.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_several_machines
 
     def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         first = first_row(cells)
@@ -90,7 +89,6 @@ def _draw_times(view: StudyView) -> Figure:
 
 
 def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Mark each crossover of a panel's lines by a vertical line, and its interval by a band."""
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
     series = cells[series_axes(view.x_axis)].drop_duplicates()
@@ -107,7 +105,6 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw published times as hollow markers on dotted lines, each series in a shade of its device's colour."""
     if view.x_axis not in ("size", "batch_size"):
         return
     metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
@@ -131,7 +128,6 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Draw the times of references as dashed lines in their device's colour."""
     shared = [axis for axis in series_axes(view.x_axis) if axis != "machine"]
     rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
     named = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
@@ -159,7 +155,6 @@ def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_speedups(view: StudyView) -> Figure:
-    """Time on the CPU over time on an accelerator, with one line for each number of CPU cores."""
     ratios = _compared_with_cpu(view.tables.ratios)
     references = facts_of(view.tables.reference_cells)
     has_several_baselines = ratios["baseline"].nunique() > 1
@@ -186,20 +181,18 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    """Speed-up of each setting over the plain precision and execution; one panel per device."""
     view = view.on_all_cores()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
-    plain = ratios["baseline"].iloc[0] if len(ratios) else ""
+    baseline = ratios["baseline"].iloc[0] if len(ratios) else ""
 
     def decorate(_: pd.DataFrame, axes: Axes) -> None:
-        draw_level(axes, f"as fast as {plain}")
+        draw_level(axes, f"as fast as {baseline}")
 
     panels = arrange(view, ratios, partial(ratio_line, view), BY_DEVICE, decorate)
-    return draw_panels(view, panels, f"speed-up over {plain}", TIMES_AS_FAST)
+    return draw_panels(view, panels, f"speed-up over {baseline}", TIMES_AS_FAST)
 
 
 def _draw_host_share(view: StudyView) -> Figure:
-    """Host-bound share over size; one panel per device, one line per precision and execution."""
     profiled = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
     panels = arrange(view, view.cells[profiled], partial(line_of, "host_bound_share"), BY_DEVICE)
     label = "share of a step in which\nthe device waits for the host"
@@ -207,7 +200,6 @@ def _draw_host_share(view: StudyView) -> Figure:
 
 
 def _draw_utilisation(view: StudyView) -> Figure:
-    """TFLOP/s over size; the maximum of each line is ringed and labelled."""
     view = view.on_all_cores()
 
     def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
@@ -224,7 +216,6 @@ def _draw_utilisation(view: StudyView) -> Figure:
 
 
 def _draw_energy(view: StudyView) -> Figure:
-    """Energy and price of a step over size, in separate panels."""
     view = view.on_all_cores()
 
     def panels_of(title: str, column: str) -> list[Panel]:
@@ -243,7 +234,6 @@ def _draw_energy(view: StudyView) -> Figure:
 
 
 def _draw_throughput(view: StudyView) -> Figure:
-    """Samples per second over batch size; one panel per device and size, one line per setting."""
     cells = view.on_all_cores().cells
     cells = cells.assign(x=cells["batch_size"].astype(float)).sort_values("x", kind="stable")
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
@@ -273,7 +263,7 @@ def _draw_throughput(view: StudyView) -> Figure:
 
 
 def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The searches for the largest batch of these cells' series that timed that batch."""
+    """The searches for the largest batch, in the series of these cells, that timed the batch they found."""
     searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
     return records(searches.merge(cells[SEARCH_AXES].drop_duplicates()))
 
@@ -288,7 +278,6 @@ def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _draw_machines(view: StudyView) -> Figure:
-    """The cost by which machines are ranked: one panel per series of cells, one line per device and machine."""
     table = with_x(view.tables.machines, view.x_axis)
     # Show times if any series is ranked by time, so that all panels have the same unit.
     table = table[table["ranked_by"] == table["ranked_by"].max()]
@@ -299,7 +288,8 @@ def _draw_machines(view: StudyView) -> Figure:
         rank = machines.index(first["machine"])
         look = Look(DEVICE_COLOURS[first["device"]], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
         y, low, high = (column(rows, shown_column(first).format(end)) for end in ENDS)
-        return Line("_", look, x, y, low, high, refined=x[:0])  # _name_lines writes its name, the legend does not
+        # A label that starts with an underscore is not in the legend; `_name_lines` writes the name beside the line.
+        return Line("_", look, x, y, low, high, refined=x[:0])
 
     per_panel = [axis for axis in line_axes(view.x_axis) if axis != "study"]
     panels = arrange(view, table, make_line, (per_panel, ["machine", "device"]), _name_lines)
@@ -310,7 +300,7 @@ def _draw_machines(view: StudyView) -> Figure:
 
 
 def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
-    """Write each line's name right of its last point, moved up where it would overlap the name below it."""
+    """Write each line's name to the right of its last point, moved up where it would overlap the name below."""
     last = records(rows[rows["x"] == rows["x"].max()])
     low, high = map(math.log, axes.get_ylim())
     height = -math.inf
@@ -323,34 +313,34 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
 
 
 TIMES = Kind(
-    "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
-    " sizes that refinement added; vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow:"
-    " published. Dashed: measured elsewhere. Cross: a size that ended without a result.",
+    "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials; dots: trials; hollow: sizes "
+    "that refinement added; vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
+    "published. Dashed: measured elsewhere. Cross: a cell without a result.",
     _draw_times,
 )
 SPEEDUPS = Kind(
-    "Speed-up over this machine's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
+    "Speed-up over the host's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
     "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, over this "
     "machine's CPU.",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
 )
 PRECISIONS = Kind(
-    "Speed-up over the plain precision and execution on the same device, with the 95 % interval over trials. Hollow: "
-    "sizes that refinement added.",
+    "Speed-up over the baseline precision and execution on the same device, with the 95 % interval over trials. "
+    "Hollow: sizes that refinement added.",
     _draw_precisions,
     lambda tables: bool((tables.ratios["pair"] == "settings").any()),
 )
 HOST_SHARE = Kind(
-    "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and"
-    " data. With the 95 % interval if several trials measured it.",
+    "Share of a step's wall time in which the device is idle according to the profiler, waiting for Python, dispatch "
+    "or data; with the 95 % interval if several trials were profiled.",
     _draw_host_share,
     lambda tables: bool(tables.cells["host_bound_share"].notna().any()),
 )
 UTILISATION = Kind(
     "Floating-point operations that a step achieves per second, with the 95 % interval over trials. Hollow: sizes "
-    "that refinement added. Ring: a line's best, with its share of the rate of a plain matrix product on the device "
-    "in the same precision.",
+    "that refinement added. Ring: the maximum of a line, also as a share of the measured rate of matrix products on "
+    "the device in the same precision.",
     _draw_utilisation,
 )
 ENERGY = Kind(
@@ -360,15 +350,15 @@ ENERGY = Kind(
     lambda tables: bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None)),
 )
 THROUGHPUT = Kind(
-    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's "
-    "best. Hollow square: the largest batch that fits, if searched for, timed in one process. Grey: published, "
-    "on the hardware named. Cross: a batch that ended without a result.",
+    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: the maximum "
+    "of a line. Hollow square: the largest batch that fits, if searched for, timed in one process. Grey: published, "
+    "on the hardware named. Cross: a batch size without a result.",
     _draw_throughput,
 )
 MACHINES = Kind(
     "Time, or money if the config gives prices, of a step (or of the study's run without start-up) on each device of "
-    "each machine, with the 95 % interval over trials. The interval of a reference, measured "
-    "elsewhere, includes how hosts of its kind differ.",
+    "each machine, with the 95 % interval over trials. The interval of a reference (measured elsewhere) includes the "
+    "variation between hosts of its kind.",
     _draw_machines,
     lambda tables: is_ranking(tables.machines),
 )

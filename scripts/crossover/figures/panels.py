@@ -1,4 +1,4 @@
-"""Draw panels below each other, each with lines and their intervals, or with bars, and a legend beside it."""
+"""Draw panels below each other, each with lines or bars, and with a legend beside it."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Panel:
     decorate: Callable[[Axes], None]
     """Draws everything except lines: crossovers, published points, a level, bars."""
     finish: Callable[[Axes], None] | None = None
-    """Changes labels or ticks in the end."""
+    """Changes labels or ticks after everything is drawn."""
     bars: int = 0
-    """Number of bars that `decorate` draws if the panel has no lines; its x axis is not shared."""
+    """Height of the bars that `decorate` draws, in rows of text; 0 for lines. The x axis of bars is not shared."""
 
 
 MakeLine = Callable[[pd.DataFrame, str, Look], Line | None]
-"""Makes a line from its rows, name and look; None if there is nothing to show."""
+"""A function that makes a line from its rows, name and look; None if there is nothing to show."""
 
 BY_EXECUTION = (
     ["workload", "protocol", "batch_size", "execution"],
@@ -118,8 +118,8 @@ def arrange(
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
     decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
-    """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows."""
-    # Over batch sizes, sizes separate panels or lines.
+    """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows. Panels without lines are left out."""
+    # Over batch sizes, the size replaces the batch size among these axes.
     replaced = {"batch_size": "size"} if view.x_axis == "batch_size" else {}
     per_panel, per_line = ([replaced.get(axis, axis) for axis in names] for names in axes)
     if view.x_axis == CPU_THREADS and "size" not in [*per_panel, *per_line]:
@@ -144,8 +144,8 @@ def arrange(
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
     """A function from a row to the look of its line.
 
-    If only devices vary, lines have their device's colour; else a colour for the first varying axis, dashes for the
-    second, a marker for the third.
+    If only devices vary, a line has its device's colour; else the first varying axis determines the colour, the second
+    the dashes, the third the marker.
     """
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
@@ -189,7 +189,7 @@ def line_of(
 ) -> Line | None:
     """A line of one column of cells, times `scale`, with its interval; None if there are no values and no failures.
 
-    The line's name includes the status of cells without a result.
+    The line's label is `name` with a note on cells without a result.
     """
     valued = cells.dropna(subset=[quantity, "x"])
     if valued.empty and (cells["status"] == "ok").all():
@@ -219,7 +219,7 @@ def _lost_x(cells: pd.DataFrame) -> Floats:
 
 
 def _lost_words(cells: pd.DataFrame) -> str:
-    """How the first cell without a result ended, ', oom at 4,096', or all cells, ': unsupported'; '' if all are ok."""
+    """The note in a legend on cells that are not ok: ', oom at 4,096' for the first, ': unsupported' for all, or ''."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""
@@ -307,7 +307,7 @@ def draw_legend(axes: Axes) -> int:
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
-    """Put ticks at measured points; on an axis of parameters, at round numbers, with the sizes along the upper edge."""
+    """Put ticks at measured points or those in `words`; over parameters, at round numbers, with the sizes above."""
     if words is not None:
         return size_ticks(grid[-1], words)
     cells = view.cells.dropna(subset=["x"]).drop_duplicates("x")
@@ -334,7 +334,7 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
-    """Shade the intervals of a line; for a point whose neighbours have none, draw a vertical bar."""
+    """Shade the intervals of a line; an interval whose neighbours have none is a vertical bar."""
     bounded = ~np.isnan(low)
     padded = np.concatenate([[False], bounded, [False]])
     alone = bounded & ~padded[:-2] & ~padded[2:]
@@ -345,9 +345,9 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Limit the y axis to the points, since wide intervals, such as those of two trials, would compress all else.
+    """Limit the y axis to the points, with space for rows of crosses below them.
 
-    Below the points is space for `crosses` rows of crosses.
+    Wide intervals, such as those from two trials, would compress all else.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
@@ -399,5 +399,5 @@ def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str
 
 
 def published_name(row: Mapping[str, Any]) -> str:
-    """Hardware and label of a published result."""
+    """Hardware and label of a published result; without either, its device."""
     return ", ".join(words for words in (row["hardware"], row["label"]) if words) or side_word(row["device"])

@@ -33,11 +33,10 @@ from crossover.text import bytes_text, listed, number_text, spaced
 TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
 """Height of a panel."""
 UNDER = 0.2
-"""The x axis of a roofline starts at this multiple of the lowest FLOP per byte, and ends at the highest over it."""
+"""The x axis of a roofline extends from the lowest FLOP per byte times this factor to the highest divided by it."""
 
 
 def _draw_trade_off(view: StudyView) -> Figure:
-    """Draw one panel per device, with one point per cell whose colour and shape show its settings."""
     view = view.on_all_cores()
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
@@ -62,8 +61,8 @@ def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time per sample of a device's cells, and two columns of names for colour and shape: of the first axis
-    that varies, and of the others.
+    """Memory and time per sample of a device's cells, with two columns of names, for colour and shape: values of the
+    first axis that varies, and of the other ones.
     """
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
@@ -78,7 +77,7 @@ def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
 
 
 def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
-    """Draw a panel, and return its height in inches."""
+    """Draw a panel; return its height in inches."""
     import seaborn as sns  # here, since importing it takes most of a second, and no other figure needs it
 
     _, _, colour, *shape = points.columns
@@ -102,7 +101,7 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
 
 
 def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str]:
-    """Draw a device's published runs, numbered as in the legend; return a note on their hardware, or nothing."""
+    """Draw a device's published runs, numbered as in the legend; return a note on their hardware if it is known."""
     published = view.published
     points = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
     points = points[(points["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])
@@ -116,7 +115,6 @@ def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str
 
 
 def _draw_roofline(view: StudyView) -> Figure:
-    """Draw FLOP/s over FLOP per byte, with one panel per machine and device."""
     cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
     roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)

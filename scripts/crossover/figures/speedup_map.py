@@ -31,7 +31,6 @@ COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], 
 
 
 def _draw_map(view: StudyView) -> Figure:
-    """Draw one panel per accelerator and setting: blue where the CPU is faster, orange where the accelerator is."""
     second = second_axis(view.spec)
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
@@ -63,7 +62,7 @@ def _speedups(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured_throughout(panel: pd.DataFrame) -> list[float]:
-    """The numbers of cores measured at the largest number of sizes; refinement adds others at some."""
+    """The numbers of cores that were measured at the most sizes; refinement adds others at some sizes."""
     sizes = panel.groupby("baseline_threads")["size"].nunique()
     return [float(threads) for threads in sizes.index[sizes == sizes.max()]]
 
@@ -101,7 +100,6 @@ def _edges(points: Floats) -> Floats:
 
 
 def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across: str, along: str) -> None:
-    """Draw the crossovers along each row and each column of cells, with their 95 % intervals."""
     table = view.tables.crossovers
     table = table[table["contender"] == first["device"]]
     fixed = [axis for axis in series_axes(view.x_axis) if axis != along]
@@ -128,16 +126,16 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open end at the edge of the map; the crossover twice without one."""
+    """The ends of an interval as drawn: an open end is at the map's edge; without an interval, the crossover twice."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]
 
 
 MAP = Kind(
-    "Speed-up of the accelerator over the CPU, by size and batch size, or cores: orange where the accelerator is "
-    "faster, blue where the CPU is. Hatched: no significant difference. Circles: the crossover along a row, squares: "
-    "along a column, with their 95 % intervals. Line through them: equally fast.",
+    "Speed-up of the accelerator over the CPU, by size and batch size, or by size and cores: orange where the "
+    "accelerator is faster, blue where the CPU is. Hatched: no significant difference. Circles: the crossover along a "
+    "row, squares: along a column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
 )

@@ -31,13 +31,12 @@ PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Colours of a device's published series, used cyclically: the device's colour, a darker and a lighter shade."""
+"""Colours of a device's published series: the device's colour, a darker and a lighter shade."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
-"""Markers of published series, used cyclically."""
 CPU_SIDE_COLOUR = "#56B4E9"
 """Colour of the CPU on fewer than all cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
-"""Colours of settings; the colours of devices come last."""
+"""Colours of lines that differ in more than their device; the colours of devices come last."""
 PART_COLOURS = {
     "parameter_bytes": "#0072B2",
     "gradient_bytes": "#56B4E9",
@@ -59,7 +58,7 @@ SPLIT_COLOURS = {
 }
 PUBLISHED_COLOUR = "#666666"
 PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
-"""Greys of published series, used cyclically, in figures whose colours show settings."""
+"""Greys of published series in figures whose colours show settings."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -95,7 +94,7 @@ def use_style() -> None:
 
 
 def stacked_axes(title: str, count: int, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with this many axes below each other; `options` are those of `plt.subplots`."""
+    """A figure with `count` axes below each other; `options` are those of `plt.subplots`."""
     use_style()
     figure, grid = plt.subplots(count, 1, squeeze=False, **options)
     figure.suptitle(title, x=0.01, ha="left")
@@ -103,7 +102,7 @@ def stacked_axes(title: str, count: int, **options: Any) -> tuple[Figure, list[A
 
 
 def blank_figure(title: str, sentence: str) -> Figure:
-    """A figure with a sentence on why there is nothing to show."""
+    """A figure that shows a sentence instead of data."""
     use_style()
     figure = plt.figure(figsize=(WIDTH_IN, 1.2))
     figure.suptitle(title, x=0.01, ha="left")
@@ -120,7 +119,7 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series; three shades and four markers make twelve combinations."""
+    """Colour and marker of a published series; both are used cyclically."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
@@ -138,7 +137,7 @@ SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
 
 
 def log_ticks(axis: Axis, formatter: Formatter) -> None:
-    """Set ticks at round numbers on a logarithmic axis of any length, from less than a decade to many."""
+    """Set ticks at round numbers on a logarithmic axis, whether it covers less than a decade or many."""
     low, high = axis.get_view_interval()
     decades = math.log10(high / low) if 0 < low < high else 1
     if decades < 0.7:
@@ -153,7 +152,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Set ticks at as many measured sizes as fit; sizes in `last`, which refinement added, take the remaining space."""
+    """Set ticks at the x positions in `words` whose labels fit; positions in `last` take the remaining space."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -163,7 +162,7 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
-    """The positions on a logarithmic axis whose labels fit, ascending; positions in `last` are tried last."""
+    """The positions in `words` whose labels fit on a logarithmic axis, ascending; those in `last` are tried last."""
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):

@@ -1,4 +1,4 @@
-"""The data from which a study's figures are drawn, and the class of a kind of figure."""
+"""A study's data as its figures need them, and the class of a kind of figure."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class StudyView:
     """A study's file and tables, prepared for drawing: trials, cells and ratios have column `x`, their point on the x
     axis.
 
-    Over `cpu_threads`, the device of every CPU side is `cpu`, and an accelerator's rows are repeated at each number of
-    threads.
+    Over `cpu_threads`, the CPU is named `cpu` on any number of cores, and an accelerator's rows are repeated at each
+    number of threads.
     """
 
     spec: Mapping[str, Any]
@@ -60,8 +60,7 @@ class StudyView:
         return self.tables.cells
 
     @property
-    def has_machines(self) -> bool:
-        """Whether the rows are from several machines."""
+    def has_several_machines(self) -> bool:
         return self.cells["machine"].nunique() > 1
 
     @property
@@ -71,12 +70,12 @@ class StudyView:
 
     @property
     def epochs(self) -> int:
-        """Epochs of the study's run; 1 without any."""
+        """Epochs of the study's run; 1 if the run is not given in epochs."""
         run = self.spec["steps_per_run"]
         return int(run["epochs"]) if isinstance(run, Mapping) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
-        """Steps of the study's run at a batch size; None without a run, so that figures show the time of a step."""
+        """Steps of the study's run at a batch size; None without a run: figures then show the time of a step."""
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:
@@ -92,18 +91,17 @@ class StudyView:
 
     @property
     def has_short_names(self) -> bool:
-        """Whether lines are named 'CPU' and 'GPU', without products, since the names also contain other axes."""
+        """Whether the names of lines omit the device's product name, since they also contain other axes."""
         return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
 
     def x_label_with_devices(self) -> str:
-        """The label of the x axis, with the product names of devices below it if line names lack them."""
+        """The label of the x axis, with the devices' product names below it if the names of lines omit them."""
         if not self.has_short_names:
             return self.x_label()
         devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
-        names = [
-            f"{row['machine']}, " * self.has_machines + f"{side_word(row['device'])}: {short_name(row['device_name'])}"
-            for row in records(devices)
-        ]
+        names = [f"{side_word(row['device'])}: {short_name(row['device_name'])}" for row in records(devices)]
+        if self.has_several_machines:
+            names = [f"{machine}, {name}" for machine, name in zip(devices["machine"], names, strict=True)]
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
@@ -112,7 +110,7 @@ class StudyView:
         return replace(self, tables=replace(self.tables, **tables))
 
     def memory_column(self, device: str) -> str:
-        """The column drawn as a device's memory: for a GPU all memory in use, if the published runs have only that."""
+        """The column drawn as a device's memory; for a GPU, all memory in use if published runs give only that."""
         if device == BASELINE:
             return "rss_growth_bytes"
         has_values = self.published.notna().any()
@@ -120,12 +118,12 @@ class StudyView:
         return "device_used_bytes" if only_all_in_use else "peak_allocated_bytes"
 
     def device_title(self, device: str) -> str:
-        """A device with its product name, or without it if machines have different products."""
+        """A device, with its product name if that is the same on all machines."""
         names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
-        """The published runs that match a line on every axis that they state, and have the needed columns."""
+        """The published runs that match a line as in `on_line`, and have values in the needed columns."""
         return records(on_line(self.published, line, self.x_axis).dropna(subset=list(needed)))
 
 
@@ -168,7 +166,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rename every CPU side to `cpu`, and repeat an accelerator's rows at each number of threads."""
+    """Name the CPU `cpu` on any number of cores, and repeat an accelerator's rows at each number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
@@ -178,8 +176,7 @@ def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows under `published.rows` of a study's completed file: axes, label, hardware, and metrics in seconds, bytes
-    and samples per second.
+    """The rows under `published.rows` of a study's completed file, with metrics in SI units.
 
     A missing value is None in texts, NA in counts and NaN in metrics.
     """
@@ -191,7 +188,7 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd.DataFrame:
-    """The published runs that match a line on every axis that they state; the x axis and the device may differ."""
+    """The published runs that match a line on every axis they state, other than the x axis and the device."""
     fits = pd.Series(True, published.index)
     for axis in AXES_OF_RESULTS:
         if axis in line and axis not in (X_AXES[x_axis], "device"):
@@ -201,7 +198,7 @@ def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd
 
 @dataclass(frozen=True)
 class PublishedSeries:
-    """Published runs that are drawn as one line."""
+    """Published runs that share a marker and a legend entry."""
 
     runs: Sequence[Mapping[str, Any]]
     words: str
@@ -215,8 +212,8 @@ def published_series(
 ) -> list[PublishedSeries]:
     """Group published runs into series.
 
-    Runs of a series agree in the axes `named`. They may differ in other axes or the label, unless several runs have the
-    same `x`: a source may label each size.
+    The runs of a series agree in the axes `named`, and in each further axis (or the label) that distinguishes runs with
+    the same `x`. Otherwise labels may differ within a series, since a source may label each size.
     """
     if not runs:
         return []
@@ -248,7 +245,6 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """Sort key: the CPU on all cores, on half of them, on ever fewer; then the accelerators."""
+    """Sort key: the CPU on all cores, on half of them, on 1, 2, ... cores; then the accelerators."""
     threads = threads_of_side(device)
-    fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
-    return DEVICES.index(device.partition("-")[0]), fewer
+    return DEVICES.index(device.partition("-")[0]), threads if isinstance(threads, int) else 0.5 * (threads == HALF)

@@ -45,8 +45,8 @@ MOST_LINES = 40
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the trials of two runs, each given as a results folder or as folder:study.
 
-    If only one has a study, it applies to both; two studies with different names are compared under the first name.
-    Raises UserError if a table cannot be read or lacks the study.
+    If only one names a study, it applies to both; two studies with different names are compared under the first name.
+    Raises UserError if both are the same run, or if a table cannot be read or lacks the study.
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
     if (first_folder, first_study) == (second_folder, second_study):
@@ -57,10 +57,10 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Read the trials of identical runs for calibration, by run, in the studies of the new run, `second`.
+    """Read the trials of identical runs for calibration, by name of the run, in the studies of the new run `second`.
 
-    Raises UserError for fewer than LEAST_IDENTICAL runs, or if a run differs from the new one in hardware, torch or
-    model.
+    Raises UserError for fewer than LEAST_IDENTICAL runs, for a run named twice, and for a run that lacks the studies or
+    differs from the new run in hardware, torch or model.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
@@ -103,7 +103,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """Format a comparison for the terminal: cells, verdicts, ratios, and differences in environment and code."""
+    """Format the result of `compare_runs` for the terminal."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
@@ -122,13 +122,12 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
 
 
 def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
-    """All cells of a small comparison; of a large one, those that differ or lack a time; MOST_LINES at most."""
+    """All cells of a small comparison; of a large one, those that differ or lack a time, MOST_LINES at most."""
     differing = comparison["verdict"].isin([FASTER, SLOWER, NO_DATA, MISSING])
     return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
 
 
 def _without_time(comparison: pd.DataFrame) -> str:
-    """Count the cells without a time in both runs, by study, machine, device and status in each run."""
     lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
     by = ["study", "machine", "device", "status_first", "status_second"]
     counts = lacking[by].fillna(MISSING).value_counts(sort=False)
@@ -144,7 +143,7 @@ CODE_WORDS = {
 
 
 def _code_lines(in_both: pd.DataFrame) -> list[str]:
-    """One line for each part of the code that differs or is not recorded, with its number of cells and its studies."""
+    """Lines on parts of the code that differ or are not recorded, with cells and studies, and on differing packages."""
     lines = []
     for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
         for part, words in CODE_WORDS.items():
@@ -193,14 +192,17 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     """Format the result of a gate as Markdown, for a pull request or the terminal."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
     shown = pd.concat([gate.slower, gate.missing])
-    outcome = OUTCOME_WORDS[gate.outcome].format(limit=percent_text(gate.limit))
+    limit = percent_text(gate.limit)
+    outcome = OUTCOME_WORDS[gate.outcome].format(limit=limit)
     lines = [f"**{outcome}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     if len(judged):
         typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
-        lines.append(f"- Found in 9 of 10: a cell slower by {typical} (median of the cells; {most} in the noisiest)")
+        slowdowns = f"{typical} (median of the cells; {most} in the noisiest)"
+        lines.append(f"- Minimum detectable slowdown (90 % power): {slowdowns}")
+
     lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
     lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
-    lines.append(f"- Limit: slower by more than {percent_text(gate.limit)}, with significance over all cells together")
+    lines.append(f"- Limit: significantly slower by more than {limit}, corrected for multiple testing")
     if gate.calibration is not None:
         measured, significant = map(percent_text, (gate.calibration.measured, gate.calibration.significant))
         largest = f"the largest significant difference is at least {significant}"
@@ -222,7 +224,7 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """Facts that do not affect a gate's outcome: differences in environment and code, and disturbed trials."""
+    """Notes that do not affect a gate's outcome: differences in environment and code, and disturbed trials."""
     stated = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []

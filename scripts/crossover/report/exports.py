@@ -1,4 +1,4 @@
-"""Export a run in formats of other tools: Frictionless data package, Bencher, github-action-benchmark."""
+"""Export a run for other tools: Frictionless data package, Bencher, github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
-"""The Frictionless type of each pandas type; all other columns are strings, as lists are in a CSV file."""
+"""Frictionless types of pandas types; a column of another type is a string, as lists are in a CSV file."""
 ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
-"""The Frictionless type of each Arrow type; all other columns are lists."""
+"""Frictionless types of Arrow types; a column of another type is an array."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _field(name: str, entry: Any) -> dict[str, Any]:
 
 
 def bencher(cells: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): latency in ns, throughput in 1/s."""
+    """Latency in ns and throughput in 1/s, as in bencher.dev/docs/reference/bencher-metric-format."""
     return {
         name: {
             "latency": _metric(cell, "step_time{}_s", NANOSECONDS),
@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells with a time; a name contains all axes, so that it is the same in every run."""
+    """The names and rows of cells with a time; a name contains all axes, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

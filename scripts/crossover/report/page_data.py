@@ -31,7 +31,7 @@ DIGITS = 8
 """Significant digits of numbers in the data; at most three are displayed."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""Splits a command into parts, most of which cells have in common."""
+"""Splits a command into parts, most of which are the same for all cells."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
@@ -78,13 +78,13 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
 
 def _rank(item: tuple[str, Column]) -> int:
-    """Sort key: columns that identify a cell, then those always shown, then the others."""
+    """Sort key: axes of cells first, then other columns that are always shown."""
     name, column = item
     return 0 if name in CELL_AXES else 1 if column.always else 2
 
 
 def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
-    """Encode a column as {"all": value} or {"values": distinct values, "at": indices}, if that is shorter."""
+    """Encode a column as {"all": value} or {"values": distinct values, "at": indices} if that is shorter."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) == 1:
         return {"all": distinct[0]}
@@ -95,7 +95,7 @@ def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
 
 
 def plain(values: Iterable[Any]) -> list[Any]:
-    """Values for JSON: None if missing or infinite, numbers with DIGITS digits, lists as strings."""
+    """Values for JSON: None if missing or infinite, floats rounded to DIGITS digits, lists as strings."""
     return [_plain(value) for value in values]
 
 
@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The command of each cell's first trial, as encoded columns of its parts."""
+    """The commands of the cells' first trials, as encoded columns of their parts."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
@@ -135,7 +135,6 @@ SPEEDUP = {
 
 
 def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The metrics with values, for the chart."""
     return [
         {
             "key": name,
@@ -166,7 +165,8 @@ OVER_CPU = ["speedup", "speedup_low", "speedup_high", "ahead"]
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:
-    """For each cell, the step times in seconds of its trials that ended ok."""
+    """For each cell, the step times in seconds of its ok trials."""
+
     timed = tables.measurements.dropna(subset=["step_time_s"])
     timed = timed[timed["status"] == "ok"].astype({"step_time_s": float})
     times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
@@ -193,10 +193,10 @@ MOST_FREEDOM = 30
 
 
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
-    """For each cell, mean start-up and step time in seconds, three covariances, and the number of trials.
+    """For each cell, mean start-up and step time in seconds, their covariances, and the number of trials.
 
-    The covariances are those of the means: of start-up, mixed, of step; None with one trial. None for a cell without a
-    start-up.
+    The covariances are the variance of the mean start-up, its covariance with the mean step time, and the variance of
+    the latter; None with one trial. A cell without a known start-up has None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
@@ -209,7 +209,7 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's published results for the chart: the crossover, and values with the axes that the source states."""
+    """A study's published results for the chart: the crossover, and values at the settings that the source states."""
     crossover = (spec["published"] or {}).get("crossover")
     runs = records(published_table(spec).dropna(subset=["size", "device"]))
     marks: list[dict[str, Any]] = []
@@ -259,12 +259,12 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether the time of each cell's step is split, with at least 1 % explained."""
+    """Whether the time of each cell's step is split, with more than 1 % explained."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """For each crossover in time, the index of a cell of its series, and for each x axis the values of `_on_axis`."""
+    """For each crossover in time, the index of a cell of its series, and the result of `_on_axis` for each x axis."""
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
     # A crossover with a reference is marked on this machine's CPU.
@@ -291,8 +291,8 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None without a value.
 
-    A crossover with a reference is only a range, since its value takes this machine's CPU into account, but the
-    reference's times in the chart do not.
+    A crossover with a reference is only a range: its value allows for this machine's CPU, unlike the reference's times
+    in the chart.
     """
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ENDS)

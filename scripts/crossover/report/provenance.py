@@ -47,7 +47,7 @@ GROUPS = {
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }
-"""The columns of trials that the page shows for each machine, in groups."""
+"""The columns of trials that the page shows for each device of each host, in groups."""
 
 VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
 
@@ -65,8 +65,9 @@ PACKAGES = (
 """Packages whose versions are recorded for the analysis."""
 
 NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
-"""Keys of provenance.json that the page of merged runs needs, with their types; an edited file, or one of another
-version, may lack them."""
+"""Keys of provenance.json that the page of merged runs needs, with their types. A file that was edited or written by
+another version may lack them.
+"""
 
 
 def provenance(
@@ -81,7 +82,7 @@ def provenance(
     """The content of provenance.json, which the page shows too.
 
     `tables` are the trials and the trainings. `config` and `studies` are completed with defaults; the config is None
-    for merged runs. `files` that exist are listed with checksum and path relative to `folder`, that of the page.
+    for merged runs. `files` that exist are listed with checksums and paths relative to `folder`, where the page is.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
@@ -121,7 +122,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """The versions of the code that measured, each with its number of rows; None if not recorded."""
+    """The versions of the code that measured, each with its number of rows; an unrecorded version is None."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -140,7 +141,7 @@ def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's file without the published rows, which have a file of their own."""
+    """A study's file without the rows of published results."""
     published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
     return {**spec, "published": published}
 
@@ -157,10 +158,10 @@ def _plain(value: Any) -> Any:
 
 
 def read_provenances(folders: Iterable[tuple[str, Path]]) -> list[dict[str, Any]]:
-    """Read the provenance of runs, given by name and folder, to merge them.
+    """Read the provenance of runs to be merged, given by name and folder.
 
-    Returns each run's `name`, `folder`, `provenance` (None if missing or unreadable) and a `caveat` on it. A run that
-    was itself merged is followed by its runs.
+    Returns each run's `name`, `folder`, `provenance` (None if missing or unreadable) and `caveat` (None if there is
+    none). A run that was itself merged is followed by the runs in it.
     """
     runs = []
     for name, folder in folders:
@@ -215,7 +216,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
-    """The hosts other than `here` in the result of `machine_facts`, as text; None without any."""
+    """The hosts other than `here` in the result of `machine_facts`, as text; None if there are none."""
     hosts = sorted({machine["host"] for machine in machines} - {"", here})
     return shortened(hosts) if hosts else None
 
@@ -241,7 +242,7 @@ def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
         texts = measurements[column].dropna()
         mappings = texts.map({text: json.loads(text) for text in texts.unique()})
         for key in dict.fromkeys(key for mapping in mappings for key in mapping):
-            if key not in ("python", "torch"):  # they have columns of their own
+            if key not in ("python", "torch"):  # in VERSIONS
                 columns[word.format(key)] = mappings.map(lambda mapping, key=key: mapping.get(key))
     return columns
 

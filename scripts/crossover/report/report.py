@@ -60,7 +60,7 @@ class Run:
     figures: Sequence[Path] = ()
     """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
-    """A sentence shown above everything else."""
+    """A sentence shown at the top."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """For an unfinished run, the numbers of jobs done and requested, by kind of work; else None."""
     problems: Sequence[Mapping[str, Any]] = ()
@@ -76,9 +76,9 @@ class Run:
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
-    """Write page, summaries, thresholds and provenance to a results folder, and the checksums of these and the figures.
+    """Write the report's files to a results folder, with a list of their checksums and those of the figures.
 
-    `templates` is the folder report/; `invocation` describes how a workflow was started, if one makes the report.
+    `templates` is the folder report/; `invocation` says how the workflow was started, or is None without a workflow.
     """
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
@@ -110,7 +110,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables for the templates; `facts` is the run's provenance."""
+    """The variables for the templates; `facts` is the content of provenance.json."""
     tables = run.tables
     answers = records(tables.answers)
     trust = trust_of(tables.cells)
@@ -185,7 +185,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats (flags, a single trial) of more than half of the answers or cells, which the page states once for all."""
+    """Caveats (flags, a single trial) of more than half of the answers or cells, which the report states once."""
     from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
     counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in ("one_trial", *FLAGS))
     frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
@@ -255,7 +255,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of an accelerator's step where its time is closest to the CPU's; without one, of a CPU step."""
+    """The split of an accelerator's step where its time is closest to the CPU's, or of a CPU step if there is none."""
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
@@ -279,7 +279,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _references(tables: RunTables) -> list[dict[str, Any]]:
-    """The distinct references whose cells match measured ones."""
+    """The distinct references that have cells in common with this run."""
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
@@ -301,7 +301,7 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:
-    """The ratios of the same device's times on two machines, with the name of their series."""
+    """The ratios between a device's times on two machines, with the name of their series."""
     varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "machine"]
     return [
         row | {"series": name_by(row, varied_axes), "device": side_word(row["device"])}
@@ -310,7 +310,7 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """The cost of a step on each device of each machine, by point, this machine's devices first; None without rows."""
+    """The cost of a step or run at each point, on each device of each machine, this one's first; None without rows."""
     if rows.empty:
         return None
     ranked = records(rows)

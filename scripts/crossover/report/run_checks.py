@@ -36,7 +36,7 @@ KEYS = ("code_key", "model_key", "measurement_key")
 
 @dataclass(frozen=True)
 class Finding:
-    """An error in a file or, if not `is_wrong`, a check that was not possible."""
+    """An error in a file or, if not `is_wrong`, something that could not be checked."""
 
     file: str
     what: str
@@ -64,14 +64,14 @@ def check_reference(folder: Path) -> list[Finding]:
 
 
 def _check_roofs(roofs: pd.DataFrame) -> Iterator[str]:
-    """Describe roofs outside of their lowest and highest repeat."""
+    """Describe roofs that are not between their lowest and highest repeat."""
     between = (roofs["lowest"] <= roofs["value"]) & (roofs["value"] <= roofs["highest"])
     for roof in records(roofs[~between.fillna(False)]):
         yield f"roof {roof['roof']}: value {roof['value']}; expected: {roof['lowest']} to {roof['highest']}"
 
 
 def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
-    """Raise UserError if this version of Crossover cannot read the tables of a run, made by another version."""
+    """Raise UserError if the tables of a run, made by another version of Crossover, cannot be read."""
     versions = ", ".join(str(rows.get("crossover_version")) for rows in provenance.get("measured_by", ()))
     made_by = f"Crossover {versions}, commit {provenance['code'].get('code_version')}"
     listed = {file.get("name"): file.get("sha256") for file in provenance["files"]}
@@ -89,7 +89,7 @@ def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version: bool) -> Iterator[Finding]:
-    """Find files that are missing, or whose checksum is not that in provenance.json or SHA256SUMS."""
+    """Yield a finding for each file that is missing or whose checksum differs from provenance.json or SHA256SUMS."""
     listed = {unquote(file.get("link", "")): file.get("sha256") for file in provenance["files"]}
     expected = {*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}
     sums = folder / REPORT_FILES["checksums"]
@@ -108,7 +108,7 @@ def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version:
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe errors in trials: contradictions in a row, and keys that differ for the same model on a machine."""
+    """Describe errors in trials: contradictions in a row, and different keys for the same model on a machine."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
     axes = ["machine", "study", "workload", "model"]
@@ -119,9 +119,9 @@ def check_rows(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def check_numbers(file: str, rows: pd.DataFrame, omits_invalid: bool = False) -> Iterator[Finding]:
-    """Find cells with a duplicate or missing trial.
+    """Yield a finding for each cell with a duplicate or missing trial.
 
-    With `omits_invalid`, as in a reference, a missing trial is not an error.
+    With `omits_invalid`, as for a reference, a missing trial is not an error.
     """
     for key, cell in rows.groupby(CELL_AXES, sort=False):
         numbers = sorted(cell["trial"])
@@ -156,9 +156,9 @@ def _name(row: Mapping[Any, Any]) -> str:
 
 
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
-    """Find a CSV file whose values differ from the table of the same name.
+    """Compare a CSV file with the table of the same name; yield a finding if they differ.
 
-    The table is written as CSV and read too, since versions of pandas write 1 or 1.0.
+    The table is written as CSV and read back first, since versions of pandas differ in writing 1 or 1.0.
     """
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)
@@ -172,7 +172,7 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:
-    """Find a table that differs, beyond rounding, from `expected`, which comes from `source`."""
+    """Compare a table with `expected`, which comes from `source`; yield a finding if they differ beyond rounding."""
     if len(stored) != len(expected):
         yield Finding(file, f"differs from what {source} give: {len(stored)} rows; expected: {len(expected)}")
         return

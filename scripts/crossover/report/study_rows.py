@@ -1,4 +1,4 @@
-"""A study's row at the top of page, summary and terminal output: one answer, its bar, and the published value."""
+"""What the report says first about a study: one answer, its bar, and the published claim to compare with."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ CROSSING = ("crossover", "reference", "best")
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The main answers of a study, without those that the report gives once for all studies: on memory, and, if there
-    are others, that no GPU was measured."""
+    """The main answers of a study, without the one on memory, which the report gives once for all studies.
+
+    An answer that no GPU was measured is left out if there are others.
+    """
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
@@ -27,10 +29,10 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
 
     - `answer`: the first main answer
     - `also`: the same comparison in the study's other metrics
-    - `last`: the time at the largest size, for a study without a comparison
-    - `tuned`: the answer for the fastest configurations, if it differs
+    - `last`: the time at the largest size, if `answer` is the time at the smallest
+    - `tuned`: the answer for the fastest configurations, if tuning changes it
     - `shown`: all answers in the row
-    - `series`: the number of series with a main answer of the same kind
+    - `series`: the number of series with a main answer of the same kind and cost
     - `bar`, `tuned_bar`: the bars of `answer` and `tuned`
     - `claim`: the published claim to compare with
     """
@@ -77,9 +79,9 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: on a crossover if the answer is, then on the same machine.
+    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine.
 
-    None if all claims are about another device.
+    None if there is no published claim on the answer's device.
     """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -99,8 +101,8 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
     """The parts of a bar over the measured sizes, each with its faster side (cpu, gpu or inconclusive), ends and share.
 
-    A part is inconclusive within the crossover's interval or without a significant difference. Shares are on a
-    logarithmic scale. Empty for answers that are not on a crossover in time.
+    Within the crossover's interval, or without a significant difference, the side is inconclusive. Shares are on a
+    logarithmic scale. Empty for an answer that is not on a crossover in time.
     """
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
@@ -125,5 +127,5 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _side(name: str) -> str:
-    """The kind of device of a side named in an answer; 'inconclusive' as it is."""
+    """'cpu' or 'gpu' for a side named in an answer; 'inconclusive' is returned as it is."""
     return name if name == "inconclusive" else "cpu" if "CPU" in name else "gpu"

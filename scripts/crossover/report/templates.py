@@ -36,9 +36,9 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The sentence on a study's first answer, from one trial per cell at `measured` of its `sizes`.
+    """The line on a study's first answer, from one trial per cell at `measured` of its `sizes`.
 
-    It is worded as in the report, without the caveat of a single trial, which applies to all first answers.
+    The wording is that of the report without the caveat on single trials, which applies to every first answer.
     """
     main = main_answers(records(answers))
     main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
@@ -47,7 +47,10 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 class Templates(Environment):
-    """Environment in which `mapping[key]` is never a method of the mapping: a size may be called 'values'."""
+    """Environment without Jinja's fallback from `mapping[key]` to an attribute.
+
+    A key may be what sizes count, such as 'values', which is also the name of a method.
+    """
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
@@ -94,7 +97,7 @@ def _inline(path: Path) -> Markup:
 
 
 def _packed(path: Path) -> str:
-    """A file compressed with gzip, in base64; the same file gives the same text."""
+    """A file compressed with gzip, in base64; without a time stamp, so that the page is reproducible."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
@@ -103,7 +106,7 @@ def as_yaml(values: Any) -> str:
 
 
 def amount_text(value: float, unit: str) -> str:
-    """Format a value with its unit or, for a position on an axis, without it."""
+    """Format a value with its unit, or a position on an axis without it."""
     return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
 
 
@@ -113,18 +116,18 @@ def position_text(value: float, unit: str) -> str:
 
 
 def interval_text(values: Sequence[float], unit: str) -> str:
-    """Format both ends of an interval as `amount_text` does, but positions on an axis as `place_texts` does."""
+    """Format an interval of values with their units, or of positions on an axis as `place_texts` does."""
     texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
     return " to ".join(dict.fromkeys(texts))
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """List positions on an axis with their unit at the end or, where `place_texts` adds it, after each."""
+    """List positions on an axis, with their unit at the end or, if `place_texts` adds it, after each of them."""
     return with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
-    """Format the smallest and the largest of these positions on an axis, with their unit as in `places_text`."""
+    """Format the smallest and the largest of several positions on an axis, with their unit as in `places_text`."""
     return with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
@@ -141,7 +144,7 @@ def signed_text(value: float) -> str:
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """Format the smallest and the largest value with the filter `name`; only one of them if both look the same."""
+    """Format the smallest and the largest value with the filter `name`; once if both look the same."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 

@@ -25,7 +25,7 @@ PAIRS = {
     "device": "an accelerator against a CPU side",
     "precision": "a precision against fp32, on one device",
     "execution": "an execution against eager, on one device",
-    "settings": "a precision and execution against the study's plain ones, on one device",
+    "settings": "a precision and execution against the study's baseline, on one device",
     "protocol": "data resident on the device against data from the host, on one device",
     "machine": "the same kind of device on two machines",
     "best": "an accelerator against the CPU, each with its fastest candidate at each size",

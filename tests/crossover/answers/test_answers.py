@@ -264,8 +264,8 @@ def test_transfers_shift_the_crossover(series: Row) -> None:
     assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
     serving = series(4e-3, protocol="from_host") + series(8e-3, protocol="from_pageable") + series(2e-3)
     assert [WORDS.statement(answer) for answer in of_kind(answers(serving), "transfers")] == [
-        f"Crossover of GPU over CPU at {times} times the size with transfers from {memory} host memory and back in "
-        "each step as with resident data"
+        f"Crossover of GPU over CPU with transfers from {memory} host memory and back in each step: at {times} times "
+        "its size on resident data"
         for times, memory in (("2.00", "pinned"), ("4.00", "pageable"))
     ]
     once = only(answers(series(4e-3, 1, protocol="as_published") + series(2e-3, 1)), "transfers")

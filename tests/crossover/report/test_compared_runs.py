@@ -158,7 +158,7 @@ def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     verdicts = [(cell["size"], cell["verdict"], cell["ratio"]) for cell in record["cells"]]
     assert verdicts == [(2, "equivalent", pytest.approx(1)), (3, "slower", pytest.approx(0.8))]
     text = markdown.read_text()
-    assert text.startswith("**Slower by more than 5.0 %** (2 cells, 2 with an interval)\n\n- Found in 9 of 10: a cell ")
+    assert text.startswith("**Slower by more than 5.0 %** (2 cells, 2 with an interval)\n\n- Minimum detectable ")
     assert "\n- 1 slower\n" in text
     assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
     assert capsys.readouterr().out.endswith(text)
@@ -181,7 +181,7 @@ def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys
     assert gated(same[0], new) == 1
     assert gated(same[0], new, "--calibrate", *same) == 0
     assert (
-        "- Limit: slower by more than 8.0 %, with significance over all cells together\n"
+        "- Limit: significantly slower by more than 8.0 %, corrected for multiple testing\n"
         "- Identical runs: a cell differs by up to 8.0 %; the largest significant difference is at least 8.0 %\n"
         in capsys.readouterr().out
     )
