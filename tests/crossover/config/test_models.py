@@ -155,8 +155,9 @@ class TestStudies:
             ("net.py:build", [8], [1, 8], "batch_size"),
         ],
     )
+    @pytest.mark.usefixtures("net")
     def test_a_single_size_is_measured_over_batch_sizes(
-        self, folder: Any, net: Path, model: str, sizes: Any, batch_sizes: Any, x_axis: str
+        self, folder: Any, model: str, sizes: Any, batch_sizes: Any, x_axis: str
     ) -> None:
         config = folder.read({"model": model, "sizes": sizes, "batch_sizes": batch_sizes})
         assert config.studies[0].x_axis == x_axis
