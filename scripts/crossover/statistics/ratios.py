@@ -133,8 +133,8 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: of each, the plain or the only one. Empty if the study has
-    several precisions or executions without the plain one.
+    """The baseline precision and execution of a study: of each, `fp32` or `eager`, or the only one. Empty if the
+    study has several precisions without `fp32`, or several executions without `eager`.
     """
     baseline: dict[str, Any] = {}
     for axis, plain in PLAIN_SIDES.items():

@@ -343,7 +343,7 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
         "kind of comparison: device, settings, protocol, machine, reference or bound; the axes are the contender's"
     ),
     "device": _text("the contender's device"),
-    "baseline": _text("a CPU side, the plain settings, a protocol with data from the host, or a machine"),
+    "baseline": _text("a CPU side, the baseline settings, a protocol with data from the host, or a machine"),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline, if it is a CPU"),
     "contender": _text("name of the contender; for pair `bound` the highest roof: launch, compute or memory"),
@@ -408,7 +408,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
     "trials": _count(
-        "smallest number of a side's trials with this cost at a point; with one trial, the crossover is only indicative"
+        "smallest number of a side's trials with this cost at a point; with one trial, the crossover has no interval"
     ),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
@@ -678,8 +678,8 @@ ANSWERS = {
         "the smallest and the largest size; for a ranking: the sides in first place, ascending along the x axis"
     ),
     "loser_configurations": _many("for devices at their best: the fastest configurations of `loser` at these sizes"),
-    "moved_status": _text("for devices at their best: status of the crossover in the plainest settings"),
-    "moved_from": Column("for devices at their best: the crossover in the plainest settings"),
+    "moved_status": _text("for devices at their best: status of the crossover in the baseline settings"),
+    "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
     "factor": Column(
         "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
         "steps on this machine's CPU over that on the other machine's; for a bottleneck: speed-up by the remedy"
