@@ -15,11 +15,11 @@ from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
 from crossover.config.words import (
     BASELINE,
+    BASELINE_SETTINGS,
     COPYING,
     CPU_THREADS,
     DEVICES,
     PLAIN,
-    PLAIN_SIDES,
     X_AXES,
     is_cpu,
     series_axes,
@@ -46,7 +46,7 @@ from crossover.text import cores_text
 BOUND = 0.5
 """Share of a step above which data loading counts as its bottleneck."""
 
-PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
+BASELINE_SETTING = {**BASELINE_SETTINGS, "variant": PLAIN}
 """The baseline setting, with which others are compared."""
 
 
@@ -126,7 +126,7 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
     if len(rows) == 1:
         return _step_time(rows[0]) | {"place": at_size}
-    plain = [index for index, cell in enumerate(rows) if PLAIN_SETTING.items() <= cell.items()]
+    plain = [index for index, cell in enumerate(rows) if BASELINE_SETTING.items() <= cell.items()]
     times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
     choice = choose(times, plain[-1] if plain else None)
     best, baseline = rows[choice.chosen], rows[choice.baseline]
@@ -159,7 +159,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     varied_axes = varying(cells, axes)
-    changed = sum((cells[axis] != plain).astype(int) for axis, plain in PLAIN_SETTING.items())
+    changed = sum((cells[axis] != plain).astype(int) for axis, plain in BASELINE_SETTING.items())
     lines = cells.assign(changed=changed).sort_values("changed", kind="stable").groupby(axes, sort=False)
     return [
         _step_time(cell) | _place(cell, x_axis) | {"series": name_by(cell, varied_axes), "main": True}

@@ -13,11 +13,11 @@ from crossover.answers.vocabulary import Row, estimate, flags_of, interval_colum
 from crossover.config.studies import steps_of_run
 from crossover.config.words import (
     BASELINE,
+    BASELINE_SETTINGS,
     COPYING,
     CPU_THREADS,
     FROM_HOST,
     PLAIN,
-    PLAIN_SIDES,
     PROTOCOLS,
     X_AXES,
     series_axes,
@@ -116,7 +116,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
     answers = []
     for row in records(crossovers[crossovers.index.isin(main) & (crossovers["cost"] == "time")]):
-        pair_of_ratios = "settings" if row["pair"] in PLAIN_SIDES else row["pair"]
+        pair_of_ratios = "settings" if row["pair"] in BASELINE_SETTINGS else row["pair"]
         speedups = speedups_of(row | {"pair": pair_of_ratios}, tables.ratios)
         for speedup in records(speedups.tail(1)):
             contender, baseline = _sides(row, with_product_names)
@@ -322,7 +322,9 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence
         at_largest = counted[counted[along] == counted[along].max()].sort_values("step_time_s")
         if at_largest.empty:
             continue
-        is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
+        is_plain = (at_largest["execution"] == BASELINE_SETTINGS["execution"]) & (
+            at_largest["side"] == at_largest["device"]
+        )
         rows = records(at_largest)
         times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
@@ -377,7 +379,7 @@ def _best_answer(
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
     """The crossover whose settings are closest to the baseline setting in this precision."""
-    wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
+    wanted = {**BASELINE_SETTINGS, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
     return nearest or {"status": None, "crossover": None}

@@ -172,7 +172,7 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
-PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
+BASELINE_SETTINGS = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
 """The baseline precision and execution, with which the others on a device are compared."""
 
 

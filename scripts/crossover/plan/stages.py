@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.studies import Cell, Refinement, Study, asks_for_crossovers
-from crossover.config.words import AXES, BASELINE, CPU_THREADS, PLAIN_SIDES
+from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
@@ -23,8 +23,8 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
     sides = study.devices_among(devices)
     compared = {
         "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
-        "precision": bool(sides) and not over_cores and _with_others(PLAIN_SIDES["precision"], study.precisions),
-        "execution": bool(sides) and not over_cores and _with_others(PLAIN_SIDES["execution"], study.executions),
+        "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
+        "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),
     }
     pairs = tuple(pair for pair in refinement.pairs if compared[pair])
     if study.candidates is not None and BASELINE in sides and len(sides) > 1:
@@ -36,7 +36,7 @@ def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> boo
     """Whether a study has several precisions or executions, and a baseline for each: the plain or the only one."""
     sides = {"precision": precisions, "execution": executions}
     return any(len(values) > 1 for values in sides.values()) and all(
-        len(values) == 1 or PLAIN_SIDES[axis] in values for axis, values in sides.items()
+        len(values) == 1 or BASELINE_SETTINGS[axis] in values for axis, values in sides.items()
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, CPU_THREADS, PLAIN_SIDES, X_AXES, is_cpu, series_axes
+from crossover.config.words import BASELINE, BASELINE_SETTINGS, CPU_THREADS, X_AXES, is_cpu, series_axes
 from crossover.tables.frames import at_common_points, on_all_cores
 
 
@@ -51,7 +51,7 @@ def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
     studies = [(x_axes[str(study)], rows) for study, rows in measurements.groupby("study", sort=False)]
     for x_axis, rows in studies:
         yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)
-    for axis in PLAIN_SIDES:
+    for axis in BASELINE_SETTINGS:
         for x_axis, rows in studies:
             if x_axis != CPU_THREADS:
                 yield from _settings(rows, axis, x_axis)
@@ -118,7 +118,7 @@ def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pa
     """Each precision or execution (`axis`) of a device against the baseline."""
     axes = series_axes(x_axis)
     fixed = [name for name in (*axes, "device") if name != axis]
-    plain = PLAIN_SIDES[axis]
+    plain = BASELINE_SETTINGS[axis]
     for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
         offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
         for contender in offered if plain in offered else ():

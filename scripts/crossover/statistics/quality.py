@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossover.config.words import BASELINE, PLAIN_SIDES
+from crossover.config.words import BASELINE, BASELINE_SETTINGS
 from crossover.errors import UserError
 from crossover.statistics.intervals import Interval, columns_of, decided, t_quantile
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
@@ -147,7 +147,7 @@ def decision(low: float | None, high: float | None) -> str:
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
     """Mask of the baseline trainings: those on the CPU in fp32."""
-    return (rows["device"] == BASELINE) & (rows["precision"] == PLAIN_SIDES["precision"])
+    return (rows["device"] == BASELINE) & (rows["precision"] == BASELINE_SETTINGS["precision"])
 
 
 def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> list[str]:

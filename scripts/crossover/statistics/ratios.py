@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Cell
-from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
+from crossover.config.words import BASELINE, BASELINE_SETTINGS, FROM_HOST, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
 from crossover.statistics.pairings import compare_across
@@ -123,25 +123,25 @@ def _settings(cells: Cells) -> Iterator[Pair]:
     for key in _on_all_cores(cells):
         studies.setdefault(key.study, []).append(key)
     for keys in studies.values():
-        plain = plain_settings(keys)
-        varied = [axis for axis in plain if len({getattr(key, axis) for key in keys}) > 1]
+        settings = baseline_settings(keys)
+        varied = [axis for axis in settings if len({getattr(key, axis) for key in keys}) > 1]
         for key in keys if varied else ():
-            baseline = replace(key, **plain)
+            baseline = replace(key, **settings)
             if key != baseline:
                 names = [", ".join(getattr(side, axis) for axis in varied) for side in (key, baseline)]
                 yield Pair("settings", key, baseline, *names)
 
 
-def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
+def baseline_settings(cells: Collection[Cell]) -> dict[str, Any]:
     """The baseline precision and execution of a study: of each, `fp32` or `eager`, or the only one. Empty if the
     study has several precisions without `fp32`, or several executions without `eager`.
     """
     baseline: dict[str, Any] = {}
-    for axis, plain in PLAIN_SIDES.items():
+    for axis, usual in BASELINE_SETTINGS.items():
         values = {getattr(key, axis) for key in cells}
-        if len(values) > 1 and plain not in values:
+        if len(values) > 1 and usual not in values:
             return {}
-        baseline[axis] = plain if len(values) > 1 else values.pop()
+        baseline[axis] = usual if len(values) > 1 else values.pop()
     return baseline
 
 

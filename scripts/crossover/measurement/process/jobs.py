@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell, Effort
-from crossover.config.words import AS_WRITTEN, BASELINE, PLAIN_SIDES, is_cpu
+from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, is_cpu
 from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
@@ -25,7 +25,7 @@ REFUSED = "refused"
 
 def plain_cell(cell: Cell) -> Cell:
     """The same cell on the CPU, in fp32 and eagerly; a plain function keeps its precision."""
-    sides: dict[str, Any] = PLAIN_SIDES if cell.precision != AS_WRITTEN else {}
+    sides: dict[str, Any] = BASELINE_SETTINGS if cell.precision != AS_WRITTEN else {}
     return replace(cell, **sides | {"device": cell.device if is_cpu(cell.device) else BASELINE})
 
 
